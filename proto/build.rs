@@ -1,0 +1,33 @@
+//! Compiles the `.proto` files with protox, so that no `protoc` has to be installed.
+
+use std::{error::Error, fs, path::PathBuf};
+
+const FILES: [&str; 9] = [
+    "bellwether/v1/client.proto",
+    "bellwether/v1/delivery.proto",
+    "bellwether/v1/destination.proto",
+    "bellwether/v1/event.proto",
+    "bellwether/v1/event_management.proto",
+    "bellwether/v1/overview.proto",
+    "bellwether/v1/rule.proto",
+    "bellwether/v1/trigger.proto",
+    "zenoss/cloud/data_receiver.proto",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for folder in ["bellwether", "google", "zenoss"] {
+        println!("cargo:rerun-if-changed={folder}");
+    }
+    let mut compiler = protox::Compiler::new(["."])?;
+    compiler.include_imports(true).include_source_info(true).open_files(FILES)?;
+
+    // The encoded set keeps the `google.api.http` options; the typed one drops them.
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    fs::write(out.join("descriptors.bin"), compiler.encode_file_descriptor_set())?;
+
+    let mut prost = tonic_prost_build::Config::new();
+    // Sorted maps make the wire, and so every answer and test, the same from run to run.
+    prost.btree_map(["."]);
+    tonic_prost_build::configure().compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
+    Ok(())
+}

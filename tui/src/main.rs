@@ -1,0 +1,2 @@
+//! The `bellwether` command.
+fn main() {}
