@@ -19,15 +19,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={folder}");
     }
     let mut compiler = protox::Compiler::new(["."])?;
-    compiler.include_imports(true).include_source_info(true).open_files(FILES)?;
+    compiler
+        .include_imports(true)
+        .include_source_info(true)
+        .open_files(FILES)?;
 
     // The encoded set keeps the `google.api.http` options; the typed one drops them.
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    fs::write(out.join("descriptors.bin"), compiler.encode_file_descriptor_set())?;
+    fs::write(
+        out.join("descriptors.bin"),
+        compiler.encode_file_descriptor_set(),
+    )?;
 
     let mut prost = tonic_prost_build::Config::new();
     // Sorted maps make the wire, and so every answer and test, the same from run to run.
     prost.btree_map(["."]);
-    tonic_prost_build::configure().compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
+    tonic_prost_build::configure()
+        .compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
     Ok(())
 }

@@ -1,1 +1,8 @@
-//! Placeholder.
+//! The service: a tonic gRPC server over redb that takes in events and sends messages.
+
+pub mod clock;
+pub mod config;
+pub mod domain;
+pub mod error;
+pub mod limits;
+pub mod store;

@@ -28,5 +28,4 @@ pub use zenoss::cloud;
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all files, with imports, comments and the
 /// `google.api.http` options.
-pub const FILE_DESCRIPTOR_SET: &[u8] =
-    include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

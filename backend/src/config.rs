@@ -1,0 +1,209 @@
+//! The settings of the service: plain data, made once by whoever starts it.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+
+use crate::domain::{Secret, Severity};
+
+/// All settings. [`Config::new`] gives every one but the data folder its default.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The folder that holds the store and the keys; made when absent.
+    pub data_dir: PathBuf,
+    /// Where gRPC (and gRPC-Web) is served; port 0 takes a free one.
+    pub grpc_listen: SocketAddr,
+    /// The installation's name, as messages show it.
+    pub tenant: String,
+    /// The address that `link` and `url` in messages start with; empty leaves them empty.
+    pub link_base: String,
+    /// The store.
+    pub store: StoreConfig,
+    /// How long occurrences live.
+    pub lifetime: LifetimeConfig,
+    /// How messages are delivered.
+    pub delivery: DeliveryConfig,
+    /// Where messages may go.
+    pub egress: EgressConfig,
+    /// The mail server; without it email destinations fail with a sentence saying so.
+    pub smtp: Option<SmtpConfig>,
+    /// Where the providers are, so that a test can stand in for them.
+    pub providers: ProviderConfig,
+}
+
+impl Config {
+    /// The defaults, for a data folder.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            grpc_listen: SocketAddr::from(([127, 0, 0, 1], 8481)),
+            tenant: "bellwether".into(),
+            link_base: String::new(),
+            store: StoreConfig::default(),
+            lifetime: LifetimeConfig::default(),
+            delivery: DeliveryConfig::default(),
+            egress: EgressConfig::default(),
+            smtp: None,
+            providers: ProviderConfig::default(),
+        }
+    }
+}
+
+/// The store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Memory for cached pages, in bytes.
+    pub cache_bytes: usize,
+    /// Whether a commit takes two syncs, which also holds against crafted input that aims at the
+    /// checksum of a torn page.
+    pub two_phase_commit: bool,
+    /// Intake stops while the disk has less room than this, in bytes.
+    pub free_space_floor_bytes: u64,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 64 * 1024 * 1024,
+            two_phase_commit: true,
+            free_space_floor_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// How long occurrences live. A zero duration means for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LifetimeConfig {
+    /// How long debug and info occurrences stay open without news.
+    pub info_age_max: Duration,
+    /// How long warning occurrences stay open without news.
+    pub warning_age_max: Duration,
+    /// How long error and critical occurrences stay open without news.
+    pub error_age_max: Duration,
+    /// How long closed occurrences are kept.
+    pub retention: Duration,
+}
+
+impl LifetimeConfig {
+    /// How long an occurrence of that severity stays open without news; none means for ever.
+    pub fn age_max(&self, severity: Severity) -> Option<Duration> {
+        let age_max = match severity {
+            Severity::Debug | Severity::Info => self.info_age_max,
+            Severity::Warning => self.warning_age_max,
+            Severity::Error | Severity::Critical => self.error_age_max,
+        };
+        (!age_max.is_zero()).then_some(age_max)
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+impl Default for LifetimeConfig {
+    fn default() -> Self {
+        Self {
+            info_age_max: 4 * HOUR,
+            warning_age_max: 24 * HOUR,
+            error_age_max: 7 * 24 * HOUR,
+            retention: 30 * 24 * HOUR,
+        }
+    }
+}
+
+/// How messages are delivered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeliveryConfig {
+    /// How long to wait before each attempt; its length is the number of attempts.
+    pub schedule: Vec<Duration>,
+    /// How far a wait may be off, as a share of it.
+    pub jitter: f64,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long an attempt may take in all, when the destination does not say.
+    pub timeout: Duration,
+    /// Attempts under way at once, over all destinations.
+    pub max_in_flight: usize,
+    /// Attempts under way at once to one destination, when it does not say.
+    pub max_in_flight_per_destination: u32,
+    /// Failures without a success after which a destination is paused.
+    pub pause_after: Duration,
+    /// How long ended deliveries are kept.
+    pub retention: Duration,
+}
+
+impl Default for DeliveryConfig {
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        Self {
+            schedule: vec![
+                Duration::ZERO,
+                5 * second,
+                300 * second,
+                1800 * second,
+                2 * HOUR,
+                5 * HOUR,
+                10 * HOUR,
+                10 * HOUR,
+            ],
+            jitter: 0.2,
+            connect_timeout: 5 * second,
+            timeout: 15 * second,
+            max_in_flight: 256,
+            max_in_flight_per_destination: 8,
+            pause_after: 5 * 24 * HOUR,
+            retention: 30 * 24 * HOUR,
+        }
+    }
+}
+
+/// Exceptions from the egress guard.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressConfig {
+    /// Networks that messages may go to although the guard would not let them.
+    pub allow: Vec<IpNet>,
+    /// Host names that messages may go to whatever their address is.
+    pub allow_names: Vec<String>,
+}
+
+/// The mail server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmtpConfig {
+    /// Its host name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the conversation is secured.
+    pub security: SmtpSecurity,
+    /// Who mails are from.
+    pub from: String,
+    /// User name and password, when the server asks for them.
+    pub credentials: Option<(String, Secret)>,
+}
+
+/// How the conversation with the mail server is secured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmtpSecurity {
+    /// Not at all.
+    None,
+    /// With STARTTLS, which the server must offer.
+    StartTls,
+    /// With TLS from the first byte.
+    Tls,
+}
+
+/// Where the providers are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderConfig {
+    /// The address that Slack's `/api/chat.postMessage` is below.
+    pub slack: String,
+    /// The address that PagerDuty's `/v2/enqueue` is below.
+    pub pagerduty: String,
+}
+
+impl Default for ProviderConfig {
+    fn default() -> Self {
+        Self {
+            slack: "https://slack.com".into(),
+            pagerduty: "https://events.pagerduty.com".into(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the service is about, as types that cannot be invalid: no I/O, no clock, no wire, no disk.
+
+pub mod client;
+pub mod delivery;
+pub mod destination;
+pub mod event;
+pub mod name;
+pub mod occurrence;
+pub mod query;
+pub mod record_id;
+pub mod rule;
+pub mod secret;
+pub mod trigger;
+pub mod value;
+pub mod violation;
+
+pub use client::{Client, Role};
+pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
+pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
+pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};
+pub use name::Name;
+pub use occurrence::{Annotation, Close, CloseReason, Field, HistoryEntry, Notified, Occurrence};
+pub use query::{Clause, Literal, Query};
+pub use record_id::RecordId;
+pub use rule::Rule;
+pub use secret::Secret;
+pub use trigger::Trigger;
+pub use value::Value;
+pub use violation::Violation;

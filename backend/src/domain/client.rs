@@ -1,0 +1,48 @@
+//! Named API keys and what they may do.
+
+use crate::domain::{Name, RecordId};
+
+/// What a client may do. `Ingest` stands apart; the others rise from `Viewer` to `Admin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Send events.
+    Ingest,
+    /// Read.
+    Viewer,
+    /// Read; annotate, set status, send again, test.
+    Operator,
+    /// As operator; change triggers, destinations and rules.
+    Editor,
+    /// All, and manage clients.
+    Admin,
+}
+
+impl Role {
+    /// The word for it on the command line and in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Editor => "editor",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A named API key; the key itself is not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// Tells it from an earlier client of the same name.
+    pub id: RecordId,
+    /// Its name.
+    pub name: Name,
+    /// What it may do.
+    pub role: Role,
+    /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
+    pub key_hash: [u8; 32],
+    /// When it was made, in milliseconds since 1970.
+    pub create_ms: i64,
+    /// When its key was last used, to the minute.
+    pub last_used_ms: Option<i64>,
+}

@@ -1,0 +1,187 @@
+//! Deliveries: notifications on their way to destinations.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::domain::{DestinationKind, EventId, Name, Occurrence, RecordId, Trigger};
+
+/// One notification on its way to one destination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// Its identity, the same over all attempts; `webhook-id` of a webhook.
+    pub id: RecordId,
+    /// The rule that notified, by identity; none for a test.
+    pub rule: Option<RecordId>,
+    /// The destination, by identity; for the test of a draft, an identity of its own.
+    pub destination: RecordId,
+    /// The destination's name; empty for the test of a draft without a name.
+    pub destination_name: String,
+    /// The event it tells about; none for a test with a sample event.
+    pub event: Option<EventId>,
+    /// Where it stands.
+    pub state: DeliveryState,
+    /// Whether it is a test.
+    pub test: bool,
+    /// How many attempts were begun.
+    pub attempts: u32,
+    /// What the last failed attempt said; empty when none failed.
+    pub last_error: String,
+    /// When the notification was decided, in milliseconds since 1970.
+    pub create_ms: i64,
+    /// When it ended, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+    /// The delivery that this one sends again.
+    pub retry_of: Option<RecordId>,
+    /// What there is to tell, as it was when the notification was decided.
+    pub content: Content,
+}
+
+/// Where a delivery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// Waits for its first attempt.
+    Pending {
+        /// When it is due, in milliseconds since 1970.
+        due_ms: i64,
+    },
+    /// An attempt is under way.
+    Leased {
+        /// When the lease runs out, in milliseconds since 1970.
+        until_ms: i64,
+    },
+    /// Waits for its next attempt.
+    Retry {
+        /// When it is due, in milliseconds since 1970.
+        due_ms: i64,
+    },
+    /// The provider took the message.
+    Delivered,
+    /// Given up.
+    Dead,
+    /// Ended by an operator, or its destination is gone.
+    Cancelled,
+}
+
+impl DeliveryState {
+    /// When something has to be done about it; none when it has ended.
+    pub fn due_ms(self) -> Option<i64> {
+        match self {
+            Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
+            Self::Leased { until_ms } => Some(until_ms),
+            Self::Delivered | Self::Dead | Self::Cancelled => None,
+        }
+    }
+
+    /// Its number on the wire and in the store's index.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Pending { .. } => 1,
+            Self::Leased { .. } => 2,
+            Self::Retry { .. } => 3,
+            Self::Delivered => 4,
+            Self::Dead => 5,
+            Self::Cancelled => 6,
+        }
+    }
+}
+
+/// What there is to tell. It does not change after the decision, so that every attempt of a
+/// delivery carries the same message whatever is edited meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Content {
+    /// Whether it tells that a notified occurrence changed or ended.
+    pub clear: bool,
+    /// The occurrence, with its annotations and without its history.
+    pub occurrence: Occurrence,
+    /// The rule; for a test, one that stands in for it.
+    pub rule: RuleContent,
+    /// The trigger that matched first; none for a test.
+    pub trigger: Option<Trigger>,
+    /// The kind and the templates of the destination; secrets and the address in it are not used.
+    pub destination_kind: DestinationKind,
+}
+
+/// What a message can tell about its rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleContent {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// The message's template.
+    pub message: String,
+    /// Whether it was enabled.
+    pub enabled: bool,
+    /// Seconds between repeats.
+    pub repeat_interval_seconds: u32,
+    /// Its triggers.
+    pub trigger_names: Vec<Name>,
+    /// Its destinations.
+    pub destination_names: Vec<Name>,
+}
+
+/// One try of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The delivery.
+    pub delivery: RecordId,
+    /// 1 for the first.
+    pub number: u32,
+    /// When it began, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// How long it took; none when its end is not known.
+    pub duration: Option<Duration>,
+    /// The verdict; none while it is under way.
+    pub outcome: Option<Outcome>,
+    /// The verdict in a sentence for people.
+    pub explanation: String,
+    /// What was sent and what came back, secrets masked.
+    pub transcript: Transcript,
+}
+
+/// What became of an attempt, by what the provider means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The provider took the message.
+    Delivered,
+    /// The provider answered and refused the message.
+    Rejected,
+    /// The provider could not be reached, or did not answer in time.
+    Unreachable,
+    /// The egress guard did not let the message out.
+    Blocked,
+    /// The message was sent and its end is not known.
+    Unknown,
+}
+
+/// What was sent and what came back, secrets masked, bodies cut.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Transcript {
+    /// What was sent; none when nothing was.
+    pub request: Option<Request>,
+    /// What came back; none when nothing did.
+    pub response: Option<Response>,
+}
+
+/// What was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Request {
+    /// The HTTP method, or `SMTP`.
+    pub method: String,
+    /// The address.
+    pub url: String,
+    /// The headers.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: String,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Response {
+    /// The HTTP status, or the SMTP reply code.
+    pub status: u16,
+    /// The headers.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: String,
+}

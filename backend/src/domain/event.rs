@@ -1,0 +1,213 @@
+//! An event on its way in, and what identifies it.
+
+use std::{collections::BTreeMap, fmt};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE};
+use sha2::{Digest, Sha256};
+
+use crate::domain::value::Fields;
+
+/// How bad an event is; ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Of interest to developers only.
+    Debug = 1,
+    /// Worth knowing, nothing to do.
+    Info = 2,
+    /// May become a problem.
+    Warning = 3,
+    /// Something does not work.
+    Error = 4,
+    /// Something important does not work.
+    Critical = 5,
+}
+
+impl Severity {
+    /// All of them, in rising order.
+    pub const ALL: [Self; 5] = [
+        Self::Debug,
+        Self::Info,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+    ];
+
+    /// The severity of a wire number; none for `SEVERITY_DEFAULT` and for unknown numbers.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|severity| *severity as i32 == number)
+    }
+
+    /// Its word: `critical`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+        }
+    }
+
+    /// Its enum name: `SEVERITY_CRITICAL`.
+    pub fn enum_name(self) -> &'static str {
+        match self {
+            Self::Debug => "SEVERITY_DEBUG",
+            Self::Info => "SEVERITY_INFO",
+            Self::Warning => "SEVERITY_WARNING",
+            Self::Error => "SEVERITY_ERROR",
+            Self::Critical => "SEVERITY_CRITICAL",
+        }
+    }
+}
+
+/// Where an occurrence stands; ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Going on.
+    Open = 1,
+    /// Going on, and nobody is to be notified.
+    Suppressed = 2,
+    /// Over.
+    Closed = 3,
+}
+
+impl Status {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Suppressed, Self::Closed];
+
+    /// The status of a wire number; none for `STATUS_DEFAULT` and for unknown numbers.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|status| *status as i32 == number)
+    }
+
+    /// Its word: `open`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Suppressed => "suppressed",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Its enum name: `STATUS_OPEN`.
+    pub fn enum_name(self) -> &'static str {
+        match self {
+            Self::Open => "STATUS_OPEN",
+            Self::Suppressed => "STATUS_SUPPRESSED",
+            Self::Closed => "STATUS_CLOSED",
+        }
+    }
+}
+
+/// The identity of an event: 20 bytes, written as 28 characters of URL-safe base64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId([u8; 20]);
+
+impl EventId {
+    /// Derives the identity from the name and the sorted dimensions.
+    ///
+    /// The first 20 bytes of SHA-256 over the texts, each after its length as four bytes, so that
+    /// no two lists of texts run together to the same bytes.
+    pub fn derive(name: &str, dimensions: &BTreeMap<String, String>) -> Self {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            hash.update(length.to_be_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(name);
+        for (key, value) in dimensions {
+            add(key);
+            add(value);
+        }
+        let digest = hash.finalize();
+        let mut bytes = [0; 20];
+        bytes.copy_from_slice(&digest[..20]);
+        Self(bytes)
+    }
+
+    /// Takes 28 characters as an identity.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE.decode(text).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// The bytes of the identity.
+    pub fn to_bytes(self) -> [u8; 20] {
+        self.0
+    }
+
+    /// Reads what [`EventId::to_bytes`] wrote.
+    pub fn from_bytes(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&URL_SAFE.encode(self.0))
+    }
+}
+
+/// The identity of an occurrence: the event's, a colon, and the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OccurrenceId {
+    /// The event.
+    pub event: EventId,
+    /// 1 for the event's first occurrence.
+    pub number: u32,
+}
+
+impl OccurrenceId {
+    /// Takes `<event id>:<number>` as an identity.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (event, number) = text.rsplit_once(':')?;
+        let number = number.parse().ok().filter(|number| *number > 0)?;
+        Some(Self {
+            event: EventId::parse(event)?,
+            number,
+        })
+    }
+}
+
+impl fmt::Display for OccurrenceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.event, self.number)
+    }
+}
+
+/// An event as its sender told it, checked against the limits of the contract.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IncomingEvent {
+    /// What happened; the type when the sender gave no name.
+    pub name: String,
+    /// The kind of event; the name when the sender gave no type.
+    pub kind: String,
+    /// The thing it happened to; at least one pair.
+    pub dimensions: BTreeMap<String, String>,
+    /// Further JSON values.
+    pub metadata: Fields,
+    /// One line for people.
+    pub summary: String,
+    /// Details for people.
+    pub body: String,
+    /// How bad it is, when stated.
+    pub severity: Option<Severity>,
+    /// Where it stands, when stated.
+    pub status: Option<Status>,
+    /// The acknowledged flag, when stated.
+    pub acknowledged: Option<bool>,
+    /// When it happened, in milliseconds since 1970.
+    pub timestamp_ms: i64,
+}
+
+impl IncomingEvent {
+    /// The identity of the event.
+    pub fn id(&self) -> EventId {
+        EventId::derive(&self.name, &self.dimensions)
+    }
+}

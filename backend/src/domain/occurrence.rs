@@ -1,0 +1,153 @@
+//! One open-to-closed span of an event.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{EventId, Name, OccurrenceId, RecordId, Severity, Status, value::Fields};
+
+/// One open-to-closed span of an event, with all that is known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occurrence {
+    /// Its key in the store.
+    pub key: RecordId,
+    /// The event.
+    pub event: EventId,
+    /// 1 for the event's first occurrence.
+    pub number: u32,
+    /// What happened.
+    pub name: String,
+    /// The kind of event, as last sent.
+    pub kind: String,
+    /// The thing it happened to.
+    pub dimensions: BTreeMap<String, String>,
+    /// Further JSON values, as last sent.
+    pub metadata: Fields,
+    /// One line for people.
+    pub summary: String,
+    /// Details for people.
+    pub body: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it stands.
+    pub status: Status,
+    /// Whether it is acknowledged.
+    pub acknowledged: bool,
+    /// When it was opened, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// The newest time a sender gave, in milliseconds since 1970.
+    pub last_seen_ms: i64,
+    /// How it ended; none unless the status is closed.
+    pub close: Option<Close>,
+    /// How often it was sent.
+    pub count: u64,
+    /// How often the event was sent in earlier occurrences.
+    pub prior_count: u64,
+    /// Operators' notes, oldest first.
+    pub annotations: Vec<Annotation>,
+    /// Changes, oldest first; the newest 100.
+    pub history: Vec<HistoryEntry>,
+    /// The rules that notified about it.
+    pub notified: Vec<Notified>,
+    /// The rules that led to it, when an `event` destination made it: oldest first.
+    pub chain: Vec<RecordId>,
+    /// When to look at it next for ageing or retention, in milliseconds since 1970.
+    pub review_ms: i64,
+}
+
+impl Occurrence {
+    /// The identity that callers see.
+    pub fn id(&self) -> OccurrenceId {
+        OccurrenceId {
+            event: self.event,
+            number: self.number,
+        }
+    }
+}
+
+/// How an occurrence ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Close {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Why.
+    pub reason: CloseReason,
+}
+
+/// Why an occurrence was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Its sender closed it.
+    Sender,
+    /// An operator closed it.
+    Operator,
+    /// No news came for the configured time.
+    Aged,
+}
+
+/// An operator's note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotation {
+    /// 20 letters and digits.
+    pub id: String,
+    /// The text.
+    pub text: String,
+    /// The client that wrote it last.
+    pub author: Name,
+    /// When it was written first, in milliseconds since 1970.
+    pub create_ms: i64,
+    /// When it was written last, in milliseconds since 1970.
+    pub update_ms: i64,
+}
+
+/// A change of an occurrence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The client that made it; none when the service did.
+    pub author: Option<Name>,
+    /// What changed.
+    pub field: Field,
+    /// The value before, as a word; empty when the occurrence was opened.
+    pub from: String,
+    /// The value after, as a word.
+    pub to: String,
+}
+
+/// What a history entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// The severity.
+    Severity,
+    /// The status.
+    Status,
+    /// The acknowledged flag.
+    Acknowledged,
+}
+
+impl Field {
+    /// Its name in the JSON interface.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Severity => "severity",
+            Self::Status => "status",
+            Self::Acknowledged => "acknowledged",
+        }
+    }
+}
+
+/// That a rule notified about an occurrence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notified {
+    /// The rule, by identity.
+    pub rule: RecordId,
+    /// Its name, which stays readable when the rule is gone.
+    pub rule_name: Name,
+    /// When it notified last because a trigger matched, in milliseconds since 1970.
+    pub last_ms: i64,
+    /// Whether the rule asked for updates when it notified.
+    pub send_updates: bool,
+    /// Whoever got the opening message, by identity and name: they get the closing one.
+    pub destinations: Vec<(RecordId, Name)>,
+    /// Whether the closing message went out.
+    pub cleared: bool,
+}

@@ -1,0 +1,44 @@
+//! A condition over events, as its author wrote it.
+
+/// A condition over events. `matching` compiles it, and says what is wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The outermost clause.
+    pub clause: Clause,
+}
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Clause {
+    /// Every clause is true.
+    And(Vec<Clause>),
+    /// At least one clause is true.
+    Or(Vec<Clause>),
+    /// The clause is false.
+    Not(Box<Clause>),
+    /// The field equals the literal.
+    Equals(String, Literal),
+    /// The field equals any of the literals.
+    In(String, Vec<Literal>),
+    /// The field is the literal or above it.
+    GreaterAndEquals(String, Literal),
+    /// The field is the literal or below it.
+    LessAndEquals(String, Literal),
+    /// The field's text contains the text.
+    Contains(String, String),
+    /// The field's text starts with the text.
+    StartsWith(String, String),
+    /// The field's text ends with the text.
+    EndsWith(String, String),
+}
+
+/// A value that a field is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// A text; also an RFC 3339 time, or the name or word of a severity or status.
+    Text(String),
+    /// A number; always finite.
+    Number(f64),
+    /// True or false.
+    Bool(bool),
+}

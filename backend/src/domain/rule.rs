@@ -1,0 +1,39 @@
+//! Rules: what joins triggers to destinations.
+
+use crate::domain::{Name, RecordId};
+
+/// Seconds between repeats when a rule states none.
+pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
+
+/// Joins triggers to destinations with a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Tells it from an earlier rule of the same name.
+    pub id: RecordId,
+    /// Its name.
+    pub name: Name,
+    /// For people.
+    pub description: String,
+    /// Labels, in the author's order.
+    pub tags: Vec<String>,
+    /// Whether it notifies.
+    pub enabled: bool,
+    /// The triggers, without repeats, in the author's order.
+    pub trigger_names: Vec<Name>,
+    /// The destinations, without repeats, in the author's order.
+    pub destination_names: Vec<Name>,
+    /// The message's template; empty means the destination's default.
+    pub message: String,
+    /// Whether later matches of the same occurrence notify again.
+    pub repeat: bool,
+    /// Seconds that must pass before a repeat; 0 means every match.
+    pub repeat_interval_seconds: u32,
+    /// Whether closing, acknowledging or a change of severity notifies again.
+    pub send_updates: bool,
+    /// Counts its edits from 1; the etag is made of it.
+    pub revision: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub create_ms: i64,
+    /// When it was edited last, in milliseconds since 1970.
+    pub update_ms: i64,
+}

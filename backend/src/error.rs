@@ -1,0 +1,70 @@
+//! What can go wrong with an operation, by what the caller should do about it.
+
+use std::time::Duration;
+
+use crate::domain::Violation;
+
+/// Why an operation was not carried out. The message of each kind is for people.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request is wrong: mend the fields and send it again.
+    #[error("{}", first_violation(.0))]
+    Invalid(Vec<Violation>),
+    /// What is asked for does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The name is taken.
+    #[error("{0}")]
+    AlreadyExists(String),
+    /// The state does not allow it: change that first.
+    #[error("{0}")]
+    FailedPrecondition(String),
+    /// Somebody else changed it meanwhile: read it again and decide anew.
+    #[error("{0}")]
+    Aborted(String),
+    /// No key, or a wrong one.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// The key's role does not allow it.
+    #[error("{0}")]
+    PermissionDenied(String),
+    /// A limit is reached: come back later.
+    #[error("{message}")]
+    Exhausted {
+        /// What is exhausted.
+        message: String,
+        /// When to come back; none when waiting alone does not help.
+        retry_after: Option<Duration>,
+    },
+    /// The service cannot do it now; nothing was changed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The service does not do this.
+    #[error("{0}")]
+    Unimplemented(String),
+    /// The fault is the service's; the chain of sources goes to the log, not to the caller.
+    #[error("the service has an internal fault")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// One wrong field.
+    pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::Invalid(vec![Violation::new(field, description)])
+    }
+}
+
+fn first_violation(violations: &[Violation]) -> String {
+    match violations {
+        [] => "the request is not valid".into(),
+        [only] => format!("{}: {}", only.field, only.description),
+        [first, rest @ ..] => {
+            format!(
+                "{}: {} (and {} more)",
+                first.field,
+                first.description,
+                rest.len()
+            )
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Every bound of the service, by name.
+
+use std::time::Duration;
+
+/// Events in one request.
+pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
+/// Items in one annotate or status request.
+pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
+/// Bytes of one request message.
+pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a unary request may take.
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
+/// Records on one page of a list.
+pub const PAGE_SIZE_MAX: usize = 1_000;
+/// Records on a page when the caller does not say.
+pub const PAGE_SIZE_DEFAULT: usize = 50;
+
+/// Levels of nested clauses in a query.
+pub const CLAUSE_DEPTH_MAX: usize = 32;
+/// Clauses in a query.
+pub const CLAUSES_MAX: usize = 500;
+/// Bytes of a template.
+pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a rendered template.
+pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of an event's name or type.
+pub const EVENT_NAME_BYTES_MAX: usize = 256;
+/// Bytes of an event's summary.
+pub const EVENT_SUMMARY_BYTES_MAX: usize = 1024;
+/// Bytes of an event's body.
+pub const EVENT_BODY_BYTES_MAX: usize = 64 * 1024;
+/// Dimensions of an event.
+pub const EVENT_DIMENSIONS_MAX: usize = 64;
+/// Bytes of an event's metadata fields, as JSON.
+pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
+/// How old an event's timestamp may be.
+pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// How far ahead an event's timestamp may be.
+pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
+/// Annotations on one occurrence.
+pub const ANNOTATIONS_MAX: usize = 100;
+/// Bytes of an annotation.
+pub const ANNOTATION_BYTES_MAX: usize = 16 * 1024;
+/// History entries kept for one occurrence.
+pub const HISTORY_MAX: usize = 100;
+
+/// Characters of a description.
+pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
+/// Tags of a resource.
+pub const TAGS_MAX: usize = 20;
+/// Characters of a tag.
+pub const TAG_CHARACTERS_MAX: usize = 100;
+/// Triggers or destinations of a rule.
+pub const RULE_NAMES_MAX: usize = 100;
+/// Longest repeat interval of a rule: a year.
+pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;

@@ -1,0 +1,242 @@
+//! The seam between what is decided and where it is kept: versioned records and named indexes.
+//!
+//! An engine only persists. What to change is decided above, from what was read, as a set of
+//! changes that each name the version they expect; an engine applies such a set as a whole or not
+//! at all. Nothing above may assume one process, one writer or a shared memory.
+
+use std::fmt::Debug;
+
+use tonic::async_trait;
+
+use crate::error::Error;
+
+/// The kinds of record. Numbers are written to disk and never change their meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Facts about the store itself.
+    Meta = 1,
+    /// Triggers, by name.
+    Trigger = 2,
+    /// Destinations, by name.
+    Destination = 3,
+    /// Rules, by name.
+    Rule = 4,
+    /// Clients, by name.
+    Client = 5,
+    /// Occurrences, by record id.
+    Occurrence = 6,
+    /// Deliveries, by record id.
+    Delivery = 7,
+    /// Attempts, by delivery and number.
+    Attempt = 8,
+    /// How destinations' deliveries fare, by destination id.
+    Health = 9,
+}
+
+/// The named indexes. An entry is a key that sorts, and the key of the record it leads to; each
+/// entry's key is unique, so a key that could repeat ends with the record's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Event id, number (4 bytes). Leads to the occurrence.
+    OccurrenceByEvent = 1,
+    /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), occurrence.
+    OccurrenceByState = 2,
+    /// Start in ms (8 bytes), occurrence.
+    OccurrenceByStart = 3,
+    /// Next review in ms (8 bytes), occurrence.
+    OccurrenceByReview = 4,
+    /// Trigger name, 0, rule name.
+    RuleByTrigger = 5,
+    /// Destination name, 0, rule name.
+    RuleByDestination = 6,
+    /// SHA-256 of the key. Leads to the client.
+    ClientByKey = 7,
+    /// Destination id, due in ms (8 bytes), delivery. Only deliveries that have not ended.
+    DeliveryByDue = 8,
+    /// Event id, delivery.
+    DeliveryByEvent = 9,
+    /// Destination id, delivery.
+    DeliveryByDestination = 10,
+    /// Rule id, delivery.
+    DeliveryByRule = 11,
+    /// State (1 byte), delivery.
+    DeliveryByState = 12,
+}
+
+/// Which queue a set of changes waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Small changes that people wait for; served first.
+    Admin,
+    /// Intake and deliveries.
+    Bulk,
+}
+
+/// What a change expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// No record under the key.
+    Absent,
+    /// The record at that version.
+    Version(u64),
+}
+
+/// A record as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Rises with every change of the record; versions are not reused after a delete.
+    pub version: u64,
+    /// The encoded record.
+    pub value: Vec<u8>,
+}
+
+/// One entry of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// The index.
+    pub index: Index,
+    /// The key that sorts; unique in the index.
+    pub key: Vec<u8>,
+}
+
+/// A change of one record and its index entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The kind of record.
+    pub kind: Kind,
+    /// The record's key.
+    pub key: Vec<u8>,
+    /// What must be found for the whole set to be applied.
+    pub expect: Expect,
+    /// What to do.
+    pub action: Action,
+    /// Index entries to remove; each must lead to this record.
+    pub remove: Vec<Entry>,
+    /// Index entries to add; an entry that exists and is not removed in the same set is a conflict.
+    pub add: Vec<Entry>,
+}
+
+/// What to do with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Store this value.
+    Put(Vec<u8>),
+    /// Remove the record.
+    Delete,
+    /// Leave the value and raise the version, so that decisions made on the old one conflict.
+    Touch,
+}
+
+/// The way to walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From small keys to large ones.
+    Ascending,
+    /// From large keys to small ones.
+    Descending,
+}
+
+/// A stretch of keys to walk: from `start` (included) to `end` (not included).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// The first key.
+    pub start: Vec<u8>,
+    /// The first key after the stretch; none means no end.
+    pub end: Option<Vec<u8>>,
+}
+
+/// One step of the change log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    /// The commit's place in the log; rises by one a commit.
+    pub sequence: u64,
+    /// The records that changed, as `(kind, key)`. Kinds `Meta`, `Attempt` and `Health` are not
+    /// logged.
+    pub changed: Vec<(Kind, Vec<u8>)>,
+}
+
+/// Why an engine did not do what it was asked, by what the caller may conclude.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// An expectation did not hold; nothing was written. Read again and decide anew.
+    #[error("a record was changed by somebody else")]
+    Conflict,
+    /// Nothing was written. The queue is full or the engine is closed.
+    #[error("the store cannot write now: {0}")]
+    Unavailable(String),
+    /// Nothing was written. The disk is full; deletes and small changes may still go through.
+    #[error("the disk is full: {0}")]
+    Full(String),
+    /// It may or may not have been written.
+    #[error("the outcome of a write is not known")]
+    Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What is stored is damaged.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Conflict => {
+                Self::Aborted("it was changed by somebody else meanwhile; try again".into())
+            }
+            EngineError::Unavailable(_) => Self::Unavailable(error.to_string()),
+            EngineError::Full(_) => Self::Exhausted {
+                message: error.to_string(),
+                retry_after: None,
+            },
+            EngineError::Indeterminate(_) | EngineError::Corrupt(_) => {
+                Self::Internal(Box::new(error))
+            }
+        }
+    }
+}
+
+/// A place where records are kept.
+#[async_trait]
+pub trait Engine: Debug + Send + Sync + 'static {
+    /// Applies a set of changes, all or none, and returns its place in the change log once it is
+    /// on disk.
+    ///
+    /// # Errors
+    /// See [`EngineError`]; only `Indeterminate` leaves open whether it was written.
+    ///
+    /// # Cancel safety
+    /// A dropped call may still be carried out.
+    async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError>;
+
+    /// Reads records by key; absent ones are `None`. All are read at one point in time.
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
+
+    /// Walks the records of a kind by key.
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError>;
+
+    /// Walks the entries of an index; answers `(entry key, record key)`.
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError>;
+
+    /// Reads the change log after a place in it. `None` when that place has been forgotten.
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError>;
+
+    /// The newest place in the change log.
+    async fn log_head(&self) -> Result<u64, EngineError>;
+
+    /// Follows [`Engine::log_head`]: the value changes after each commit.
+    fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
+}

@@ -1,0 +1,218 @@
+//! Domain values as records: typed reading, and sets of changes that keep the indexes right.
+
+use std::sync::Arc;
+
+use crate::store::{
+    engine::{
+        Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+    },
+    seal::Sealer,
+};
+
+/// A domain value that is kept as a record.
+pub trait Record: Clone + Send + Sync + Sized + 'static {
+    /// The kind of record.
+    const KIND: Kind;
+    /// The record's key.
+    fn key(&self) -> Vec<u8>;
+    /// The index entries that lead to the record, each once.
+    fn entries(&self) -> Vec<Entry>;
+    /// The value in bytes, in the newest encoding, secrets sealed.
+    fn encode(&self, sealer: &Sealer) -> Vec<u8>;
+    /// Reads any encoding ever written.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when the bytes make no record.
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
+}
+
+/// A record as it was read: the value, and the version to name when changing it.
+#[derive(Debug, Clone)]
+pub struct Stored<T> {
+    /// The version it was read at.
+    pub version: u64,
+    /// The value.
+    pub value: T,
+}
+
+/// Typed access to an engine. Clones share the engine.
+#[derive(Debug, Clone)]
+pub struct Store {
+    engine: Arc<dyn Engine>,
+    sealer: Arc<Sealer>,
+}
+
+impl Store {
+    /// Puts types on an engine.
+    pub fn new(engine: Arc<dyn Engine>, sealer: Arc<Sealer>) -> Self {
+        Self { engine, sealer }
+    }
+
+    /// The engine below, for the change log.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Reads one record.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn get<T: Record>(&self, key: Vec<u8>) -> Result<Option<Stored<T>>, EngineError> {
+        Ok(self.get_many([key].into()).await?.pop().flatten())
+    }
+
+    /// Reads records by key, at one point in time.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn get_many<T: Record>(
+        &self,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<Vec<Option<Stored<T>>>, EngineError> {
+        let rows = self.engine.get(T::KIND, &keys).await?;
+        let decode = |row: Option<super::engine::Row>| {
+            row.map(|row| {
+                let value = T::decode(&row.value, &self.sealer)?;
+                Ok(Stored {
+                    version: row.version,
+                    value,
+                })
+            })
+            .transpose()
+        };
+        rows.into_iter().map(decode).collect()
+    }
+
+    /// Walks records by key.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn page<T: Record>(
+        &self,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Stored<T>>, EngineError> {
+        let rows = self.engine.page(T::KIND, range, direction, limit).await?;
+        rows.into_iter()
+            .map(|(_, row)| {
+                let value = T::decode(&row.value, &self.sealer)?;
+                Ok(Stored {
+                    version: row.version,
+                    value,
+                })
+            })
+            .collect()
+    }
+
+    /// Walks records by an index; answers each with its entry's key. A record that is gone by the
+    /// time it is read is left out.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn page_by<T: Record>(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Stored<T>)>, EngineError> {
+        let entries = self.engine.entries(index, range, direction, limit).await?;
+        let (entry_keys, record_keys): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+        let records = self.get_many(record_keys).await?;
+        let found = entry_keys.into_iter().zip(records);
+        Ok(found
+            .filter_map(|(key, record)| Some((key, record?)))
+            .collect())
+    }
+
+    /// An empty set of changes.
+    pub fn changes(&self) -> Changes {
+        Changes {
+            sealer: Arc::clone(&self.sealer),
+            list: Vec::new(),
+        }
+    }
+
+    /// Applies a set of changes, all or none; returns once it is on disk, with its place in the
+    /// change log.
+    ///
+    /// # Errors
+    /// Those of [`Engine::apply`].
+    pub async fn apply(&self, lane: Lane, changes: Changes) -> Result<u64, EngineError> {
+        self.engine.apply(lane, changes.list).await
+    }
+}
+
+/// Changes that are applied together. Each record may be changed once.
+#[derive(Debug)]
+pub struct Changes {
+    sealer: Arc<Sealer>,
+    list: Vec<Change>,
+}
+
+impl Changes {
+    /// Whether there is nothing to change.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Stores a record that must not exist yet.
+    pub fn insert<T: Record>(&mut self, new: &T) {
+        self.list.push(Change {
+            kind: T::KIND,
+            key: new.key(),
+            expect: Expect::Absent,
+            action: Action::Put(new.encode(&self.sealer)),
+            remove: Vec::new(),
+            add: new.entries(),
+        });
+    }
+
+    /// Replaces a record that must still be as it was read. The key must be the same.
+    pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
+        let (mut remove, mut add) = (old.value.entries(), new.entries());
+        remove.retain(|entry| match add.iter().position(|other| other == entry) {
+            Some(at) => {
+                add.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        self.list.push(Change {
+            kind: T::KIND,
+            key: new.key(),
+            expect: Expect::Version(old.version),
+            action: Action::Put(new.encode(&self.sealer)),
+            remove,
+            add,
+        });
+    }
+
+    /// Removes a record that must still be as it was read.
+    pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
+        self.list.push(Change {
+            kind: T::KIND,
+            key: old.value.key(),
+            expect: Expect::Version(old.version),
+            action: Action::Delete,
+            remove: old.value.entries(),
+            add: Vec::new(),
+        });
+    }
+
+    /// Leaves a record as it is, and makes every decision that rests on having read it conflict.
+    ///
+    /// Who makes a record refer to another one touches that other one, so that it cannot be
+    /// deleted at the same moment.
+    pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
+        self.list.push(Change {
+            kind: T::KIND,
+            key: old.value.key(),
+            expect: Expect::Version(old.version),
+            action: Action::Touch,
+            remove: Vec::new(),
+            add: Vec::new(),
+        });
+    }
+}
