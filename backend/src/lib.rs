@@ -5,4 +5,5 @@ pub mod config;
 pub mod domain;
 pub mod error;
 pub mod limits;
+pub mod server;
 pub mod store;

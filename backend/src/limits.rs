@@ -55,3 +55,18 @@ pub const TAG_CHARACTERS_MAX: usize = 100;
 pub const RULE_NAMES_MAX: usize = 100;
 /// Longest repeat interval of a rule: a year.
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
+
+/// Connections open at once.
+pub const CONNECTIONS_MAX: usize = 10_240;
+/// Calls under way at once on one connection.
+pub const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
+/// Bytes of one request's headers.
+pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// How long a client may take to send its headers.
+pub const HEADER_READ_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often a silent HTTP/2 connection is asked whether it is still there.
+pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
+/// How long a connection may take to say that it is still there.
+pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long calls under way may take when the service stops.
+pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);

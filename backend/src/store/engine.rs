@@ -4,6 +4,8 @@
 //! changes that each name the version they expect; an engine applies such a set as a whole or not
 //! at all. Nothing above may assume one process, one writer or a shared memory.
 
+pub mod memory;
+
 use std::fmt::Debug;
 
 use tonic::async_trait;
@@ -31,6 +33,13 @@ pub enum Kind {
     Attempt = 8,
     /// How destinations' deliveries fare, by destination id.
     Health = 9,
+}
+
+impl Kind {
+    /// Whether changes of such records are found in the change log.
+    pub fn is_logged(self) -> bool {
+        !matches!(self, Self::Meta | Self::Attempt | Self::Health)
+    }
 }
 
 /// The named indexes. An entry is a key that sorts, and the key of the record it leads to; each

@@ -1,0 +1,131 @@
+//! The time limit of unary calls, answered as `DEADLINE_EXCEEDED`.
+//!
+//! tonic's own time-outs answer `CANCELLED`, which a caller takes for its own doing.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{HeaderMap, Request, Response};
+use tonic::Status;
+use tower::{Layer, Service};
+
+use crate::limits::REQUEST_TIME_MAX;
+
+/// Calls that go on for as long as the caller wants.
+const STREAMING: [&str; 3] = [
+    "/bellwether.v1.EventQueryService/WatchEvents",
+    "/zenoss.cloud.DataReceiverService/PutEvent",
+    "/grpc.health.v1.Health/Watch",
+];
+
+/// Ends a unary call after the shorter of [`REQUEST_TIME_MAX`] and the caller's `grpc-timeout`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeadlineLayer;
+
+impl<S> Layer<S> for DeadlineLayer {
+    type Service = Deadline<S>;
+
+    fn layer(&self, inner: S) -> Deadline<S> {
+        Deadline { inner }
+    }
+}
+
+/// The service that [`DeadlineLayer`] makes.
+#[derive(Debug, Clone)]
+pub(crate) struct Deadline<S> {
+    inner: S,
+}
+
+impl<S, Incoming, Outgoing> Service<Request<Incoming>> for Deadline<S>
+where
+    S: Service<Request<Incoming>, Response = Response<Outgoing>>,
+    S::Future: Send + 'static,
+    Outgoing: Default,
+{
+    type Response = Response<Outgoing>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let path = request.uri().path();
+        if STREAMING.contains(&path) || path.starts_with("/grpc.reflection.") {
+            return Box::pin(self.inner.call(request));
+        }
+        let asked = timeout_asked(request.headers()).unwrap_or(REQUEST_TIME_MAX);
+        let limit = asked.min(REQUEST_TIME_MAX);
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            tokio::time::timeout(limit, answer)
+                .await
+                .unwrap_or_else(|_elapsed| {
+                    let message = format!("the call took longer than {} ms", limit.as_millis());
+                    Ok(Status::deadline_exceeded(message).into_http())
+                })
+        })
+    }
+}
+
+/// Reads `grpc-timeout`: at most eight digits and a unit. What cannot be read is no limit.
+fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 3600)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    async fn code_of(path: &str, timeout: &str) -> Option<String> {
+        let never = service_fn(|_request: Request<()>| {
+            std::future::pending::<Result<Response<()>, Infallible>>()
+        });
+        let request = Request::get(path)
+            .header("grpc-timeout", timeout)
+            .body(())
+            .unwrap();
+        let call = DeadlineLayer.layer(never).oneshot(request);
+        let answer = tokio::time::timeout(2 * REQUEST_TIME_MAX, call)
+            .await
+            .ok()?
+            .unwrap();
+        Some(answer.headers()["grpc-status"].to_str().unwrap().to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_unary_call_ends_as_deadline_exceeded_and_a_stream_goes_on() {
+        let unary = "/bellwether.v1.RuleService/GetRule";
+        for timeout in ["10m", "99999999H", "nonsense", "", "123456789S"] {
+            assert_eq!(
+                code_of(unary, timeout).await.as_deref(),
+                Some("4"),
+                "{timeout}"
+            );
+        }
+        assert_eq!(code_of(STREAMING[0], "10m").await, None);
+    }
+}

@@ -1,0 +1,227 @@
+//! An engine without a disk: what the others are held against, and what tests run on.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    ops::Bound,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::watch;
+use tonic::async_trait;
+
+use crate::store::engine::{
+    Action, Change, Direction, Engine, EngineError, Expect, Index, Kind, Lane, Logged, Range, Row,
+};
+
+/// Commits that the change log remembers.
+const LOG_LENGTH_MAX: usize = 100_000;
+
+/// Keeps records in memory and forgets them when dropped.
+#[derive(Debug)]
+pub struct MemoryEngine {
+    tables: Mutex<Tables>,
+    head: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    records: HashMap<Kind, BTreeMap<Vec<u8>, Row>>,
+    indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
+    log: VecDeque<Logged>,
+    head: u64,
+}
+
+impl Default for MemoryEngine {
+    fn default() -> Self {
+        Self {
+            tables: Mutex::default(),
+            head: watch::Sender::new(0),
+        }
+    }
+}
+
+impl MemoryEngine {
+    /// An empty engine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        // A set of changes is checked before anything is written, so a panic leaves no half of it.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tables {
+    /// Whether every expectation of a set of changes holds.
+    fn check(&self, changes: &[Change]) -> Result<(), EngineError> {
+        let removed: Vec<_> = changes.iter().flat_map(|change| &change.remove).collect();
+        for change in changes {
+            let row = self
+                .records
+                .get(&change.kind)
+                .and_then(|rows| rows.get(&change.key));
+            let holds = match (change.expect, row) {
+                (Expect::Absent, row) => row.is_none(),
+                (Expect::Version(version), Some(row)) => row.version == version,
+                (Expect::Version(_), None) => false,
+            };
+            let is_taken = |index: &Index, key: &Vec<u8>| {
+                self.indexes
+                    .get(index)
+                    .is_some_and(|entries| entries.contains_key(key))
+            };
+            let collides = change
+                .add
+                .iter()
+                .any(|entry| is_taken(&entry.index, &entry.key) && !removed.contains(&entry));
+            if !holds || collides {
+                return Err(EngineError::Conflict);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, version: u64, change: &Change) {
+        let rows = self.records.entry(change.kind).or_default();
+        match &change.action {
+            Action::Put(value) => {
+                rows.insert(
+                    change.key.clone(),
+                    Row {
+                        version,
+                        value: value.clone(),
+                    },
+                );
+            }
+            Action::Delete => {
+                rows.remove(&change.key);
+            }
+            Action::Touch => {
+                if let Some(row) = rows.get_mut(&change.key) {
+                    row.version = version;
+                }
+            }
+        }
+        for entry in &change.add {
+            self.indexes
+                .entry(entry.index)
+                .or_default()
+                .insert(entry.key.clone(), change.key.clone());
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for MemoryEngine {
+    async fn apply(&self, _lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
+        let mut tables = self.tables();
+        tables.check(&changes)?;
+        let sequence = tables.head + 1;
+        for entry in changes.iter().flat_map(|change| &change.remove) {
+            tables
+                .indexes
+                .entry(entry.index)
+                .or_default()
+                .remove(&entry.key);
+        }
+        for change in &changes {
+            tables.write(sequence, change);
+        }
+        let changed = changes
+            .into_iter()
+            .filter(|change| change.kind.is_logged())
+            .map(|change| (change.kind, change.key))
+            .collect();
+        tables.log.push_back(Logged { sequence, changed });
+        if tables.log.len() > LOG_LENGTH_MAX {
+            tables.log.pop_front();
+        }
+        tables.head = sequence;
+        self.head.send_replace(sequence);
+        Ok(sequence)
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let tables = self.tables();
+        let rows = tables.records.get(&kind);
+        Ok(keys
+            .iter()
+            .map(|key| rows.and_then(|rows| rows.get(key)).cloned())
+            .collect())
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let tables = self.tables();
+        Ok(tables
+            .records
+            .get(&kind)
+            .map_or_else(Vec::new, |rows| walk(rows, range, direction, limit)))
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+        let tables = self.tables();
+        Ok(tables
+            .indexes
+            .get(&index)
+            .map_or_else(Vec::new, |entries| walk(entries, range, direction, limit)))
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        let tables = self.tables();
+        let oldest = tables
+            .log
+            .front()
+            .map_or(tables.head + 1, |logged| logged.sequence);
+        if sequence + 1 < oldest || sequence > tables.head {
+            return Ok(None);
+        }
+        let newer = tables
+            .log
+            .iter()
+            .skip_while(|logged| logged.sequence <= sequence);
+        Ok(Some(newer.take(limit).cloned().collect()))
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        Ok(self.tables().head)
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+}
+
+fn walk<V: Clone>(
+    rows: &BTreeMap<Vec<u8>, V>,
+    range: Range,
+    direction: Direction,
+    limit: usize,
+) -> Vec<(Vec<u8>, V)> {
+    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
+        return Vec::new();
+    }
+    let end = range.end.map_or(Bound::Unbounded, Bound::Excluded);
+    let found = rows.range((Bound::Included(range.start), end));
+    let copy = |(key, value): (&Vec<u8>, &V)| (key.clone(), value.clone());
+    match direction {
+        Direction::Ascending => found.take(limit).map(copy).collect(),
+        Direction::Descending => found.rev().take(limit).map(copy).collect(),
+    }
+}
