@@ -32,7 +32,7 @@ impl RecordId {
     }
 
     /// Reads what [`RecordId::to_bytes`] wrote.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }
 

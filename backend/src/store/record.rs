@@ -1,10 +1,15 @@
 //! Domain values as records: typed reading, and sets of changes that keep the indexes right.
 
+pub mod bytes;
+mod kinds;
+mod v1;
+
 use std::sync::Arc;
 
 use crate::store::{
     engine::{
         Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+        memory::MemoryEngine,
     },
     seal::Sealer,
 };
@@ -46,6 +51,11 @@ impl Store {
     /// Puts types on an engine.
     pub fn new(engine: Arc<dyn Engine>, sealer: Arc<Sealer>) -> Self {
         Self { engine, sealer }
+    }
+
+    /// An empty store that is forgotten when dropped: for tests.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(MemoryEngine::new()), Arc::new(Sealer::ephemeral()))
     }
 
     /// The engine below, for the change log.

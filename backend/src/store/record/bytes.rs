@@ -1,0 +1,94 @@
+//! Keys in bytes that sort as what they stand for.
+
+use crate::domain::{EventId, RecordId};
+
+/// Puts a key together from parts that sort.
+#[derive(Debug, Default)]
+pub struct Key(Vec<u8>);
+
+impl Key {
+    /// An empty key.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one byte.
+    #[must_use]
+    pub fn byte(mut self, byte: u8) -> Self {
+        self.0.push(byte);
+        self
+    }
+
+    /// Adds a number.
+    #[must_use]
+    pub fn number(mut self, number: u32) -> Self {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    /// Adds a moment in milliseconds since 1970; those before 1970 sort first.
+    #[must_use]
+    pub fn moment(mut self, at_ms: i64) -> Self {
+        let sortable = at_ms.cast_unsigned() ^ (1 << 63);
+        self.0.extend_from_slice(&sortable.to_be_bytes());
+        self
+    }
+
+    /// Adds a record's identity.
+    #[must_use]
+    pub fn id(mut self, id: RecordId) -> Self {
+        self.0.extend_from_slice(&id.to_bytes());
+        self
+    }
+
+    /// Adds an event's identity.
+    #[must_use]
+    pub fn event(mut self, event: EventId) -> Self {
+        self.0.extend_from_slice(&event.to_bytes());
+        self
+    }
+
+    /// Adds a name and the zero that ends it; names hold no zero.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.push(0);
+        self
+    }
+
+    /// Adds bytes as they are; only as the last part of a key.
+    #[must_use]
+    pub fn rest(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// The key.
+    pub fn build(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Reads the moment that [`Key::moment`] wrote at that place of a key.
+pub fn moment_at(key: &[u8], at: usize) -> Option<i64> {
+    let bytes = key.get(at..at + 8)?.try_into().ok()?;
+    Some((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
+}
+
+/// Reads the identity that [`Key::id`] wrote at that place of a key.
+pub fn id_at(key: &[u8], at: usize) -> Option<RecordId> {
+    Some(RecordId::from_bytes(key.get(at..at + 16)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_sort_as_they_follow_each_other() {
+        let moments = [i64::MIN, -1, 0, 1, 1_700_000_000_000, i64::MAX];
+        let keys = moments.map(|at_ms| Key::new().moment(at_ms).build());
+        assert!(keys.is_sorted());
+        assert_eq!(keys.map(|key| moment_at(&key, 0).unwrap()), moments);
+    }
+}

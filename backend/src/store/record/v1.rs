@@ -1,0 +1,10 @@
+//! Encoding 1 of all records. Frozen: what changes its meaning becomes encoding 2.
+
+pub(super) mod client;
+pub(super) mod delivery;
+pub(super) mod destination;
+pub(super) mod occurrence;
+pub(super) mod query;
+pub(super) mod rule;
+pub(super) mod trigger;
+pub(super) mod value;

@@ -1,0 +1,71 @@
+//! Clients.
+
+use crate::domain::{Client, Name, RecordId, Role};
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ClientV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    id: Vec<u8>,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(enumeration = "RoleV1", tag = "3")]
+    role: i32,
+    #[prost(bytes = "vec", tag = "4")]
+    key_hash: Vec<u8>,
+    #[prost(int64, tag = "5")]
+    create_ms: i64,
+    #[prost(int64, optional, tag = "6")]
+    last_used_ms: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+enum RoleV1 {
+    Unknown = 0,
+    Ingest = 1,
+    Viewer = 2,
+    Operator = 3,
+    Editor = 4,
+    Admin = 5,
+}
+
+impl From<&Client> for ClientV1 {
+    fn from(client: &Client) -> Self {
+        let role = match client.role {
+            Role::Ingest => RoleV1::Ingest,
+            Role::Viewer => RoleV1::Viewer,
+            Role::Operator => RoleV1::Operator,
+            Role::Editor => RoleV1::Editor,
+            Role::Admin => RoleV1::Admin,
+        };
+        Self {
+            id: client.id.to_bytes().into(),
+            name: client.name.as_str().into(),
+            role: role.into(),
+            key_hash: client.key_hash.into(),
+            create_ms: client.create_ms,
+            last_used_ms: client.last_used_ms,
+        }
+    }
+}
+
+impl ClientV1 {
+    pub(crate) fn into_client(self) -> Option<Client> {
+        let role = match RoleV1::try_from(self.role).ok()? {
+            RoleV1::Unknown => return None,
+            RoleV1::Ingest => Role::Ingest,
+            RoleV1::Viewer => Role::Viewer,
+            RoleV1::Operator => Role::Operator,
+            RoleV1::Editor => Role::Editor,
+            RoleV1::Admin => Role::Admin,
+        };
+        Some(Client {
+            id: RecordId::from_bytes(self.id.try_into().ok()?),
+            name: Name::parse(&self.name).ok()?,
+            role,
+            key_hash: self.key_hash.try_into().ok()?,
+            create_ms: self.create_ms,
+            last_used_ms: self.last_used_ms,
+        })
+    }
+}

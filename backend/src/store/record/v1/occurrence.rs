@@ -1,0 +1,333 @@
+//! Occurrences.
+
+use std::collections::BTreeMap;
+
+use super::value::FieldsV1;
+use crate::domain::{
+    Annotation, Close, CloseReason, EventId, Field, HistoryEntry, Name, Notified, Occurrence,
+    RecordId, Severity, Status,
+};
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct OccurrenceV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    event: Vec<u8>,
+    #[prost(uint32, tag = "3")]
+    number: u32,
+    #[prost(string, tag = "4")]
+    name: String,
+    #[prost(string, tag = "5")]
+    kind: String,
+    #[prost(btree_map = "string, string", tag = "6")]
+    dimensions: BTreeMap<String, String>,
+    #[prost(message, optional, tag = "7")]
+    metadata: Option<FieldsV1>,
+    #[prost(string, tag = "8")]
+    summary: String,
+    #[prost(string, tag = "9")]
+    body: String,
+    #[prost(int32, tag = "10")]
+    severity: i32,
+    #[prost(int32, tag = "11")]
+    status: i32,
+    #[prost(bool, tag = "12")]
+    acknowledged: bool,
+    #[prost(int64, tag = "13")]
+    start_ms: i64,
+    #[prost(int64, tag = "14")]
+    last_seen_ms: i64,
+    #[prost(int64, tag = "15")]
+    close_ms: i64,
+    #[prost(enumeration = "CloseReasonV1", tag = "16")]
+    close_reason: i32,
+    #[prost(uint64, tag = "17")]
+    count: u64,
+    #[prost(uint64, tag = "18")]
+    prior_count: u64,
+    #[prost(message, repeated, tag = "19")]
+    annotations: Vec<AnnotationV1>,
+    #[prost(message, repeated, tag = "20")]
+    history: Vec<HistoryEntryV1>,
+    #[prost(message, repeated, tag = "21")]
+    notified: Vec<NotifiedV1>,
+    #[prost(bytes = "vec", repeated, tag = "22")]
+    chain: Vec<Vec<u8>>,
+    #[prost(int64, tag = "23")]
+    review_ms: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+enum CloseReasonV1 {
+    NotClosed = 0,
+    Sender = 1,
+    Operator = 2,
+    Aged = 3,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct AnnotationV1 {
+    #[prost(string, tag = "1")]
+    id: String,
+    #[prost(string, tag = "2")]
+    text: String,
+    #[prost(string, tag = "3")]
+    author: String,
+    #[prost(int64, tag = "4")]
+    create_ms: i64,
+    #[prost(int64, tag = "5")]
+    update_ms: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct HistoryEntryV1 {
+    #[prost(int64, tag = "1")]
+    at_ms: i64,
+    #[prost(string, tag = "2")]
+    author: String,
+    #[prost(enumeration = "FieldV1", tag = "3")]
+    field: i32,
+    #[prost(string, tag = "4")]
+    from: String,
+    #[prost(string, tag = "5")]
+    to: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+enum FieldV1 {
+    Unknown = 0,
+    Severity = 1,
+    Status = 2,
+    Acknowledged = 3,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct NotifiedV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    rule: Vec<u8>,
+    #[prost(string, tag = "2")]
+    rule_name: String,
+    #[prost(int64, tag = "3")]
+    last_ms: i64,
+    #[prost(bool, tag = "4")]
+    send_updates: bool,
+    #[prost(message, repeated, tag = "5")]
+    destinations: Vec<ReferenceV1>,
+    #[prost(bool, tag = "6")]
+    cleared: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReferenceV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    id: Vec<u8>,
+    #[prost(string, tag = "2")]
+    name: String,
+}
+
+impl From<&Occurrence> for OccurrenceV1 {
+    fn from(occurrence: &Occurrence) -> Self {
+        let close_reason = match occurrence.close.map(|close| close.reason) {
+            None => CloseReasonV1::NotClosed,
+            Some(CloseReason::Sender) => CloseReasonV1::Sender,
+            Some(CloseReason::Operator) => CloseReasonV1::Operator,
+            Some(CloseReason::Aged) => CloseReasonV1::Aged,
+        };
+        Self {
+            key: occurrence.key.to_bytes().into(),
+            event: occurrence.event.to_bytes().into(),
+            number: occurrence.number,
+            name: occurrence.name.clone(),
+            kind: occurrence.kind.clone(),
+            dimensions: occurrence.dimensions.clone(),
+            metadata: (!occurrence.metadata.is_empty()).then(|| (&occurrence.metadata).into()),
+            summary: occurrence.summary.clone(),
+            body: occurrence.body.clone(),
+            severity: occurrence.severity as i32,
+            status: occurrence.status as i32,
+            acknowledged: occurrence.acknowledged,
+            start_ms: occurrence.start_ms,
+            last_seen_ms: occurrence.last_seen_ms,
+            close_ms: occurrence.close.map_or(0, |close| close.at_ms),
+            close_reason: close_reason.into(),
+            count: occurrence.count,
+            prior_count: occurrence.prior_count,
+            annotations: occurrence
+                .annotations
+                .iter()
+                .map(AnnotationV1::from)
+                .collect(),
+            history: occurrence
+                .history
+                .iter()
+                .map(HistoryEntryV1::from)
+                .collect(),
+            notified: occurrence.notified.iter().map(NotifiedV1::from).collect(),
+            chain: occurrence
+                .chain
+                .iter()
+                .map(|rule| rule.to_bytes().into())
+                .collect(),
+            review_ms: occurrence.review_ms,
+        }
+    }
+}
+
+impl OccurrenceV1 {
+    pub(crate) fn into_occurrence(self) -> Option<Occurrence> {
+        let reason = match CloseReasonV1::try_from(self.close_reason).ok()? {
+            CloseReasonV1::NotClosed => None,
+            CloseReasonV1::Sender => Some(CloseReason::Sender),
+            CloseReasonV1::Operator => Some(CloseReason::Operator),
+            CloseReasonV1::Aged => Some(CloseReason::Aged),
+        };
+        let annotations = self
+            .annotations
+            .into_iter()
+            .map(AnnotationV1::into_annotation);
+        let history = self.history.into_iter().map(HistoryEntryV1::into_entry);
+        let notified = self.notified.into_iter().map(NotifiedV1::into_notified);
+        Some(Occurrence {
+            key: record_id(self.key)?,
+            event: EventId::from_bytes(self.event.try_into().ok()?),
+            number: self.number,
+            name: self.name,
+            kind: self.kind,
+            dimensions: self.dimensions,
+            metadata: self.metadata.unwrap_or_default().into_fields()?,
+            summary: self.summary,
+            body: self.body,
+            severity: Severity::from_number(self.severity)?,
+            status: Status::from_number(self.status)?,
+            acknowledged: self.acknowledged,
+            start_ms: self.start_ms,
+            last_seen_ms: self.last_seen_ms,
+            close: reason.map(|reason| Close {
+                at_ms: self.close_ms,
+                reason,
+            }),
+            count: self.count,
+            prior_count: self.prior_count,
+            annotations: annotations.collect::<Option<_>>()?,
+            history: history.collect::<Option<_>>()?,
+            notified: notified.collect::<Option<_>>()?,
+            chain: self
+                .chain
+                .into_iter()
+                .map(record_id)
+                .collect::<Option<_>>()?,
+            review_ms: self.review_ms,
+        })
+    }
+}
+
+pub(crate) fn record_id(bytes: Vec<u8>) -> Option<RecordId> {
+    Some(RecordId::from_bytes(bytes.try_into().ok()?))
+}
+
+impl From<&Annotation> for AnnotationV1 {
+    fn from(annotation: &Annotation) -> Self {
+        Self {
+            id: annotation.id.clone(),
+            text: annotation.text.clone(),
+            author: annotation.author.as_str().into(),
+            create_ms: annotation.create_ms,
+            update_ms: annotation.update_ms,
+        }
+    }
+}
+
+impl AnnotationV1 {
+    fn into_annotation(self) -> Option<Annotation> {
+        Some(Annotation {
+            id: self.id,
+            text: self.text,
+            author: Name::parse(&self.author).ok()?,
+            create_ms: self.create_ms,
+            update_ms: self.update_ms,
+        })
+    }
+}
+
+impl From<&HistoryEntry> for HistoryEntryV1 {
+    fn from(entry: &HistoryEntry) -> Self {
+        let field = match entry.field {
+            Field::Severity => FieldV1::Severity,
+            Field::Status => FieldV1::Status,
+            Field::Acknowledged => FieldV1::Acknowledged,
+        };
+        Self {
+            at_ms: entry.at_ms,
+            author: entry
+                .author
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            field: field.into(),
+            from: entry.from.clone(),
+            to: entry.to.clone(),
+        }
+    }
+}
+
+impl HistoryEntryV1 {
+    fn into_entry(self) -> Option<HistoryEntry> {
+        let field = match FieldV1::try_from(self.field).ok()? {
+            FieldV1::Unknown => return None,
+            FieldV1::Severity => Field::Severity,
+            FieldV1::Status => Field::Status,
+            FieldV1::Acknowledged => Field::Acknowledged,
+        };
+        let author = match self.author.as_str() {
+            "" => None,
+            author => Some(Name::parse(author).ok()?),
+        };
+        Some(HistoryEntry {
+            at_ms: self.at_ms,
+            author,
+            field,
+            from: self.from,
+            to: self.to,
+        })
+    }
+}
+
+impl From<&Notified> for NotifiedV1 {
+    fn from(notified: &Notified) -> Self {
+        let reference = |(id, name): &(RecordId, Name)| ReferenceV1 {
+            id: id.to_bytes().into(),
+            name: name.as_str().into(),
+        };
+        Self {
+            rule: notified.rule.to_bytes().into(),
+            rule_name: notified.rule_name.as_str().into(),
+            last_ms: notified.last_ms,
+            send_updates: notified.send_updates,
+            destinations: notified.destinations.iter().map(reference).collect(),
+            cleared: notified.cleared,
+        }
+    }
+}
+
+impl NotifiedV1 {
+    fn into_notified(self) -> Option<Notified> {
+        let reference = |reference: ReferenceV1| {
+            Some((record_id(reference.id)?, Name::parse(&reference.name).ok()?))
+        };
+        Some(Notified {
+            rule: record_id(self.rule)?,
+            rule_name: Name::parse(&self.rule_name).ok()?,
+            last_ms: self.last_ms,
+            send_updates: self.send_updates,
+            destinations: self
+                .destinations
+                .into_iter()
+                .map(reference)
+                .collect::<Option<_>>()?,
+            cleared: self.cleared,
+        })
+    }
+}

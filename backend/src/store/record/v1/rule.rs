@@ -1,0 +1,85 @@
+//! Rules.
+
+use crate::domain::{Name, RecordId, Rule};
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct RuleV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    id: Vec<u8>,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(string, tag = "3")]
+    description: String,
+    #[prost(string, repeated, tag = "4")]
+    tags: Vec<String>,
+    #[prost(bool, tag = "5")]
+    enabled: bool,
+    #[prost(string, repeated, tag = "6")]
+    trigger_names: Vec<String>,
+    #[prost(string, repeated, tag = "7")]
+    destination_names: Vec<String>,
+    #[prost(string, tag = "8")]
+    message: String,
+    #[prost(bool, tag = "9")]
+    repeat: bool,
+    #[prost(uint32, tag = "10")]
+    repeat_interval_seconds: u32,
+    #[prost(bool, tag = "11")]
+    send_updates: bool,
+    #[prost(uint64, tag = "12")]
+    revision: u64,
+    #[prost(int64, tag = "13")]
+    create_ms: i64,
+    #[prost(int64, tag = "14")]
+    update_ms: i64,
+}
+
+impl From<&Rule> for RuleV1 {
+    fn from(rule: &Rule) -> Self {
+        Self {
+            id: rule.id.to_bytes().into(),
+            name: rule.name.as_str().into(),
+            description: rule.description.clone(),
+            tags: rule.tags.clone(),
+            enabled: rule.enabled,
+            trigger_names: texts(&rule.trigger_names),
+            destination_names: texts(&rule.destination_names),
+            message: rule.message.clone(),
+            repeat: rule.repeat,
+            repeat_interval_seconds: rule.repeat_interval_seconds,
+            send_updates: rule.send_updates,
+            revision: rule.revision,
+            create_ms: rule.create_ms,
+            update_ms: rule.update_ms,
+        }
+    }
+}
+
+impl RuleV1 {
+    pub(crate) fn into_rule(self) -> Option<Rule> {
+        Some(Rule {
+            id: RecordId::from_bytes(self.id.try_into().ok()?),
+            name: Name::parse(&self.name).ok()?,
+            description: self.description,
+            tags: self.tags,
+            enabled: self.enabled,
+            trigger_names: names(&self.trigger_names)?,
+            destination_names: names(&self.destination_names)?,
+            message: self.message,
+            repeat: self.repeat,
+            repeat_interval_seconds: self.repeat_interval_seconds,
+            send_updates: self.send_updates,
+            revision: self.revision,
+            create_ms: self.create_ms,
+            update_ms: self.update_ms,
+        })
+    }
+}
+
+pub(crate) fn texts(names: &[Name]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+pub(crate) fn names(texts: &[String]) -> Option<Vec<Name>> {
+    texts.iter().map(|text| Name::parse(text).ok()).collect()
+}
