@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod delivery;
 pub mod domain;
 pub mod error;
 pub mod limits;

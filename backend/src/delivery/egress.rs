@@ -1,0 +1,154 @@
+//! The egress guard: which addresses a message may go to.
+
+mod networks;
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use ipnet::IpNet;
+use url::{Host, Url};
+
+use crate::config::EgressConfig;
+
+/// Decides where messages may go.
+///
+/// It is asked with the very addresses that are then dialled, so that a name cannot lead elsewhere
+/// after it was checked.
+#[derive(Debug)]
+pub struct Guard {
+    allow: Vec<IpNet>,
+    allow_names: Vec<String>,
+    own: Vec<SocketAddr>,
+}
+
+/// Why the guard does not let a message out; the message names the rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The text is no address.
+    #[error("the address cannot be read: {0}")]
+    Unreadable(String),
+    /// Another scheme than `http` and `https`.
+    #[error("the egress guard lets out `http` and `https` only, not `{0}`")]
+    Scheme(String),
+    /// A user name or password in the address.
+    #[error("the egress guard refuses addresses that hold a user name or password")]
+    UserInfo,
+    /// An address in a network that is not to be reached.
+    #[error(
+        "the egress guard refuses {address}: it is in {network} ({reason}), \
+         which `egress.allow` does not list"
+    )]
+    Network {
+        /// The address.
+        address: IpAddr,
+        /// The network of the rule.
+        network: IpNet,
+        /// What the network is for.
+        reason: &'static str,
+    },
+    /// One of this service's own listeners.
+    #[error("the egress guard refuses {0}: this service itself listens there")]
+    OwnListener(SocketAddr),
+}
+
+impl Guard {
+    /// A guard with exceptions, for a service that listens on those addresses.
+    pub fn new(config: &EgressConfig, own: Vec<SocketAddr>) -> Self {
+        Self {
+            allow: config.allow.clone(),
+            allow_names: config.allow_names.iter().map(|name| bare(name)).collect(),
+            own,
+        }
+    }
+
+    /// Checks everything about an address that can be told without resolving its host name.
+    ///
+    /// # Errors
+    /// The rule that refuses it.
+    pub fn check_url(&self, text: &str) -> Result<Url, Refusal> {
+        let url = Url::parse(text).map_err(|error| Refusal::Unreadable(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refusal::Scheme(url.scheme().into()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refusal::UserInfo);
+        }
+        let port = url.port_or_known_default().unwrap_or(0);
+        let literal: IpAddr = match url.host() {
+            Some(Host::Ipv4(address)) => address.into(),
+            Some(Host::Ipv6(address)) => address.into(),
+            Some(Host::Domain(_)) => return Ok(url),
+            None => return Err(Refusal::Unreadable("it names no host".into())),
+        };
+        self.check(&literal.to_string(), SocketAddr::new(literal, port))?;
+        Ok(url)
+    }
+
+    /// Keeps those of a host's addresses that may be dialled.
+    ///
+    /// # Errors
+    /// The rule that refuses the first of them, when none is left.
+    pub fn filter(
+        &self,
+        host: &str,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refusal> {
+        let mut first_refusal = None;
+        let mut permitted = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            match self.check(host, address) {
+                Ok(()) => permitted.push(address),
+                Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
+            }
+        }
+        match first_refusal {
+            Some(refusal) if permitted.is_empty() => Err(refusal),
+            _ => Ok(permitted),
+        }
+    }
+
+    fn check(&self, host: &str, address: SocketAddr) -> Result<(), Refusal> {
+        let canonical = address.ip().to_canonical();
+        if self.is_own(SocketAddr::new(canonical, address.port())) {
+            return Err(Refusal::OwnListener(address));
+        }
+        let allowed = self.allow_names.contains(&bare(host))
+            || self
+                .allow
+                .iter()
+                .any(|network| network.contains(&canonical));
+        match networks::DENIED
+            .iter()
+            .find(|rule| rule.0.contains(&canonical))
+        {
+            Some(&(network, reason)) if !allowed => Err(Refusal::Network {
+                address: canonical,
+                network,
+                reason,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A listener on every address is met at each address of this machine, and dialling the
+    /// unspecified address reaches this machine too.
+    fn is_own(&self, address: SocketAddr) -> bool {
+        let same_port = self.own.iter().filter(|own| own.port() == address.port());
+        same_port.map(SocketAddr::ip).any(|own| {
+            own.to_canonical() == address.ip()
+                || (own.is_unspecified() || address.ip().is_unspecified())
+                    && is_of_this_machine(address.ip())
+        })
+    }
+}
+
+/// Only an address of this machine can be bound.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Names are compared without regard to letter case and to the dot of the root.
+fn bare(name: &str) -> String {
+    name.trim_end_matches('.').to_ascii_lowercase()
+}
