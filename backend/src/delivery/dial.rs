@@ -88,6 +88,11 @@ impl Dialer {
         }
     }
 
+    /// The time that connecting may take.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
+    }
+
     pub(crate) fn guard(&self) -> &Guard {
         &self.guard
     }

@@ -72,9 +72,12 @@ pub(crate) enum Failure {
     /// Nothing was sent: the guard does not allow it.
     #[error(transparent)]
     Blocked(#[from] Refusal),
-    /// Nothing was sent, or no answer came in time.
+    /// Nothing was sent.
     #[error("{0}")]
     Unreachable(String),
+    /// No answer came in time.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
     /// It was sent, and its end is not known.
     #[error("{0}")]
     Unknown(String),
@@ -123,7 +126,7 @@ impl HttpClient {
         })?;
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
         let (head, body) = answer
-            .map_err(|_elapsed| Failure::Unreachable(format!("no answer within {timeout:?}")))?
+            .map_err(|_elapsed| Failure::NoAnswer(timeout))?
             .map_err(|error| fault::classify(&error))?
             .into_parts();
         let (body, whole) = read_start(body, deadline).await;
@@ -179,7 +182,7 @@ impl Failure {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
         match self {
             Self::Blocked(_) => Verdict::blocked(explanation),
-            Self::Unreachable(_) => Verdict::unreachable(explanation),
+            Self::Unreachable(_) | Self::NoAnswer(_) => Verdict::unreachable(explanation),
             Self::Unknown(_) => Verdict::unknown(explanation),
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::form_urlencoded;
 
 use crate::domain::secret::MASK;
 
@@ -15,6 +16,13 @@ const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
 /// Bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
+
+/// What stands in an address as `%XX`.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Replaces secrets by the mask, in every spelling in which a message can hold them.
 #[derive(Clone, Default)]
@@ -42,8 +50,9 @@ impl Masker {
     pub(crate) fn add(&mut self, secret: &str) {
         for text in [secret.trim()].into_iter().chain(words_of(secret)) {
             let json = serde_json::Value::from(text).to_string();
-            let percent = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-            for spelling in [text, json.trim_matches('"'), &percent] {
+            let percent = utf8_percent_encode(text, RESERVED).to_string();
+            let form = form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            for spelling in [text, &json[1..json.len() - 1], &percent, &form] {
                 if !spelling.is_empty() && !self.needles.iter().any(|known| known == spelling) {
                     self.needles.push(spelling.into());
                 }
@@ -114,18 +123,24 @@ mod tests {
 
     #[test]
     fn a_secret_is_masked_in_every_spelling() {
-        let masker = Masker::new(["Bearer s3cr/et\"x", "whsec_aaaa whsec_bbbb"]);
+        let masker = Masker::new([
+            "Bearer s3cr/et\"x",
+            "whsec_aaaa whsec_bbbb",
+            "two-part~* s3cret",
+        ]);
         let cases = [
             ("Bearer s3cr/et\"x", "********"),
             ("token=s3cr/et\"x.", "token=********."),
             ("?t=s3cr%2Fet%22x&u", "?t=********&u"),
+            ("t=two-part%7E*+s3cret", "t=********"),
+            ("/two-part~%2A%20s3cret", "/********"),
             (r#"{"t":"s3cr/et\"x"}"#, r#"{"t":"********"}"#),
             ("whsec_aaaa", "********"),
             ("whsec_bbbb whsec_aaaa", "******** ********"),
             ("nothing", "nothing"),
         ];
-        for (text, masked) in cases {
-            assert_eq!(masker.mask(text, 100), masked, "{text}");
+        for (text, shown) in cases {
+            assert_eq!(masker.mask(text, 100), shown, "{text}");
         }
     }
 
@@ -133,9 +148,9 @@ mod tests {
     fn a_cut_never_shows_the_start_of_a_secret() {
         let masker = Masker::new(["canary-secret"]);
         for limit_bytes in 0..40 {
-            let masked = masker.mask("0123456789 canary-secret and more text", limit_bytes);
-            assert!(masked.len() <= limit_bytes);
-            assert!(!masked.contains("canary"), "{masked}");
+            let shown = masker.mask("0123456789 canary-secret and more text", limit_bytes);
+            assert!(shown.len() <= limit_bytes);
+            assert!(!shown.contains("canary"), "{shown}");
         }
     }
 

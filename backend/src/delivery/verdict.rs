@@ -35,6 +35,8 @@ pub enum Advice {
     AgainAfter(Duration),
     /// The receiver will hardly change its mind: give up after a few tries.
     FewMore,
+    /// Another try would end the same way.
+    GiveUp,
     /// The receiver wants nothing more, ever: pause the destination.
     Pause,
 }

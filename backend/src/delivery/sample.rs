@@ -1,0 +1,65 @@
+//! The event that a test tells about when its caller names none.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{
+    Content, DestinationKind, EventId, Occurrence, RecordId, Severity, Status, Value,
+    delivery::RuleContent, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+};
+
+/// An open occurrence that is plainly a sample.
+pub fn occurrence(now_ms: i64) -> Occurrence {
+    let text = |text: &str| text.to_owned();
+    let dimensions = BTreeMap::from([
+        (text("host"), text("db-1.example.com")),
+        (text("source"), text("bellwether-test")),
+    ]);
+    let metadata = BTreeMap::from([
+        (text("mount"), Value::Text(text("/var"))),
+        (text("usedPercent"), Value::Number(97.5)),
+    ]);
+    Occurrence {
+        key: RecordId::first_at(now_ms.try_into().unwrap_or_default()),
+        event: EventId::derive("disk-full", &dimensions),
+        number: 1,
+        name: text("disk-full"),
+        kind: text("disk"),
+        dimensions,
+        metadata,
+        summary: text("Sample: disk /var is 97.5 % full"),
+        body: text("This is a test message. Nothing is wrong."),
+        severity: Severity::Error,
+        status: Status::Open,
+        acknowledged: false,
+        start_ms: now_ms,
+        last_seen_ms: now_ms,
+        close: None,
+        count: 1,
+        prior_count: 0,
+        annotations: Vec::new(),
+        history: Vec::new(),
+        notified: Vec::new(),
+        chain: Vec::new(),
+        review_ms: now_ms,
+    }
+}
+
+/// What a test sends: an occurrence under a rule that stands in for a real one. An empty message
+/// means the default.
+pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
+    Content {
+        clear: false,
+        occurrence,
+        rule: RuleContent {
+            name: "test".into(),
+            description: "Stands in for a rule in a test message.".into(),
+            message,
+            enabled: true,
+            repeat_interval_seconds: REPEAT_INTERVAL_SECONDS_DEFAULT,
+            trigger_names: Vec::new(),
+            destination_names: Vec::new(),
+        },
+        trigger: None,
+        destination_kind: kind,
+    }
+}

@@ -1,0 +1,180 @@
+//! One attempt from its content to its verdict: the same code for deliveries and for tests.
+
+mod email;
+mod event;
+mod mission;
+mod msteams;
+mod pagerduty;
+mod secrets;
+mod servicenow;
+mod slack;
+#[cfg(test)]
+mod tests;
+mod webhook;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+pub use event::EventSink;
+
+use crate::{
+    clock::Clock,
+    config::{Config, ProviderConfig, SmtpConfig},
+    delivery::rendered::{self as message, Context, Message},
+    delivery::{
+        dial::{Dialer, SystemResolver},
+        egress::Guard,
+        http::HttpClient,
+        verdict::{Report, Verdict},
+    },
+    domain::{Content, DestinationKind, RecordId, Transcript},
+};
+use mission::{Ending, Mission};
+
+/// Makes attempts. Clones share connections and tokens.
+#[derive(Debug, Clone)]
+pub struct Sender(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    clock: Arc<dyn Clock>,
+    dialer: Dialer,
+    http: HttpClient,
+    providers: ProviderConfig,
+    smtp: Option<SmtpConfig>,
+    tokens: servicenow::Tokens,
+    sink: Option<Arc<dyn EventSink>>,
+    tenant: String,
+    link_base: String,
+}
+
+/// What an attempt needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The delivery, the same over all attempts.
+    pub delivery: RecordId,
+    /// The rule that notified; none for a test.
+    pub rule: Option<RecordId>,
+    /// What there is to tell.
+    pub content: &'a Content,
+    /// Where to: the destination as it is now.
+    pub kind: &'a DestinationKind,
+    /// How long it may take in all.
+    pub timeout: Duration,
+}
+
+impl Sender {
+    /// A sender behind that guard. Without a sink, event destinations fail with a sentence saying
+    /// so.
+    pub fn new(
+        config: &Config,
+        guard: Arc<Guard>,
+        clock: Arc<dyn Clock>,
+        sink: Option<Arc<dyn EventSink>>,
+    ) -> Self {
+        let limit = config.delivery.connect_timeout;
+        let dialer = Dialer::new(guard, Arc::new(SystemResolver), limit);
+        Self(Arc::new(Parts {
+            clock,
+            http: HttpClient::new(dialer.clone()),
+            dialer,
+            providers: config.providers.clone(),
+            smtp: config.smtp.clone(),
+            tokens: servicenow::Tokens::default(),
+            sink,
+            tenant: config.tenant.clone(),
+            link_base: config.link_base.clone(),
+        }))
+    }
+
+    /// Makes one attempt. It never fails: what goes wrong is the report.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have sent the message.
+    pub async fn send(&self, order: Order<'_>) -> Report {
+        let begun = Instant::now();
+        let (verdict, transcript) = self.attempt(order).await;
+        Report {
+            verdict,
+            duration: begun.elapsed(),
+            transcript,
+        }
+    }
+
+    async fn attempt(&self, order: Order<'_>) -> Ending {
+        let parts = &*self.0;
+        let surroundings = Context {
+            delivery_id: order.delivery,
+            tenant: &parts.tenant,
+            link_base: &parts.link_base,
+        };
+        // The destination may be of another kind than when the notification was decided.
+        let same_kind = order.content.destination_kind.word() == order.kind.word();
+        let current;
+        let content = if same_kind {
+            order.content
+        } else {
+            current = Content {
+                destination_kind: order.kind.clone(),
+                ..order.content.clone()
+            };
+            &current
+        };
+        let message = message::render(content, &surroundings).message;
+        let mut mission = Mission {
+            id: order.delivery,
+            start_ms: parts.clock.now_ms(),
+            timeout: order.timeout,
+            masker: secrets::masker(order.kind, parts.smtp.as_ref()),
+            http: &parts.http,
+        };
+        match (order.kind, message) {
+            (DestinationKind::Webhook(webhook), Message::Webhook { content_type, body }) => {
+                webhook::send(&mission, webhook, &content_type, body.into()).await
+            }
+            (
+                DestinationKind::Email(email),
+                Message::Email {
+                    subject,
+                    text,
+                    html,
+                },
+            ) => {
+                let mail = email::Parts {
+                    subject,
+                    text,
+                    html,
+                };
+                email::send(
+                    &mission,
+                    &parts.dialer,
+                    parts.smtp.as_ref(),
+                    &email.to,
+                    mail,
+                )
+                .await
+            }
+            (DestinationKind::Slack(slack), Message::Slack { body }) => {
+                slack::send(&mission, &parts.providers.slack, slack, body).await
+            }
+            (DestinationKind::MsTeams(teams), Message::MsTeams { body }) => {
+                msteams::send(&mission, teams, &body).await
+            }
+            (DestinationKind::PagerDuty(pagerduty), Message::PagerDuty { body }) => {
+                pagerduty::send(&mission, &parts.providers.pagerduty, pagerduty, body).await
+            }
+            (DestinationKind::ServiceNow(servicenow), Message::ServiceNow { body }) => {
+                servicenow::send(&mut mission, &parts.tokens, servicenow, &body).await
+            }
+            (DestinationKind::Event(_), Message::Event(event)) => {
+                let chain = &content.occurrence.chain;
+                event::send(parts.sink.as_deref(), event, chain, order.rule).await
+            }
+            _ => (
+                Verdict::unreachable("the message was made for another kind of destination"),
+                Transcript::default(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Mail: one SMTP conversation a message, behind the egress guard.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use lettre::{
+    Address, Message,
+    message::{
+        Mailbox, MultiPart,
+        header::{Header, HeaderName, HeaderValue},
+    },
+    transport::smtp::{
+        authentication::{Credentials, Mechanism},
+        client::{AsyncSmtpConnection, TlsParameters},
+        commands::{Data, Mail, Rcpt},
+        extension::{ClientId, Extension, MailParameter},
+        response::Response,
+    },
+};
+
+use super::mission::{Ending, Mission};
+use crate::{
+    config::{SmtpConfig, SmtpSecurity},
+    delivery::{
+        dial::{DialError, Dialer},
+        transcript::BODY_BYTES_MAX,
+        verdict::{Advice, Verdict},
+    },
+    domain::{Transcript, delivery},
+};
+
+/// The parts of a mail.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) subject: String,
+    pub(super) text: String,
+    pub(super) html: String,
+}
+
+/// Why a conversation did not end with a taken mail.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Smtp(#[from] lettre::transport::smtp::Error),
+    #[error("the mail server does not offer STARTTLS")]
+    NoStartTls,
+    #[error("the mail server cannot take addresses with letters beyond ASCII")]
+    NoUnicode,
+}
+
+pub(super) async fn send(
+    mission: &Mission<'_>,
+    dialer: &Dialer,
+    smtp: Option<&SmtpConfig>,
+    to: &str,
+    parts: Parts,
+) -> Ending {
+    let Some(smtp) = smtp else {
+        let verdict = Verdict::unreachable("no mail server is configured for this service");
+        return (verdict, Transcript::default());
+    };
+    let (message, request) = match compose(mission, smtp, to, parts) {
+        Ok(composed) => composed,
+        Err(explanation) => {
+            let verdict = Verdict::rejected(mission.explain(&explanation), Advice::FewMore);
+            return (verdict, Transcript::default());
+        }
+    };
+    let sent = AtomicBool::new(false);
+    let conversation = converse(dialer, smtp, &message, &sent);
+    let result = tokio::time::timeout(mission.timeout, conversation).await;
+    let verdict = match &result {
+        Ok(Ok(_taken)) => Verdict::delivered("the mail server took the mail"),
+        Ok(Err(broken)) => judge(mission, broken, sent.load(Ordering::SeqCst)),
+        Err(_elapsed) => Verdict::unreachable(format!(
+            "the mail server did not end within {:?}",
+            mission.timeout
+        )),
+    };
+    let never_connected = matches!(&result, Ok(Err(Broken::Dial(_))));
+    let transcript = Transcript {
+        request: (!never_connected).then_some(request),
+        response: result.ok().and_then(|ended| reply_of(mission, &ended)),
+    };
+    (verdict, transcript)
+}
+
+/// Tells mail programs that a machine wrote this, so that nobody's absence note answers.
+#[derive(Debug, Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".into())
+    }
+}
+
+fn compose(
+    mission: &Mission<'_>,
+    smtp: &SmtpConfig,
+    to: &str,
+    parts: Parts,
+) -> Result<(Message, delivery::Request), String> {
+    let from: Mailbox = smtp
+        .from
+        .parse()
+        .map_err(|error| format!("the sender `{}` is no mail address: {error}", smtp.from))?;
+    let to: Mailbox = to
+        .parse()
+        .map_err(|error| format!("`{to}` is no mail address: {error}"))?;
+    // The same over all attempts, so that a mail program shows one mail.
+    let message_id = format!("<{}@{}>", mission.id, from.email.domain());
+    let headers = [
+        ("from", from.to_string()),
+        ("to", to.to_string()),
+        ("subject", parts.subject.clone()),
+        ("message-id", message_id.clone()),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), mission.masker.mask(&value, 1024)));
+    let request = delivery::Request {
+        method: "SMTP".into(),
+        url: format!("smtp://{}:{}", smtp.host, smtp.port),
+        headers: BTreeMap::from(headers),
+        body: mission.masker.mask(&parts.text, BODY_BYTES_MAX),
+    };
+    let message = Message::builder()
+        .from(from)
+        .to(to)
+        .subject(parts.subject)
+        .message_id(Some(message_id))
+        .header(AutoSubmitted)
+        .multipart(MultiPart::alternative_plain_html(parts.text, parts.html))
+        .map_err(|error| format!("the mail cannot be made: {error}"))?;
+    Ok((message, request))
+}
+
+async fn converse(
+    dialer: &Dialer,
+    smtp: &SmtpConfig,
+    message: &Message,
+    sent: &AtomicBool,
+) -> Result<Response, Broken> {
+    let mut connection = connect(dialer, smtp).await?;
+    if let Some((user, password)) = &smtp.credentials {
+        let credentials = Credentials::new(user.clone(), password.reveal().into());
+        connection
+            .auth(&[Mechanism::Plain, Mechanism::Login], &credentials)
+            .await?;
+    }
+    let envelope = message.envelope();
+    let mut options = Vec::new();
+    let mut addresses = envelope.from().into_iter().chain(envelope.to());
+    if !addresses.all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
+        if !connection
+            .server_info()
+            .supports_feature(Extension::SmtpUtfEight)
+        {
+            return Err(Broken::NoUnicode);
+        }
+        options.push(MailParameter::SmtpUtfEight);
+    }
+    let from: Option<Address> = envelope.from().cloned();
+    connection.command(Mail::new(from, options)).await?;
+    for to in envelope.to() {
+        connection
+            .command(Rcpt::new(to.clone(), Vec::new()))
+            .await?;
+    }
+    connection.command(Data).await?;
+    sent.store(true, Ordering::SeqCst);
+    let taken = connection.message(&message.formatted()).await?;
+    // The mail is taken; how the farewell goes does not matter.
+    let _farewell = connection.quit().await;
+    Ok(taken)
+}
+
+/// Connects to the first checked address that answers; the name in the certificate is the host's.
+async fn connect(dialer: &Dialer, smtp: &SmtpConfig) -> Result<AsyncSmtpConnection, Broken> {
+    let hello = ClientId::default();
+    let tls = || TlsParameters::new_rustls(smtp.host.clone());
+    let implicit = (smtp.security == SmtpSecurity::Tls).then(tls).transpose()?;
+    let mut last = None;
+    for address in dialer.addresses(&smtp.host, smtp.port).await? {
+        let limit = Some(dialer.limit());
+        let connected =
+            AsyncSmtpConnection::connect_tokio1(address, limit, &hello, implicit.clone(), None);
+        match connected.await {
+            Ok(mut connection) => {
+                if smtp.security == SmtpSecurity::StartTls {
+                    if !connection.can_starttls() {
+                        return Err(Broken::NoStartTls);
+                    }
+                    connection.starttls(tls()?, &hello).await?;
+                }
+                return Ok(connection);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.expect("the dialer gives at least one address").into())
+}
+
+fn judge(mission: &Mission<'_>, broken: &Broken, sent: bool) -> Verdict {
+    let Broken::Smtp(error) = broken else {
+        let explanation = mission.explain(&broken.to_string());
+        return match broken {
+            Broken::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
+            Broken::NoUnicode => Verdict::rejected(explanation, Advice::FewMore),
+            _ => Verdict::unreachable(explanation),
+        };
+    };
+    if let Some(code) = error.status() {
+        let explanation =
+            mission.explain(&format!("the mail server answered {code}: {}", said(error)));
+        let advice = if error.is_transient() {
+            Advice::Again
+        } else {
+            Advice::FewMore
+        };
+        return Verdict::rejected(explanation, advice);
+    }
+    let explanation = mission.explain(&error.to_string());
+    if sent {
+        return Verdict::unknown(format!(
+            "the mail was sent, and no answer came: {explanation}"
+        ));
+    }
+    Verdict::unreachable(format!("cannot talk to the mail server: {explanation}"))
+}
+
+fn reply_of(mission: &Mission<'_>, ended: &Result<Response, Broken>) -> Option<delivery::Response> {
+    let (code, text) = match ended {
+        Ok(taken) => (taken.code(), taken.message().collect::<Vec<_>>().join("\n")),
+        Err(Broken::Smtp(error)) => (error.status()?, said(error)),
+        Err(_) => return None,
+    };
+    Some(delivery::Response {
+        status: code.into(),
+        headers: BTreeMap::new(),
+        body: mission.masker.mask_body(text.as_bytes()),
+    })
+}
+
+/// The text of a refusal.
+fn said(error: &lettre::transport::smtp::Error) -> String {
+    let text = std::error::Error::source(error).map(ToString::to_string);
+    text.unwrap_or_default()
+}

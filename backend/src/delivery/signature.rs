@@ -1,0 +1,83 @@
+//! Signatures as Standard Webhooks 1.0.0 describes them.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use crate::domain::{RecordId, Secret};
+
+/// What signing secrets begin with.
+const SECRET_PREFIX: &str = "whsec_";
+
+/// A signing secret that is not `whsec_` and base64.
+#[derive(Debug, thiserror::Error)]
+#[error("the signing secret is not `whsec_` followed by base64")]
+pub(crate) struct BadSecret;
+
+/// The value of `webhook-signature`: one signature for each secret, parted by a space.
+pub(crate) fn sign(
+    secrets: &Secret,
+    id: RecordId,
+    timestamp_seconds: i64,
+    body: &[u8],
+) -> Result<String, BadSecret> {
+    let signatures = secrets
+        .reveal()
+        .split_whitespace()
+        .map(|secret| sign_with(secret, &id.to_string(), timestamp_seconds, body));
+    Ok(signatures.collect::<Result<Vec<_>, _>>()?.join(" "))
+}
+
+fn sign_with(
+    secret: &str,
+    id: &str,
+    timestamp_seconds: i64,
+    body: &[u8],
+) -> Result<String, BadSecret> {
+    let key = secret.strip_prefix(SECRET_PREFIX).ok_or(BadSecret)?;
+    let key = STANDARD.decode(key).map_err(|_not_base64| BadSecret)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
+    mac.update(format!("{id}.{timestamp_seconds}.").as_bytes());
+    mac.update(body);
+    Ok(format!(
+        "v1,{}",
+        STANDARD.encode(mac.finalize().into_bytes())
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_example_is_met() {
+        let signature = sign_with(
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
+        assert_eq!(
+            signature.unwrap(),
+            "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+        );
+    }
+
+    #[test]
+    fn each_of_two_secrets_signs() {
+        let id = RecordId::from_parts(1, 2);
+        let one = |secret| sign(&Secret::new(secret), id, 7, b"body").unwrap();
+        assert_eq!(
+            one("whsec_AAAA whsec_BBBB"),
+            format!("{} {}", one("whsec_AAAA"), one("whsec_BBBB"))
+        );
+    }
+
+    #[test]
+    fn what_is_no_secret_signs_nothing() {
+        for secret in ["AAAA", "whsec_?", "whsec_AAAA other"] {
+            let signed = sign(&Secret::new(secret), RecordId::from_parts(1, 2), 7, b"body");
+            assert!(signed.is_err(), "{secret}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A small mail server for tests: speaks enough SMTP, records mails, refuses on demand.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+/// What a mail server got in one conversation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Mail {
+    /// The commands, in order.
+    pub(crate) commands: Vec<String>,
+    /// The mail with its headers; empty when it did not come to that.
+    pub(crate) data: String,
+}
+
+/// Listens on a free port of 127.0.0.1 until it is dropped.
+#[derive(Debug)]
+pub(crate) struct SmtpReceiver {
+    pub(crate) addr: SocketAddr,
+    mails: Arc<Mutex<Vec<Mail>>>,
+    _server: JoinSet<()>,
+}
+
+impl SmtpReceiver {
+    /// Starts one that answers each command that begins so with that line instead of taking it; an
+    /// empty line closes the connection. `.` stands for the end of the mail, `HI` for the greeting.
+    pub(crate) async fn start(refuse: &'static [(&'static str, &'static str)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mails = Arc::<Mutex<Vec<Mail>>>::default();
+        let kept = Arc::clone(&mails);
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            loop {
+                let (stream, _peer) = listener.accept().await.unwrap();
+                let mail = converse(stream, refuse).await;
+                kept.lock().unwrap().push(mail);
+            }
+        });
+        Self {
+            addr,
+            mails,
+            _server: server,
+        }
+    }
+
+    /// The conversations that ended, in order.
+    pub(crate) fn mails(&self) -> Vec<Mail> {
+        self.mails.lock().unwrap().clone()
+    }
+}
+
+async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
+    let mut stream = BufReader::new(stream);
+    let mut mail = Mail::default();
+    let mut in_data = false;
+    let mut line = "HI".to_owned();
+    loop {
+        let refusal = refuse
+            .iter()
+            .find(|(start, _)| line.starts_with(start) && (!in_data || line == "."));
+        let reply = match (refusal, in_data, line.as_str()) {
+            (Some((_, "")), ..) => return mail,
+            (Some((_, reply)), ..) => reply,
+            (None, false, "HI") => "220 ready",
+            (None, true, ".") => "250 taken",
+            (None, true, _) => "",
+            (None, false, command) => match command.get(..4).unwrap_or_default() {
+                "EHLO" => "250-hello\r\n250 AUTH PLAIN",
+                "AUTH" => "235 welcome",
+                "DATA" => "354 go on",
+                "QUIT" => "221 bye",
+                _ => "250 ok",
+            },
+        };
+        if in_data && line != "." {
+            mail.data.push_str(&line);
+            mail.data.push('\n');
+        } else {
+            in_data = reply.starts_with("354");
+            stream
+                .write_all(format!("{reply}\r\n").as_bytes())
+                .await
+                .unwrap();
+        }
+        if reply.starts_with("221") {
+            return mail;
+        }
+        line.clear();
+        if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return mail;
+        }
+        line.truncate(line.trim_end().len());
+        if !in_data {
+            mail.commands.push(line.clone());
+        }
+    }
+}
