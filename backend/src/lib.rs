@@ -6,5 +6,6 @@ pub mod delivery;
 pub mod domain;
 pub mod error;
 pub mod limits;
+pub mod matching;
 pub mod server;
 pub mod store;

@@ -3,7 +3,6 @@
 //! tonic's own time-outs answer `CANCELLED`, which a caller takes for its own doing.
 
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,

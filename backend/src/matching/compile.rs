@@ -1,0 +1,251 @@
+//! Queries made ready to be asked many times, and what is wrong with those that cannot be.
+
+use std::cmp::Ordering;
+
+use super::{
+    field::{Field, Found, Holds},
+    fold::Folded,
+    literal::Operand,
+};
+use crate::{
+    domain::{Clause, Literal, Occurrence, Query, Violation},
+    limits::{CLAUSE_DEPTH_MAX, CLAUSES_MAX},
+};
+
+/// Values of one `in` clause.
+const VALUES_MAX: usize = 500;
+
+/// A query that was checked and is ready to be asked.
+#[derive(Debug, Clone)]
+pub struct CompiledQuery {
+    pub(super) root: Node,
+}
+
+/// One clause, ready to be asked.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Compare(Field, Comparison),
+}
+
+/// What a field is asked.
+#[derive(Debug, Clone)]
+pub(super) enum Comparison {
+    Equals(Operand),
+    In(Vec<Operand>),
+    AtLeast(Operand),
+    AtMost(Operand),
+    Contains(Folded),
+    StartsWith(Folded),
+    EndsWith(Folded),
+}
+
+impl CompiledQuery {
+    /// Whether the occurrence matches.
+    pub fn matches(&self, occurrence: &Occurrence) -> bool {
+        self.root.matches(occurrence)
+    }
+}
+
+impl Node {
+    pub(super) fn matches(&self, occurrence: &Occurrence) -> bool {
+        match self {
+            Self::And(nodes) => nodes.iter().all(|node| node.matches(occurrence)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.matches(occurrence)),
+            Self::Not(node) => !node.matches(occurrence),
+            Self::Compare(field, comparison) => {
+                field.any(occurrence, &mut |found| comparison.holds(found))
+            }
+        }
+    }
+}
+
+impl Comparison {
+    pub(super) fn holds(&self, found: Found<'_>) -> bool {
+        let text = |test: &dyn Fn(&str) -> bool| match found {
+            Found::Text(text) => test(text),
+            Found::Number(number) => test(&number.to_string()),
+            Found::Bool(flag) => test(if flag { "true" } else { "false" }),
+        };
+        match self {
+            Self::Equals(operand) => operand.equals(found),
+            Self::In(operands) => operands.iter().any(|operand| operand.equals(found)),
+            Self::AtLeast(operand) => operand.order_of(found).is_some_and(Ordering::is_ge),
+            Self::AtMost(operand) => operand.order_of(found).is_some_and(Ordering::is_le),
+            Self::Contains(part) => text(&|whole| part.is_in(whole)),
+            Self::StartsWith(part) => text(&|whole| part.starts(whole)),
+            Self::EndsWith(part) => text(&|whole| part.ends(whole)),
+        }
+    }
+}
+
+/// Checks a query and makes it ready.
+///
+/// # Errors
+/// Everything that is wrong with it at once; paths are relative to the query, such as
+/// `clause.and.clauses[1].equals.field`.
+pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
+    let mut compiler = Compiler::default();
+    let root = compiler.node(&query.clause, "clause", 1);
+    match root {
+        Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery { root }),
+        _ => Err(compiler.violations),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Compiler {
+    clauses: usize,
+    violations: Vec<Violation>,
+}
+
+impl Compiler {
+    fn violate(&mut self, field: String, description: impl Into<String>) {
+        self.violations.push(Violation::new(field, description));
+    }
+
+    /// None when something in it is wrong, which is then among the violations.
+    fn node(&mut self, clause: &Clause, path: &str, depth: usize) -> Option<Node> {
+        self.clauses += 1;
+        if depth > CLAUSE_DEPTH_MAX {
+            self.violate(
+                path.into(),
+                format!("is nested deeper than {CLAUSE_DEPTH_MAX} clauses"),
+            );
+            return None;
+        }
+        if self.clauses == CLAUSES_MAX + 1 {
+            self.violate(
+                "clause".into(),
+                format!("has more than {CLAUSES_MAX} clauses"),
+            );
+        }
+        if self.clauses > CLAUSES_MAX {
+            return None;
+        }
+        match clause {
+            Clause::And(clauses) => Some(Node::And(self.nodes(clauses, path, "and", depth)?)),
+            Clause::Or(clauses) => Some(Node::Or(self.nodes(clauses, path, "or", depth)?)),
+            Clause::Not(clause) => {
+                let node = self.node(clause, &format!("{path}.not.clause"), depth + 1)?;
+                Some(Node::Not(Box::new(node)))
+            }
+            comparison => self.comparison(comparison, path),
+        }
+    }
+
+    fn nodes(
+        &mut self,
+        clauses: &[Clause],
+        path: &str,
+        word: &str,
+        depth: usize,
+    ) -> Option<Vec<Node>> {
+        if clauses.is_empty() {
+            self.violate(
+                format!("{path}.{word}.clauses"),
+                "needs at least one clause",
+            );
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(clauses.len());
+        for (at, clause) in clauses.iter().enumerate() {
+            let path = format!("{path}.{word}.clauses[{at}]");
+            nodes.extend(self.node(clause, &path, depth + 1));
+        }
+        Some(nodes)
+    }
+
+    fn comparison(&mut self, clause: &Clause, path: &str) -> Option<Node> {
+        let (word, name) = match clause {
+            Clause::Equals(name, _) => ("equals", name),
+            Clause::In(name, _) => ("in", name),
+            Clause::GreaterAndEquals(name, _) => ("greaterAndEquals", name),
+            Clause::LessAndEquals(name, _) => ("lessAndEquals", name),
+            Clause::Contains(name, _) => ("contains", name),
+            Clause::StartsWith(name, _) => ("startsWith", name),
+            Clause::EndsWith(name, _) => ("endsWith", name),
+            Clause::And(_) | Clause::Or(_) | Clause::Not(_) => return None,
+        };
+        let path = format!("{path}.{word}");
+        let field = match Field::parse(name) {
+            Ok(field) => Some(field),
+            Err(fault) => {
+                self.violate(format!("{path}.field"), fault);
+                None
+            }
+        };
+        // The value is checked even when the field is wrong, so that both are reported at once.
+        let holds = field.as_ref().map_or(Holds::Anything, Field::holds);
+        let comparison = match clause {
+            Clause::Equals(_, literal) => {
+                let value = format!("{path}.{}", equals_value(literal));
+                Comparison::Equals(self.operand(literal, holds, value)?)
+            }
+            Clause::In(_, literals) => Comparison::In(self.operands(literals, holds, &path)?),
+            Clause::GreaterAndEquals(_, literal) => {
+                Comparison::AtLeast(self.ordered(literal, holds, &path)?)
+            }
+            Clause::LessAndEquals(_, literal) => {
+                Comparison::AtMost(self.ordered(literal, holds, &path)?)
+            }
+            Clause::Contains(_, text) => Comparison::Contains(self.part(text, holds, &path)?),
+            Clause::StartsWith(_, text) => Comparison::StartsWith(self.part(text, holds, &path)?),
+            Clause::EndsWith(_, text) => Comparison::EndsWith(self.part(text, holds, &path)?),
+            Clause::And(_) | Clause::Or(_) | Clause::Not(_) => return None,
+        };
+        Some(Node::Compare(field?, comparison))
+    }
+
+    fn operand(&mut self, literal: &Literal, holds: Holds, path: String) -> Option<Operand> {
+        Operand::new(literal, holds)
+            .map_err(|fault| self.violate(path, fault))
+            .ok()
+    }
+
+    fn operands(&mut self, literals: &[Literal], holds: Holds, path: &str) -> Option<Vec<Operand>> {
+        if literals.is_empty() || literals.len() > VALUES_MAX {
+            let fault = format!("needs 1 to {VALUES_MAX} values, and has {}", literals.len());
+            self.violate(format!("{path}.values"), fault);
+            return None;
+        }
+        let mut operands = Vec::with_capacity(literals.len());
+        for (at, literal) in literals.iter().enumerate() {
+            operands.extend(self.operand(literal, holds, format!("{path}.values[{at}]")));
+        }
+        Some(operands)
+    }
+
+    fn ordered(&mut self, literal: &Literal, holds: Holds, path: &str) -> Option<Operand> {
+        let path = format!("{path}.value");
+        if holds == Holds::Bool || matches!(literal, Literal::Bool(_)) {
+            self.violate(path, "true and false have no order; use `equals`");
+            return None;
+        }
+        self.operand(literal, holds, path)
+    }
+
+    fn part(&mut self, text: &str, holds: Holds, path: &str) -> Option<Folded> {
+        if text.is_empty() {
+            self.violate(format!("{path}.value"), "is required: the text to look for");
+            return None;
+        }
+        if !matches!(holds, Holds::Text | Holds::Anything) {
+            let fault = "looks for text in a field that holds none; use `equals`, `in`, \
+                         `greaterAndEquals` or `lessAndEquals`";
+            self.violate(format!("{path}.field"), fault);
+            return None;
+        }
+        Some(Folded::new(text))
+    }
+}
+
+fn equals_value(literal: &Literal) -> &'static str {
+    match literal {
+        Literal::Text(_) => "stringVal",
+        Literal::Number(_) => "numberVal",
+        Literal::Bool(_) => "boolVal",
+    }
+}

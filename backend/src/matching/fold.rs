@@ -1,0 +1,56 @@
+//! Comparing texts without regard to letter case.
+
+use std::borrow::Cow;
+
+use caseless::Caseless;
+
+/// A text folded once, to compare many others with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Folded(String);
+
+impl Folded {
+    /// Folds a text by Unicode's full case folding.
+    pub fn new(text: &str) -> Self {
+        Self(fold(text).into_owned())
+    }
+
+    /// The folded text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the other text is the same.
+    pub fn equals(&self, other: &str) -> bool {
+        if other.is_ascii() {
+            return self.0.eq_ignore_ascii_case(other);
+        }
+        self.0 == fold(other)
+    }
+
+    /// Whether the other text starts with this one.
+    pub fn starts(&self, other: &str) -> bool {
+        fold(other).starts_with(&self.0)
+    }
+
+    /// Whether the other text ends with this one.
+    pub fn ends(&self, other: &str) -> bool {
+        fold(other).ends_with(&self.0)
+    }
+
+    /// Whether the other text holds this one.
+    pub fn is_in(&self, other: &str) -> bool {
+        fold(other).contains(&self.0)
+    }
+}
+
+/// Folds a text; one that is folded already is not copied.
+pub fn fold(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(text.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(text)
+        };
+    }
+    Cow::Owned(text.chars().default_case_fold().collect())
+}

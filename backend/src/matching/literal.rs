@@ -1,0 +1,190 @@
+//! The values that a query compares fields with, checked against what a field can hold.
+
+use jiff::Timestamp;
+
+use super::{
+    field::{Found, Holds},
+    fold::{Folded, fold},
+};
+use crate::domain::{Literal, Severity, Status};
+
+/// A literal, ready to be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    /// A text; the number it also reads as, for fields that may hold either.
+    Text(Folded, Option<f64>),
+    /// A number.
+    Number(f64),
+    /// True or false.
+    Bool(bool),
+}
+
+impl Operand {
+    /// Checks a literal against what its field can hold.
+    ///
+    /// # Errors
+    /// A sentence fragment for people when the field can never hold such a value.
+    pub fn new(literal: &Literal, holds: Holds) -> Result<Self, String> {
+        match (holds, literal) {
+            (Holds::Severity, literal) => severity(literal).map(Self::Number),
+            (Holds::Status, literal) => status(literal).map(Self::Number),
+            (Holds::Time, Literal::Text(text)) => match moment_ms(text) {
+                Some(at_ms) => Ok(Self::Number(at_ms)),
+                None => Err(format!(
+                    "{text:?} is no time: use RFC 3339 such as `2026-01-31T08:00:00Z`, or \
+                     milliseconds since 1970"
+                )),
+            },
+            (Holds::Number, Literal::Text(text)) => match text.parse() {
+                Ok(number) => Ok(Self::Number(number)),
+                Err(_) => Err(format!("{text:?} is no number")),
+            },
+            (Holds::Time | Holds::Number | Holds::Anything, Literal::Number(number)) => {
+                Ok(Self::Number(*number))
+            }
+            (Holds::Bool, Literal::Text(text)) => match fold(text).as_ref() {
+                "true" => Ok(Self::Bool(true)),
+                "false" => Ok(Self::Bool(false)),
+                _ => Err(format!("{text:?} is neither `true` nor `false`")),
+            },
+            (Holds::Bool | Holds::Anything, Literal::Bool(flag)) => Ok(Self::Bool(*flag)),
+            (Holds::Text, Literal::Number(number)) => Ok(Self::text(&number.to_string())),
+            (Holds::Text | Holds::Anything, Literal::Text(text)) => Ok(Self::text(text)),
+            (Holds::Text, Literal::Bool(flag)) => Ok(Self::text(&flag.to_string())),
+            (Holds::Time, Literal::Bool(_)) => Err("is true or false where a time stands".into()),
+            (Holds::Number, Literal::Bool(_)) => {
+                Err("is true or false where a number stands".into())
+            }
+            (Holds::Bool, Literal::Number(_)) => {
+                Err("is a number where `true` or `false` stands".into())
+            }
+        }
+    }
+
+    fn text(text: &str) -> Self {
+        let number = text.parse().ok().or_else(|| moment_ms(text));
+        Self::Text(
+            Folded::new(text),
+            number.filter(|number: &f64| number.is_finite()),
+        )
+    }
+
+    /// Whether what was found equals it.
+    pub fn equals(&self, found: Found<'_>) -> bool {
+        match (self, found) {
+            (Self::Text(text, _), Found::Text(found)) => text.equals(found),
+            (Self::Number(number) | Self::Text(_, Some(number)), Found::Number(found)) => {
+                same(*number, found)
+            }
+            (Self::Number(number), Found::Text(found)) => {
+                found.parse().is_ok_and(|found| same(*number, found))
+            }
+            (Self::Bool(flag), Found::Bool(found)) => *flag == found,
+            (Self::Text(text, _), Found::Bool(found)) => text.equals(word(found)),
+            (Self::Bool(flag), Found::Text(found)) => found.eq_ignore_ascii_case(word(*flag)),
+            _ => false,
+        }
+    }
+
+    /// The order of what was found to it; none when the two have none.
+    pub fn order_of(&self, found: Found<'_>) -> Option<std::cmp::Ordering> {
+        let number = match self {
+            Self::Text(_, number) => *number,
+            Self::Number(number) => Some(*number),
+            Self::Bool(_) => None,
+        };
+        match (found, number, self) {
+            (Found::Number(found), Some(number), _) => found.partial_cmp(&number),
+            (Found::Text(found), Some(number), _) if number_in(found).is_some() => {
+                number_in(found)?.partial_cmp(&number)
+            }
+            (Found::Text(found), None, Self::Text(text, _)) => {
+                Some(fold(found).as_ref().cmp(text.as_str()))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn number_in(text: &str) -> Option<f64> {
+    text.parse()
+        .ok()
+        .or_else(|| moment_ms(text))
+        .filter(|number: &f64| number.is_finite())
+}
+
+fn same(one: f64, other: f64) -> bool {
+    one.total_cmp(&other).is_eq() || (one == 0.0 && other == 0.0)
+}
+
+fn word(flag: bool) -> &'static str {
+    if flag { "true" } else { "false" }
+}
+
+/// Reads an RFC 3339 time as milliseconds since 1970.
+fn moment_ms(text: &str) -> Option<f64> {
+    // A date is at least ten characters, and a look at the fifth spares most texts the parser.
+    if text.as_bytes().get(4) != Some(&b'-') {
+        return None;
+    }
+    let moment: Timestamp = text.parse().ok()?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to 2^53: until the year 287396"
+    )]
+    Some(moment.as_millisecond() as f64)
+}
+
+fn severity(literal: &Literal) -> Result<f64, String> {
+    let named = |text: &str| {
+        Severity::ALL.into_iter().find(|severity| {
+            severity.word().eq_ignore_ascii_case(text)
+                || severity.enum_name().eq_ignore_ascii_case(text)
+        })
+    };
+    let words = "one of debug, info, warning, error, critical or a number from 1 to 5";
+    ordered(
+        literal,
+        words,
+        |text| named(text).map(|severity| severity as i32),
+        5,
+    )
+}
+
+fn status(literal: &Literal) -> Result<f64, String> {
+    let named = |text: &str| {
+        Status::ALL.into_iter().find(|status| {
+            status.word().eq_ignore_ascii_case(text)
+                || status.enum_name().eq_ignore_ascii_case(text)
+        })
+    };
+    let words = "one of open, suppressed, closed or a number from 1 to 3";
+    ordered(
+        literal,
+        words,
+        |text| named(text).map(|status| status as i32),
+        3,
+    )
+}
+
+fn ordered(
+    literal: &Literal,
+    words: &str,
+    named: impl Fn(&str) -> Option<i32>,
+    highest: i32,
+) -> Result<f64, String> {
+    let number = match literal {
+        Literal::Text(text) => match named(text) {
+            Some(number) => Some(f64::from(number)),
+            None => text.parse().ok(),
+        },
+        Literal::Number(number) => Some(*number),
+        Literal::Bool(_) => None,
+    };
+    let fits = |number: &f64| (0.0..=f64::from(highest)).contains(number);
+    number.filter(fits).ok_or_else(|| match literal {
+        Literal::Text(text) => format!("{text:?} is not {words}"),
+        Literal::Number(number) => format!("{number} is not {words}"),
+        Literal::Bool(flag) => format!("{flag} is not {words}"),
+    })
+}
