@@ -154,6 +154,21 @@ pub struct Range {
     pub end: Option<Vec<u8>>,
 }
 
+impl Range {
+    /// All keys that start with a prefix.
+    pub fn under(prefix: &[u8]) -> Self {
+        let mut end = prefix.to_vec();
+        while end.pop_if(|last| *last == u8::MAX).is_some() {}
+        if let Some(last) = end.last_mut() {
+            *last += 1;
+        }
+        Self {
+            start: prefix.to_vec(),
+            end: (!end.is_empty()).then_some(end),
+        }
+    }
+}
+
 /// One step of the change log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
@@ -235,6 +250,24 @@ pub trait Engine: Debug + Send + Sync + 'static {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError>;
+
+    /// Finds the last entry under each prefix, in the order of the prefixes; answers
+    /// `(entry key, record key)`.
+    ///
+    /// What intake asks for every event: an engine that can, finds all of them in one read.
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
+        let mut found = Vec::with_capacity(prefixes.len());
+        for prefix in prefixes {
+            let range = Range::under(prefix);
+            let mut last = self.entries(index, range, Direction::Descending, 1).await?;
+            found.push(last.pop());
+        }
+        Ok(found)
+    }
 
     /// Reads the change log after a place in it. `None` when that place has been forgotten.
     async fn log_after(
