@@ -7,5 +7,6 @@ pub mod domain;
 pub mod error;
 pub mod limits;
 pub mod matching;
+pub mod ops;
 pub mod server;
 pub mod store;

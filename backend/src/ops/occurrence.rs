@@ -1,0 +1,266 @@
+//! What an event, an operator or the passing of time makes of an occurrence; pure.
+
+use std::time::Duration;
+
+use crate::{
+    config::LifetimeConfig,
+    domain::{
+        Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
+        Severity, Status,
+    },
+    limits::HISTORY_MAX,
+};
+
+/// The review time of an occurrence that is never looked at.
+pub const REVIEW_NEVER_MS: i64 = i64::MAX;
+
+/// An event that was accepted, and how it came.
+#[derive(Debug, Clone)]
+pub struct Arrival<'a> {
+    /// The event.
+    pub event: &'a IncomingEvent,
+    /// The client that sent it; none when the service did.
+    pub author: Option<&'a Name>,
+    /// The rules that led to it, oldest first.
+    pub chain: &'a [RecordId],
+    /// When it was accepted, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// What a step changed of an occurrence, as far as rules care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transition {
+    /// The status before; none when the step opened the occurrence.
+    pub from: Option<Status>,
+    /// Whether the severity is another one.
+    pub severity_changed: bool,
+    /// Whether the flag was set that was not set before.
+    pub acknowledged: bool,
+    /// Whether it is closed and was not before.
+    pub closed: bool,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// The newest occurrence took it in.
+    Repeated(Transition),
+    /// It opened a new occurrence, which follows the newest one.
+    Opened(Box<Occurrence>),
+}
+
+/// What is to be another value; none leaves it as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wish {
+    /// The severity.
+    pub severity: Option<Severity>,
+    /// The status.
+    pub status: Option<Status>,
+    /// The acknowledged flag.
+    pub acknowledged: Option<bool>,
+}
+
+/// Who wishes a change, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Cause<'a> {
+    /// The client; none when the service itself does.
+    pub author: Option<&'a Name>,
+    /// The reason that a close gets.
+    pub reason: CloseReason,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// Takes an event in, given the newest occurrence of the same event; `key` is used when that opens
+/// another one.
+///
+/// Times of senders are compared with times of senders only: an event is late when its timestamp
+/// is before the newest one of the occurrence, whoever closed that occurrence and whenever. A late
+/// event counts and does nothing else, also when it would close or would open the next occurrence.
+pub fn receive(
+    newest: Option<&mut Occurrence>,
+    arrival: &Arrival<'_>,
+    lifetime: &LifetimeConfig,
+    key: RecordId,
+) -> Received {
+    let event = arrival.event;
+    let Some(newest) = newest else {
+        return Received::Opened(Box::new(open(None, arrival, lifetime, key)));
+    };
+    let late = event.timestamp_ms < newest.last_seen_ms;
+    let over = newest.status == Status::Closed && event.status != Some(Status::Closed);
+    if over && !late {
+        return Received::Opened(Box::new(open(Some(newest), arrival, lifetime, key)));
+    }
+    newest.count = newest.count.saturating_add(1);
+    arrival.chain.clone_into(&mut newest.chain);
+    if late {
+        return Received::Repeated(Transition {
+            from: Some(newest.status),
+            ..Transition::default()
+        });
+    }
+    newest.last_seen_ms = event.timestamp_ms;
+    newest.summary.clone_from(&event.summary);
+    newest.body.clone_from(&event.body);
+    newest.kind.clone_from(&event.kind);
+    newest.metadata.clone_from(&event.metadata);
+    let wish = Wish {
+        severity: event.severity,
+        status: event.status,
+        acknowledged: event.acknowledged,
+    };
+    let cause = Cause {
+        author: arrival.author,
+        reason: CloseReason::Sender,
+        now_ms: arrival.now_ms,
+    };
+    Received::Repeated(alter(newest, wish, cause, lifetime))
+}
+
+fn open(
+    before: Option<&Occurrence>,
+    arrival: &Arrival<'_>,
+    lifetime: &LifetimeConfig,
+    key: RecordId,
+) -> Occurrence {
+    let event = arrival.event;
+    let status = event.status.unwrap_or(Status::Open);
+    let mut opened = Occurrence {
+        key,
+        event: before.map_or_else(|| event.id(), |before| before.event),
+        number: before.map_or(1, |before| before.number.saturating_add(1)),
+        name: event.name.clone(),
+        kind: event.kind.clone(),
+        dimensions: event.dimensions.clone(),
+        metadata: event.metadata.clone(),
+        summary: event.summary.clone(),
+        body: event.body.clone(),
+        severity: event.severity.unwrap_or(Severity::Info),
+        status,
+        acknowledged: event.acknowledged.unwrap_or(false),
+        start_ms: event.timestamp_ms,
+        last_seen_ms: event.timestamp_ms,
+        close: (status == Status::Closed).then_some(Close {
+            at_ms: arrival.now_ms,
+            reason: CloseReason::Sender,
+        }),
+        count: 1,
+        prior_count: before.map_or(0, |before| before.prior_count.saturating_add(before.count)),
+        annotations: Vec::new(),
+        history: vec![HistoryEntry {
+            at_ms: arrival.now_ms,
+            author: arrival.author.cloned(),
+            field: Field::Status,
+            from: String::new(),
+            to: status.word().into(),
+        }],
+        notified: Vec::new(),
+        chain: arrival.chain.into(),
+        review_ms: 0,
+    };
+    opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
+    opened
+}
+
+/// Changes severity, status and acknowledgement as wished, keeps who and when in the history, and
+/// says what changed.
+pub fn alter(
+    occurrence: &mut Occurrence,
+    wish: Wish,
+    cause: Cause<'_>,
+    lifetime: &LifetimeConfig,
+) -> Transition {
+    let mut transition = Transition {
+        from: Some(occurrence.status),
+        ..Transition::default()
+    };
+    if let Some(severity) = wish.severity.filter(|it| *it != occurrence.severity) {
+        let from = occurrence.severity.word();
+        note(occurrence, cause, Field::Severity, from, severity.word());
+        occurrence.severity = severity;
+        transition.severity_changed = true;
+    }
+    if let Some(flag) = wish
+        .acknowledged
+        .filter(|it| *it != occurrence.acknowledged)
+    {
+        let (from, to) = if flag {
+            ("false", "true")
+        } else {
+            ("true", "false")
+        };
+        note(occurrence, cause, Field::Acknowledged, from, to);
+        occurrence.acknowledged = flag;
+        transition.acknowledged = flag;
+    }
+    let status = wish.status.filter(|it| *it != occurrence.status);
+    if let Some(status) = status {
+        let from = occurrence.status.word();
+        note(occurrence, cause, Field::Status, from, status.word());
+        occurrence.status = status;
+        transition.closed = status == Status::Closed;
+        occurrence.close = transition.closed.then_some(Close {
+            at_ms: cause.now_ms,
+            reason: cause.reason,
+        });
+    }
+    if status.is_some() || (transition.severity_changed && occurrence.close.is_none()) {
+        occurrence.review_ms = review_after(occurrence, cause.now_ms, lifetime);
+    }
+    transition
+}
+
+fn note(occurrence: &mut Occurrence, cause: Cause<'_>, field: Field, from: &str, to: &str) {
+    let history = &mut occurrence.history;
+    if history.len() >= HISTORY_MAX {
+        history.drain(..=history.len() - HISTORY_MAX);
+    }
+    history.push(HistoryEntry {
+        at_ms: cause.now_ms,
+        author: cause.author.cloned(),
+        field,
+        from: from.into(),
+        to: to.into(),
+    });
+}
+
+/// What the review of an occurrence finds to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Review {
+    /// Nothing before that time, in milliseconds since 1970.
+    Later(i64),
+    /// It went without news for too long: close it.
+    Age,
+    /// It was closed long enough ago: delete it.
+    Forget,
+}
+
+/// Looks at an occurrence whose review is due.
+///
+/// The review time does not move with every repeat, so that a repeat changes few index entries;
+/// whether there was news meanwhile is found out here.
+pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -> Review {
+    let since_ms = occurrence
+        .close
+        .map_or(occurrence.last_seen_ms, |close| close.at_ms);
+    match review_after(occurrence, since_ms, lifetime) {
+        due_ms if due_ms > now_ms => Review::Later(due_ms),
+        _ if occurrence.close.is_some() => Review::Forget,
+        _ => Review::Age,
+    }
+}
+
+fn review_after(occurrence: &Occurrence, since_ms: i64, lifetime: &LifetimeConfig) -> i64 {
+    let wait = match occurrence.close {
+        Some(_) => (!lifetime.retention.is_zero()).then_some(lifetime.retention),
+        None => lifetime.age_max(occurrence.severity),
+    };
+    let later = |wait: Duration| {
+        since_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(REVIEW_NEVER_MS))
+    };
+    wait.map_or(REVIEW_NEVER_MS, later)
+}
+
+#[cfg(test)]
+mod tests;
