@@ -10,3 +10,4 @@ pub mod matching;
 pub mod ops;
 pub mod server;
 pub mod store;
+pub mod template;

@@ -1,0 +1,51 @@
+//! Mustache templates: interpolation, sections and comments; no partials, no lambdas.
+
+mod parse;
+mod render;
+#[cfg(test)]
+mod tests;
+
+pub use render::{Escape, RenderError};
+
+/// A template that parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable {
+        name: String,
+        raw: bool,
+    },
+    Section {
+        name: String,
+        inverted: bool,
+        parts: Vec<Part>,
+    },
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct TemplateError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong: a lower-case fragment without a full stop.
+    pub message: String,
+}
+
+impl Template {
+    /// The names of the variables outside every section, where a name means what it says.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Variable { name, .. } | Part::Section { name, .. } => Some(name.as_str()),
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! From text to template.
+
+use super::{Part, Template, TemplateError};
+use crate::limits::TEMPLATE_BYTES_MAX;
+
+/// Sections inside sections.
+const NESTING_MAX: usize = 32;
+
+impl Template {
+    /// Takes a text as a template. Line ends are kept; a line that holds only a section tag or a
+    /// comment vanishes.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        if text.len() > TEMPLATE_BYTES_MAX {
+            let message = format!("the template is longer than {TEMPLATE_BYTES_MAX} bytes");
+            return Err(TemplateError {
+                line: 1,
+                column: 1,
+                message,
+            });
+        }
+        let mut open = vec![Open {
+            name: "",
+            at: 0,
+            inverted: false,
+            parts: Vec::new(),
+        }];
+        let mut rest_at = 0;
+        while let Some(found) = text[rest_at..].find("{{") {
+            let tag = Tag::read(text, rest_at + found)?;
+            let (before_end, after_at) = match tag.kind {
+                Kind::Variable | Kind::Raw => (tag.at, tag.end),
+                _ => alone(text, &tag, rest_at).unwrap_or((tag.at, tag.end)),
+            };
+            push_text(&mut open, &text[rest_at..before_end]);
+            tag.apply(text, &mut open)?;
+            rest_at = after_at;
+        }
+        push_text(&mut open, &text[rest_at..]);
+        match (open.pop(), open.is_empty()) {
+            (Some(outermost), true) => Ok(Self {
+                parts: outermost.parts,
+            }),
+            (Some(section), false) => Err(fault(
+                text,
+                section.at,
+                format!("section `{}` is not closed", section.name),
+            )),
+            (None, _) => Ok(Self { parts: Vec::new() }),
+        }
+    }
+}
+
+/// A section whose end has not come yet; the outermost stands for the template itself.
+struct Open<'a> {
+    name: &'a str,
+    at: usize,
+    inverted: bool,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Variable,
+    Raw,
+    Section,
+    Inverted,
+    End,
+    Comment,
+}
+
+/// One `{{…}}`.
+struct Tag<'a> {
+    kind: Kind,
+    name: &'a str,
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Tag<'a> {
+    fn read(text: &'a str, at: usize) -> Result<Self, TemplateError> {
+        let rest = &text[at..];
+        let sigil = rest.as_bytes().get(2).copied();
+        let (kind, name_at, close) = match sigil {
+            Some(b'{') => (Kind::Raw, 3, "}}}"),
+            Some(b'&') => (Kind::Raw, 3, "}}"),
+            Some(b'#') => (Kind::Section, 3, "}}"),
+            Some(b'^') => (Kind::Inverted, 3, "}}"),
+            Some(b'/') => (Kind::End, 3, "}}"),
+            Some(b'!') => (Kind::Comment, 3, "}}"),
+            Some(b'>') => return Err(fault(text, at, "partials are not allowed")),
+            Some(b'=') => return Err(fault(text, at, "other delimiters are not allowed")),
+            _ => (Kind::Variable, 2, "}}"),
+        };
+        let Some(length) = rest[name_at..].find(close) else {
+            return Err(fault(
+                text,
+                at,
+                format!("the tag is not closed: `{close}` is missing"),
+            ));
+        };
+        let name = rest[name_at..name_at + length].trim();
+        let tag = Self {
+            kind,
+            name,
+            at,
+            end: at + name_at + length + close.len(),
+        };
+        if kind != Kind::Comment {
+            tag.check_name(text)?;
+        }
+        Ok(tag)
+    }
+
+    fn check_name(&self, text: &str) -> Result<(), TemplateError> {
+        if self.name.is_empty() {
+            return Err(fault(text, self.at, "the tag names no variable"));
+        }
+        let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
+        if self.name.contains(wrong) {
+            let message = format!("`{}` is no name of a variable", self.name.escape_debug());
+            return Err(fault(text, self.at, message));
+        }
+        Ok(())
+    }
+
+    fn apply(&self, text: &str, open: &mut Vec<Open<'a>>) -> Result<(), TemplateError> {
+        match self.kind {
+            Kind::Comment => {}
+            Kind::Variable | Kind::Raw => {
+                let raw = self.kind == Kind::Raw;
+                push(
+                    open,
+                    Part::Variable {
+                        name: self.name.to_owned(),
+                        raw,
+                    },
+                );
+            }
+            Kind::Section | Kind::Inverted => {
+                if open.len() > NESTING_MAX {
+                    let message = format!("sections are nested deeper than {NESTING_MAX}");
+                    return Err(fault(text, self.at, message));
+                }
+                let inverted = self.kind == Kind::Inverted;
+                open.push(Open {
+                    name: self.name,
+                    at: self.at,
+                    inverted,
+                    parts: Vec::new(),
+                });
+            }
+            Kind::End => match open.pop() {
+                Some(section) if !open.is_empty() && section.name == self.name => {
+                    let Open {
+                        name,
+                        inverted,
+                        parts,
+                        ..
+                    } = section;
+                    push(
+                        open,
+                        Part::Section {
+                            name: name.to_owned(),
+                            inverted,
+                            parts,
+                        },
+                    );
+                }
+                Some(section) if !open.is_empty() => {
+                    let message = format!(
+                        "section `{}` ends here, but `{}` is open",
+                        self.name, section.name
+                    );
+                    return Err(fault(text, self.at, message));
+                }
+                _ => {
+                    let message = format!("section `{}` ends here and never began", self.name);
+                    return Err(fault(text, self.at, message));
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn push(open: &mut [Open<'_>], part: Part) {
+    if let Some(innermost) = open.last_mut() {
+        innermost.parts.push(part);
+    }
+}
+
+fn push_text(open: &mut [Open<'_>], text: &str) {
+    if !text.is_empty() {
+        push(open, Part::Text(text.to_owned()));
+    }
+}
+
+/// When a tag stands alone on its line: where the line begins and where the next one does.
+fn alone(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
+    let line_at = text[..tag.at].rfind('\n').map_or(0, |at| at + 1);
+    let before_at = line_at.max(earliest);
+    // What stands before on the line was taken by an earlier tag: then this one is not alone.
+    if before_at != line_at || !is_blank(&text[line_at..tag.at]) {
+        return None;
+    }
+    let line_end = text[tag.end..]
+        .find('\n')
+        .map_or(text.len(), |at| tag.end + at + 1);
+    is_blank(text[tag.end..line_end].trim_end_matches(['\n', '\r'])).then_some((line_at, line_end))
+}
+
+fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+fn fault(text: &str, at: usize, message: impl Into<String>) -> TemplateError {
+    let before = &text[..at];
+    let line_at = before.rfind('\n').map_or(0, |at| at + 1);
+    TemplateError {
+        line: before.matches('\n').count() + 1,
+        column: before[line_at..].chars().count() + 1,
+        message: message.into(),
+    }
+}
