@@ -1,1 +1,31 @@
-//! Placeholder.
+//! The REST gateway: translates `/v1` paths into gRPC calls, from the descriptor set alone.
+//!
+//! [`Gateway::bind`] compiles the descriptors into tables; from then on a request is a walk through
+//! them: the path finds the operation, JSON becomes wire bytes, the backend answers, wire bytes
+//! become JSON. A new RPC with an HTTP rule needs no code here.
+
+mod answer;
+mod binding;
+mod codec;
+mod config;
+mod connection;
+mod descriptor;
+mod docs;
+mod json_in;
+mod json_out;
+mod limits;
+mod metrics;
+mod openapi;
+mod plan;
+mod problem;
+mod query;
+mod request;
+mod route;
+mod server;
+mod upstream;
+mod violation;
+mod wire;
+
+pub use config::{Config, ConfigError};
+pub use server::{Gateway, StartError};
+pub use upstream::{Upstream, UpstreamError};

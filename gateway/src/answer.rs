@@ -1,0 +1,83 @@
+//! The body of an answer, handed to the connection piece by piece.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{connection::Activity, limits};
+
+/// A body that is all in memory. Holds the request's place among those under way until the
+/// connection has taken the last piece.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    rest: Bytes,
+    held: Option<(Arc<Activity>, Option<OwnedSemaphorePermit>)>,
+}
+
+impl Answer {
+    /// A body of these bytes.
+    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
+        Self {
+            rest: bytes.into(),
+            held: None,
+        }
+    }
+
+    /// How many bytes are left.
+    pub(crate) fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Holds on to the request's place, and tells the connection of every piece taken.
+    pub(crate) fn holding(
+        mut self,
+        activity: Arc<Activity>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        activity.begin();
+        self.held = Some((activity, permit));
+        self
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some((activity, _)) = &self.held {
+            activity.end();
+        }
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some((activity, _)) = &self.held {
+            activity.note();
+        }
+        if self.rest.is_empty() {
+            return Poll::Ready(None);
+        }
+        let size = self.rest.len().min(limits::CHUNK_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(size)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}

@@ -1,0 +1,159 @@
+//! Puts a request together from path, query, body and `If-Match`: path before body before query.
+
+use http::{HeaderMap, Method, header};
+
+use crate::{
+    json_in::{self, Options, Rejected},
+    plan::{BodyRule, Kind, MessageId, Operation, PathBinding, Plan},
+    problem::Problem,
+    query, route,
+    violation::{Violations, quoted},
+    wire::{self, Value},
+};
+
+/// The parts of an HTTP request that a message is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    /// Captured segments of the path, still encoded.
+    pub(crate) captures: &'a [&'a str],
+    /// The query string, without the question mark.
+    pub(crate) query: &'a str,
+    /// The headers.
+    pub(crate) headers: &'a HeaderMap,
+    /// The body.
+    pub(crate) body: &'a [u8],
+}
+
+/// Makes the wire bytes of an operation's request.
+///
+/// # Errors
+/// With every field that is wrong in any of the parts; a body that is not JSON comes alone.
+pub(crate) fn request(
+    plan: &Plan,
+    operation: &Operation,
+    parts: Parts<'_>,
+) -> Result<Vec<u8>, Problem> {
+    let mut violations = Violations::default();
+    let mut out = query::read(plan, operation, parts.query, &mut violations);
+    let mut body = match operation.body_message() {
+        None => Vec::new(),
+        Some(message) => body(plan, operation, message, parts.body, &mut violations)?,
+    };
+    if let Some(message) = operation.body_message() {
+        if_match(
+            plan,
+            operation,
+            message,
+            parts.headers,
+            &mut body,
+            &mut violations,
+        );
+    }
+    let is_field = matches!(operation.body, BodyRule::Field(..));
+    for (binding, capture) in operation.path_bindings.iter().zip(parts.captures) {
+        match route::decode_segment(capture) {
+            // What stands in the request itself follows the body, which is a field of it then.
+            Some(value) if is_field && !binding.in_body_field => {
+                wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
+            }
+            Some(value) => fill(&mut body, binding, &value, &mut violations),
+            None => violations.add_at(&*binding.json_name, "is not validly encoded in the path"),
+        }
+    }
+    if !violations.is_empty() {
+        return Err(Problem::violations(&violations));
+    }
+    match operation.body {
+        BodyRule::Field(number, _) => wire::put_bytes_field(&mut out, number, &body),
+        BodyRule::None | BodyRule::Optional | BodyRule::Whole => out.extend_from_slice(&body),
+    }
+    Ok(out)
+}
+
+/// Reads the body; its violations are noted, so that those of other parts can join them.
+fn body(
+    plan: &Plan,
+    operation: &Operation,
+    message: MessageId,
+    body: &[u8],
+    violations: &mut Violations,
+) -> Result<Vec<u8>, Problem> {
+    if body.is_empty() && operation.body == BodyRule::Optional {
+        return Ok(Vec::new());
+    }
+    if body.is_empty() {
+        return Err(Problem::invalid("the body is empty: send a JSON object"));
+    }
+    let depth = usize::from(matches!(operation.body, BodyRule::Field(..)));
+    match json_in::read(
+        plan,
+        message,
+        body,
+        Options {
+            lenient: operation.lenient,
+            depth,
+        },
+    ) {
+        Ok(bytes) => Ok(bytes),
+        Err(Rejected::Syntax(text)) => {
+            Err(Problem::invalid(format!("the body is not JSON: {text}")))
+        }
+        Err(Rejected::Violations(found)) => {
+            violations.append(found);
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// Fills a text field from the path. The body may leave it out or repeat it, but not change it.
+fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut Violations) {
+    match wire::find_last(body, binding.number) {
+        Some(Value::Bytes(other)) if !other.is_empty() && other != value.as_bytes() => {
+            let other = quoted(&String::from_utf8_lossy(other));
+            let value = quoted(value);
+            let description = format!("is {other} in the body but {value} in the path");
+            violations.add_at(&*binding.json_name, description);
+        }
+        Some(Value::Bytes(other)) if other == value.as_bytes() => {}
+        _ => wire::put_bytes_field(body, binding.number, value.as_bytes()),
+    }
+}
+
+/// Fills the `etag` of what is to be changed from the `If-Match` header.
+fn if_match(
+    plan: &Plan,
+    operation: &Operation,
+    message: MessageId,
+    headers: &HeaderMap,
+    body: &mut Vec<u8>,
+    violations: &mut Violations,
+) {
+    let changes = [Method::PUT, Method::PATCH, Method::DELETE].contains(&operation.method);
+    let etag = plan
+        .field(message, "etag")
+        .filter(|field| field.kind == Kind::String);
+    let (true, Some(field), Some(value)) = (changes, etag, headers.get(header::IF_MATCH)) else {
+        return;
+    };
+    let tag = value.to_str().unwrap_or_default().trim();
+    let unquoted = tag.strip_prefix("W/").unwrap_or(tag);
+    let unquoted = unquoted
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let tag = unquoted.unwrap_or(tag);
+    match tag {
+        "*" => {}
+        _ if tag.is_empty() || tag.contains(['"', ',']) => {
+            violations.add_at("etag", "has to be one entity tag in the header `if-match`");
+        }
+        _ => match wire::find_last(body, field.number) {
+            Some(Value::Bytes(other)) if !other.is_empty() && other != tag.as_bytes() => {
+                violations.add_at(
+                    "etag",
+                    "is another in the body than in the header `if-match`",
+                );
+            }
+            _ => wire::put_bytes_field(body, field.number, tag.as_bytes()),
+        },
+    }
+}

@@ -1,0 +1,200 @@
+//! Reads JSON straight into protobuf wire bytes, in one pass and without a message in between.
+
+mod object;
+mod scalar;
+mod slot;
+mod time;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::{
+    limits,
+    plan::{FieldPlan, MessageId, Plan},
+    violation::Violations,
+};
+
+pub(crate) use scalar::{Scalar, from_text};
+pub(crate) use time::{duration_parts, timestamp_parts};
+
+/// Why a body was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    /// It is not JSON; says what is wrong, with line and column.
+    Syntax(String),
+    /// It is JSON, but does not fit the message.
+    Violations(Violations),
+}
+
+/// How a body is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Unknown fields are ignored instead of refused. Unknown enum names are always refused.
+    pub(crate) lenient: bool,
+    /// How many messages the message stands in when it is sent on.
+    pub(crate) depth: usize,
+}
+
+/// Reads a JSON object into the wire bytes of a message.
+///
+/// # Errors
+/// When the body is not JSON, or with every field of it that does not fit the message.
+pub(crate) fn read(
+    plan: &Plan,
+    message: MessageId,
+    body: &[u8],
+    options: Options,
+) -> Result<Vec<u8>, Rejected> {
+    let mut sink = Sink {
+        plan,
+        out: Vec::with_capacity(body.len()),
+        violations: Violations::default(),
+        lenient: options.lenient,
+        depth: options.depth,
+    };
+    let mut json = serde_json::Deserializer::from_slice(body);
+    Root {
+        sink: &mut sink,
+        message,
+    }
+    .deserialize(&mut json)
+    .and_then(|()| json.end())
+    .map_err(|error| Rejected::Syntax(error.to_string()))?;
+    if sink.violations.is_empty() {
+        Ok(sink.out)
+    } else {
+        Err(Rejected::Violations(sink.violations))
+    }
+}
+
+/// Reads the text of a field that is a message in the descriptors but text in JSON (a time, say),
+/// or of a scalar, as one field of the wire. For query parameters.
+///
+/// # Errors
+/// What the text ought to be.
+pub(crate) fn read_text_field(
+    plan: &Plan,
+    field: &FieldPlan,
+    text: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let mut sink = Sink {
+        plan,
+        out: std::mem::take(out),
+        violations: Violations::default(),
+        lenient: false,
+        depth: 0,
+    };
+    slot::text_field(&mut sink, field, text);
+    *out = sink.out;
+    match sink.violations.list().first() {
+        Some(violation) => Err(violation.description.clone()),
+        None => Ok(()),
+    }
+}
+
+/// What is written while the JSON is read.
+struct Sink<'p> {
+    plan: &'p Plan,
+    out: Vec<u8>,
+    violations: Violations,
+    lenient: bool,
+    depth: usize,
+}
+
+impl Sink<'_> {
+    /// Goes one message deeper. Reading goes on past the limit, which is noted once, to find the
+    /// end of the value; the JSON parser bounds its own depth.
+    fn enter(&mut self) {
+        self.depth += 1;
+        if self.depth == limits::MESSAGE_DEPTH + 1 {
+            let limit = limits::MESSAGE_DEPTH;
+            self.violations.add(format!(
+                "is nested too deep: at most {limit} messages in one another"
+            ));
+        }
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+}
+
+/// The outermost object.
+struct Root<'s, 'p> {
+    sink: &'s mut Sink<'p>,
+    message: MessageId,
+}
+
+impl Root<'_, '_> {
+    fn refuse(self) {
+        self.sink.violations.add("the body has to be a JSON object");
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Root<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Root<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        // What stands at the root of a body is a resource or a request, never a time or a number.
+        object::fields(self.sink, self.message, map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        self.refuse();
+        drain(seq)
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        self.refuse();
+        Ok(())
+    }
+}
+
+/// Reads over the rest of a list.
+fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+    while seq.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// Reads over the rest of an object.
+fn drain_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}

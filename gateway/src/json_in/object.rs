@@ -1,0 +1,216 @@
+//! Reads the members of a JSON object: the fields of a message, or the entries of a map.
+
+use std::ops::Range;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::{
+    Sink, drain_object, from_text,
+    slot::{Place, Slot},
+};
+use crate::{
+    plan::{FieldPlan, Kind, MessageId, MessagePlan},
+    violation::{nearest, quoted},
+    wire::{self, WireType},
+};
+
+/// Reads the fields of a message.
+pub(super) fn fields<'de, A: MapAccess<'de>>(
+    sink: &mut Sink<'_>,
+    message: MessageId,
+    mut map: A,
+) -> Result<(), A::Error> {
+    let plan = sink.plan;
+    let message = &plan.messages[message];
+    let mut seen = 0_u128;
+    let mut oneofs: [Option<usize>; ONEOFS] = [None; ONEOFS];
+    while let Some(key) = map.next_key_seed(FieldName { message })? {
+        let index = match key {
+            Ok(index) => index,
+            Err(unknown) => {
+                if !sink.lenient {
+                    sink.violations
+                        .add_at(shown(&unknown), unknown_field(message, &unknown));
+                }
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+        };
+        let field = &message.fields[index];
+        let mark = sink.violations.mark();
+        if seen & 1 << index != 0 {
+            sink.violations.add("is given twice");
+            map.next_value::<IgnoredAny>()?;
+        } else {
+            seen |= 1 << index;
+            let present = map.next_value_seed(Slot {
+                sink: &mut *sink,
+                field,
+                place: Place::Field,
+            })?;
+            if present
+                && let Some(oneof) = field.oneof.and_then(|at| oneofs.get_mut(at))
+                && let Some(other) = oneof.replace(index)
+            {
+                let other = &message.fields[other].json_name;
+                sink.violations
+                    .add(format!("cannot be given together with `{other}`"));
+            }
+        }
+        sink.violations.below(mark, &field.json_name);
+    }
+    Ok(())
+}
+
+/// Groups of fields in one message type that are checked for clashes; protobuf itself lets the
+/// last field win in those beyond.
+const ONEOFS: usize = 8;
+
+fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
+    match nearest(
+        unknown,
+        message.fields.iter().map(|field| &*field.json_name),
+    ) {
+        Some(nearest) => format!("is not a known field; the nearest is `{nearest}`"),
+        None => "is not a known field; none is known here".to_owned(),
+    }
+}
+
+/// An unknown name as a path segment, cut and cleaned as in messages.
+fn shown(unknown: &str) -> String {
+    quoted(unknown).trim_matches('`').to_owned()
+}
+
+/// Finds the field that a name means, or gives the name back.
+struct FieldName<'p> {
+    message: &'p MessagePlan,
+}
+
+impl<'de> DeserializeSeed<'de> for FieldName<'_> {
+    type Value = Result<usize, String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for FieldName<'_> {
+    type Value = Result<usize, String>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a field's name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.message.index_of(name).ok_or_else(|| name.to_owned()))
+    }
+}
+
+/// Reads the entries of a map.
+pub(super) fn map<'de, A: MapAccess<'de>>(
+    sink: &mut Sink<'_>,
+    field: &FieldPlan,
+    mut map: A,
+) -> Result<(), A::Error> {
+    let plan = sink.plan;
+    let Kind::Message(entry) = field.kind else {
+        return drain_object(map);
+    };
+    let [key, value] = &plan.messages[entry].fields[..] else {
+        return drain_object(map);
+    };
+    let mut keys: Vec<Range<usize>> = Vec::new();
+    sink.enter();
+    loop {
+        let mark = sink.violations.mark();
+        let seed = EntryKey {
+            sink: &mut *sink,
+            number: field.number,
+            key,
+        };
+        let Some(entry) = map.next_key_seed(seed)? else {
+            break;
+        };
+        let present = map.next_value_seed(Slot {
+            sink: &mut *sink,
+            field: value,
+            place: Place::Element { packed: false },
+        })?;
+        if present {
+            let moved = wire::close(&mut sink.out, entry.start);
+            keys.push(entry.key.start + moved..entry.key.end + moved);
+        }
+        if sink.violations.mark() > mark {
+            let segment = key_text(sink, key, entry.key.clone());
+            sink.violations.below(mark, &segment);
+        }
+    }
+    sink.leave();
+    keys.sort_unstable_by(|a, b| sink.out[a.clone()].cmp(&sink.out[b.clone()]));
+    for pair in keys.windows(2) {
+        if sink.out[pair[0].clone()] == sink.out[pair[1].clone()] {
+            let segment = key_text(sink, key, pair[0].clone());
+            sink.violations.add_at(segment, "is given twice");
+        }
+    }
+    Ok(())
+}
+
+/// The key of an entry for a path; only text can be read back.
+fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
+    let bytes = sink
+        .out
+        .get(range)
+        .filter(|_| key.kind == Kind::String)
+        .unwrap_or_default();
+    shown(&String::from_utf8_lossy(bytes))
+}
+
+/// An entry that was begun.
+struct Entry {
+    start: usize,
+    key: Range<usize>,
+}
+
+/// Begins an entry with its key.
+struct EntryKey<'s, 'p> {
+    sink: &'s mut Sink<'p>,
+    number: u32,
+    key: &'p FieldPlan,
+}
+
+impl<'de> DeserializeSeed<'de> for EntryKey<'_, '_> {
+    type Value = Entry;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Entry, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for EntryKey<'_, '_> {
+    type Value = Entry;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a key")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Entry, E> {
+        let Self { sink, number, key } = self;
+        wire::put_tag(&mut sink.out, number, WireType::Bytes);
+        let start = wire::open(&mut sink.out);
+        match from_text(sink.plan, key.kind, text) {
+            Ok(scalar) => scalar.put_field(&mut sink.out, key.number),
+            Err(description) => sink.violations.add_at(shown(text), description),
+        }
+        let end = sink.out.len();
+        let length = if key.kind == Kind::String {
+            text.len()
+        } else {
+            end - start
+        };
+        Ok(Entry {
+            start,
+            key: end - length..end,
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! Turns single JSON values into wire values.
+
+use std::borrow::Cow;
+
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+use crate::{
+    plan::{EnumPlan, Kind, Plan},
+    violation::{nearest, quoted},
+    wire::{WireType, put_tag, put_varint},
+};
+
+/// A single JSON value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Token<'a> {
+    Null,
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Text(&'a str),
+}
+
+impl std::fmt::Display for Token<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => formatter.write_str("null"),
+            Self::Bool(value) => write!(formatter, "{value}"),
+            Self::Unsigned(value) => write!(formatter, "{value}"),
+            Self::Signed(value) => write!(formatter, "{value}"),
+            Self::Float(value) => write!(formatter, "{value}"),
+            Self::Text(text) => formatter.write_str(&quoted(text)),
+        }
+    }
+}
+
+/// A single value in the form in which it stands on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scalar<'a> {
+    /// A varint.
+    Varint(u64),
+    /// Eight bytes.
+    Fixed64(u64),
+    /// Four bytes.
+    Fixed32(u32),
+    /// A length-delimited part.
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl Scalar<'_> {
+    /// Whether a field without explicit presence leaves it out.
+    pub(crate) fn is_zero(&self) -> bool {
+        match self {
+            Self::Varint(value) | Self::Fixed64(value) => *value == 0,
+            Self::Fixed32(value) => *value == 0,
+            Self::Bytes(bytes) => bytes.is_empty(),
+        }
+    }
+
+    /// Appends it as a field.
+    pub(crate) fn put_field(&self, out: &mut Vec<u8>, number: u32) {
+        let wire_type = match self {
+            Self::Varint(_) => WireType::Varint,
+            Self::Fixed64(_) => WireType::Fixed64,
+            Self::Fixed32(_) => WireType::Fixed32,
+            Self::Bytes(_) => WireType::Bytes,
+        };
+        put_tag(out, number, wire_type);
+        self.put(out);
+    }
+
+    /// Appends it without a tag.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Varint(value) => put_varint(out, *value),
+            Self::Fixed64(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Self::Fixed32(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Self::Bytes(bytes) => {
+                put_varint(out, bytes.len() as u64);
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+}
+
+/// Reads a value from text outside JSON: a query parameter or the key of a map. Unlike in JSON,
+/// `true` and `false` are text here.
+///
+/// # Errors
+/// What the text ought to be.
+pub(crate) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
+    match (kind, text) {
+        (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
+        (Kind::Bool, "false") => Ok(Scalar::Varint(0)),
+        (Kind::Enum(id), _) => match text.parse() {
+            Ok(number) => Ok(Scalar::Varint(sign_extended(number))),
+            Err(_) => enum_value(&plan.enums[id], Token::Text(text)),
+        },
+        _ => from_token(plan, kind, Token::Text(text)),
+    }
+}
+
+/// Reads a JSON value as a scalar.
+///
+/// # Errors
+/// What the value ought to be.
+pub(super) fn from_token<'a>(
+    plan: &Plan,
+    kind: Kind,
+    token: Token<'a>,
+) -> Result<Scalar<'a>, String> {
+    match kind {
+        Kind::Bool => match token {
+            Token::Bool(value) => Ok(Scalar::Varint(u64::from(value))),
+            _ => Err(format!("has to be true or false, not {token}")),
+        },
+        Kind::Int32 => signed::<i32>(token).map(|value| Scalar::Varint(sign_extended(value))),
+        Kind::Int64 => signed::<i64>(token).map(|value| Scalar::Varint(value.cast_unsigned())),
+        Kind::Uint32 => signed::<u32>(token).map(|value| Scalar::Varint(u64::from(value))),
+        Kind::Uint64 => signed::<u64>(token).map(Scalar::Varint),
+        Kind::Sint32 => signed::<i32>(token)
+            .map(|value| Scalar::Varint(u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()))),
+        Kind::Sint64 => signed::<i64>(token)
+            .map(|value| Scalar::Varint(((value << 1) ^ (value >> 63)).cast_unsigned())),
+        Kind::Fixed32 => signed::<u32>(token).map(Scalar::Fixed32),
+        Kind::Fixed64 => signed::<u64>(token).map(Scalar::Fixed64),
+        Kind::Sfixed32 => signed::<i32>(token).map(|value| Scalar::Fixed32(value.cast_unsigned())),
+        Kind::Sfixed64 => signed::<i64>(token).map(|value| Scalar::Fixed64(value.cast_unsigned())),
+        Kind::Float => single_float(token).map(|value| Scalar::Fixed32(value.to_bits())),
+        Kind::Double => double(token).map(|value| Scalar::Fixed64(value.to_bits())),
+        Kind::String => match token {
+            Token::Text(text) => Ok(Scalar::Bytes(text.as_bytes().into())),
+            _ => Err(format!("has to be text, not {token}")),
+        },
+        Kind::Bytes => bytes(token),
+        Kind::Enum(id) => enum_value(&plan.enums[id], token),
+        Kind::Message(_) => Err(format!("has to be an object, not {token}")),
+    }
+}
+
+/// Whole numbers by their range. A JSON number may be written `1.0` or `1e2`, and may stand in
+/// quotes.
+fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
+    let value = match token {
+        Token::Unsigned(value) => Some(i128::from(value)),
+        Token::Signed(value) => Some(i128::from(value)),
+        Token::Float(value) => whole(value),
+        Token::Text(text) if is_number(text) => text
+            .parse()
+            .ok()
+            .or_else(|| text.parse().ok().and_then(whole)),
+        _ => None,
+    };
+    value
+        .and_then(|value| T::try_from(value).ok())
+        .ok_or_else(|| {
+            format!(
+                "has to be a whole number from {} to {}, not {token}",
+                T::LOWEST,
+                T::HIGHEST
+            )
+        })
+}
+
+/// The range of a type, for messages.
+trait Bounds {
+    const LOWEST: i128;
+    const HIGHEST: i128;
+}
+
+macro_rules! bounds {
+    ($($type:ty),*) => {$(
+        impl Bounds for $type {
+            const LOWEST: i128 = <$type>::MIN as i128;
+            const HIGHEST: i128 = <$type>::MAX as i128;
+        }
+    )*};
+}
+
+bounds!(i32, i64, u32, u64);
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "checked to be whole and below 2^64"
+)]
+fn whole(value: f64) -> Option<i128> {
+    let in_range = value.fract() == 0.0 && value.abs() <= 18_446_744_073_709_551_616.0;
+    in_range.then_some(value as i128)
+}
+
+/// Whether a text is a number as JSON writes it.
+fn is_number(text: &str) -> bool {
+    let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.strip_prefix('-').unwrap_or(text);
+    let leading = digits(rest);
+    if leading == 0 || (leading > 1 && rest.starts_with('0')) {
+        return false;
+    }
+    let mut rest = &rest[leading..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let count = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = &fraction[count..];
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let count = digits(exponent);
+        return count > 0 && count == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// A floating-point number; those that JSON cannot write stand as text.
+fn double(token: Token<'_>) -> Result<f64, String> {
+    let value = match token {
+        #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]
+        Token::Unsigned(value) => Some(value as f64),
+        #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]
+        Token::Signed(value) => Some(value as f64),
+        Token::Float(value) => Some(value),
+        Token::Text("NaN") => Some(f64::NAN),
+        Token::Text("Infinity") => Some(f64::INFINITY),
+        Token::Text("-Infinity") => Some(f64::NEG_INFINITY),
+        Token::Text(text) if is_number(text) => text.parse().ok().filter(|it: &f64| it.is_finite()),
+        _ => None,
+    };
+    value.ok_or_else(|| format!("has to be a number, not {token}"))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding to the nearest float is what is meant"
+)]
+fn single_float(token: Token<'_>) -> Result<f32, String> {
+    let wide = double(token)?;
+    let value = wide as f32;
+    if value.is_infinite() && wide.is_finite() {
+        return Err(format!("has to be a number of at most 3.4e38, not {token}"));
+    }
+    Ok(value)
+}
+
+/// Base64, in the standard or the URL-safe alphabet, padded or not.
+fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
+    const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, CONFIG);
+    const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, CONFIG);
+    let decoded = match token {
+        Token::Text(text) if text.contains(['-', '_']) => URL.decode(text).ok(),
+        Token::Text(text) => PLAIN.decode(text).ok(),
+        _ => None,
+    };
+    let decoded = decoded.ok_or_else(|| format!("has to be base64, not {token}"))?;
+    Ok(Scalar::Bytes(Cow::Owned(decoded)))
+}
+
+/// An enum value by name or number. Numbers that are not known here may be known to the backend.
+fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
+    let short_name = plan.name.rsplit('.').next().unwrap_or(&plan.name);
+    let number = match token {
+        Token::Text(name) => plan.number_of(name).ok_or_else(|| {
+            let names = || plan.values.iter().map(|value| &*value.name);
+            let nearest = nearest(name, names()).unwrap_or_default();
+            format!("has to be a {short_name}, not {token}; the nearest is `{nearest}`")
+        })?,
+        Token::Null if plan.is_null_value() => 0,
+        Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => signed::<i32>(token)?,
+        Token::Null | Token::Bool(_) => {
+            return Err(format!(
+                "has to be the name or number of a {short_name}, not {token}"
+            ));
+        }
+    };
+    Ok(Scalar::Varint(sign_extended(number)))
+}
+
+/// Negative 32-bit numbers take ten bytes on the wire.
+fn sign_extended(value: i32) -> u64 {
+    i64::from(value).cast_unsigned()
+}

@@ -1,0 +1,406 @@
+//! Reads the value of one field, or of one element of a list or map.
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::{
+    Sink, drain, drain_object, object,
+    scalar::{Token, from_token},
+    time,
+};
+use crate::{
+    plan::{Cardinality, FieldPlan, Kind, MessageId, Shape},
+    violation::quoted,
+    wire::{self, WireType},
+};
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// After the field's name: `null` means absent, and a zero may be left out.
+    Field,
+    /// In a list or as a map's value: always written, and `null` is not a value.
+    Element {
+        /// Written without a tag of its own.
+        packed: bool,
+    },
+}
+
+/// Reads one value; answers whether there was one (`null` is none).
+pub(super) struct Slot<'s, 'p> {
+    pub(super) sink: &'s mut Sink<'p>,
+    pub(super) field: &'p FieldPlan,
+    pub(super) place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Slot<'_, '_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Slot<'_, '_> {
+    type Value = bool;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(mut self) -> Result<bool, E> {
+        Ok(self.null())
+    }
+
+    fn visit_bool<E>(mut self, value: bool) -> Result<bool, E> {
+        self.token(Token::Bool(value));
+        Ok(true)
+    }
+
+    fn visit_u64<E>(mut self, value: u64) -> Result<bool, E> {
+        self.token(Token::Unsigned(value));
+        Ok(true)
+    }
+
+    fn visit_i64<E>(mut self, value: i64) -> Result<bool, E> {
+        self.token(Token::Signed(value));
+        Ok(true)
+    }
+
+    fn visit_f64<E>(mut self, value: f64) -> Result<bool, E> {
+        self.token(Token::Float(value));
+        Ok(true)
+    }
+
+    fn visit_str<E>(mut self, value: &str) -> Result<bool, E> {
+        self.token(Token::Text(value));
+        Ok(true)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<bool, A::Error> {
+        let number = self.field.number;
+        match self.expected() {
+            Expected::Map => object::map(self.sink, self.field, map)?,
+            Expected::Message(id, Shape::Plain) => {
+                nested(self.sink, number, map, |sink, map| {
+                    object::fields(sink, id, map)
+                })?;
+            }
+            Expected::Message(id, Shape::Struct) => {
+                nested(self.sink, number, map, |sink, map| {
+                    struct_fields(sink, id, map)
+                })?;
+            }
+            Expected::Message(id, Shape::Value) => nested(self.sink, number, map, |sink, map| {
+                let inner = &sink.plan.messages[id].fields[value_field::STRUCT];
+                nested(sink, inner.number, map, |sink, map| match inner.kind {
+                    Kind::Message(id) => struct_fields(sink, id, map),
+                    _ => drain_object(map),
+                })
+            })?,
+            _ => {
+                self.refuse("an object");
+                drain_object(map)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, seq: A) -> Result<bool, A::Error> {
+        let number = self.field.number;
+        match self.expected() {
+            Expected::List => elements(self.sink, self.field, seq)?,
+            Expected::Message(id, Shape::ListValue) => {
+                nested(self.sink, number, seq, |sink, seq| {
+                    list_elements(sink, id, seq)
+                })?;
+            }
+            Expected::Message(id, Shape::Value) => nested(self.sink, number, seq, |sink, seq| {
+                let inner = &sink.plan.messages[id].fields[value_field::LIST];
+                nested(sink, inner.number, seq, |sink, seq| match inner.kind {
+                    Kind::Message(id) => list_elements(sink, id, seq),
+                    _ => drain(seq),
+                })
+            })?,
+            _ => {
+                self.refuse("a list");
+                drain(seq)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a place takes.
+#[derive(Debug, Clone, Copy)]
+enum Expected {
+    /// A list, as the field is repeated.
+    List,
+    /// The entries of a map.
+    Map,
+    /// One message.
+    Message(MessageId, Shape),
+    /// One single value.
+    Scalar,
+}
+
+/// Places of the fields of `google.protobuf.Value`, whose numbers are 1 to 6.
+mod value_field {
+    pub(super) const NULL: usize = 0;
+    pub(super) const NUMBER: usize = 1;
+    pub(super) const STRING: usize = 2;
+    pub(super) const BOOL: usize = 3;
+    pub(super) const STRUCT: usize = 4;
+    pub(super) const LIST: usize = 5;
+}
+
+impl Slot<'_, '_> {
+    fn expected(&self) -> Expected {
+        match (self.place, self.field.cardinality, self.field.kind) {
+            (Place::Field, Cardinality::Repeated { .. }, _) => Expected::List,
+            (Place::Field, Cardinality::Map, _) => Expected::Map,
+            (_, _, Kind::Message(id)) => Expected::Message(id, self.sink.plan.messages[id].shape),
+            _ => Expected::Scalar,
+        }
+    }
+
+    /// Notes that something else was wanted than what is there.
+    fn refuse(&mut self, got: &str) {
+        let wanted = self.wanted();
+        self.sink
+            .violations
+            .add(format!("has to be {wanted}, not {got}"));
+    }
+
+    fn wanted(&self) -> &'static str {
+        match (self.expected(), self.field.kind) {
+            (Expected::List | Expected::Message(_, Shape::ListValue), _) => "a list",
+            (Expected::Message(_, Shape::Timestamp), _) => "a time such as `2026-01-31T12:00:00Z`",
+            (Expected::Message(_, Shape::Duration), _) => "a duration such as `1.5s`",
+            (Expected::Message(_, Shape::FieldMask), _) => "field paths parted by commas",
+            (Expected::Message(_, Shape::Wrapper), _) => "a single value",
+            (Expected::Map | Expected::Message(..), _) => "an object",
+            (_, Kind::Bool) => "true or false",
+            (_, Kind::String | Kind::Bytes) => "text",
+            (_, Kind::Enum(_)) => "a name or number",
+            _ => "a number",
+        }
+    }
+
+    fn null(&mut self) -> bool {
+        let is_value = match (self.expected(), self.field.kind) {
+            (Expected::Message(_, shape), _) => shape == Shape::Value,
+            (Expected::Scalar, Kind::Enum(id)) => self.sink.plan.enums[id].is_null_value(),
+            _ => false,
+        };
+        if is_value {
+            self.token(Token::Null);
+        } else if self.place != Place::Field {
+            self.refuse("null");
+        }
+        is_value
+    }
+
+    fn token(&mut self, token: Token<'_>) {
+        let written = match (self.expected(), token) {
+            (Expected::Scalar, _) => {
+                self.scalar(token);
+                true
+            }
+            (Expected::Message(id, Shape::Wrapper), _) => {
+                part(self.sink, self.field.number, |sink| {
+                    let field = &sink.plan.messages[id].fields[0];
+                    Slot {
+                        sink,
+                        field,
+                        place: Place::Field,
+                    }
+                    .scalar(token);
+                });
+                true
+            }
+            (Expected::Message(id, Shape::Value), _) => {
+                part(self.sink, self.field.number, |sink| value(sink, id, token));
+                true
+            }
+            (Expected::Message(_, Shape::Timestamp), Token::Text(text)) => {
+                self.parts(time::timestamp_parts(text))
+            }
+            (Expected::Message(_, Shape::Duration), Token::Text(text)) => {
+                self.parts(time::duration_parts(text))
+            }
+            (Expected::Message(_, Shape::FieldMask), Token::Text(text)) => self.paths(text),
+            _ => false,
+        };
+        if !written {
+            self.refuse(&token.to_string());
+        }
+    }
+
+    fn scalar(&mut self, token: Token<'_>) {
+        match from_token(self.sink.plan, self.field.kind, token) {
+            Err(description) => self.sink.violations.add(description),
+            Ok(scalar) => match self.place {
+                Place::Element { packed: true } => scalar.put(&mut self.sink.out),
+                Place::Field if !self.field.presence && scalar.is_zero() => {}
+                _ => scalar.put_field(&mut self.sink.out, self.field.number),
+            },
+        }
+    }
+
+    /// Writes seconds and nanoseconds, fields 1 and 2 of times and durations alike.
+    fn parts(&mut self, parts: Option<(i64, i32)>) -> bool {
+        let Some((seconds, nanos)) = parts else {
+            return false;
+        };
+        part(self.sink, self.field.number, |sink| {
+            for (number, value) in [(1, seconds), (2, i64::from(nanos))] {
+                if value != 0 {
+                    wire::put_tag(&mut sink.out, number, WireType::Varint);
+                    wire::put_varint(&mut sink.out, value.cast_unsigned());
+                }
+            }
+        });
+        true
+    }
+
+    /// Writes the paths of a field mask, which are camelCase in JSON and `snake_case` on the wire.
+    fn paths(&mut self, text: &str) -> bool {
+        if text.contains('_') {
+            return false;
+        }
+        part(self.sink, self.field.number, |sink| {
+            for path in text.split(',').filter(|path| !path.is_empty()) {
+                let mut snake = String::with_capacity(path.len() + 4);
+                for char in path.chars() {
+                    if char.is_ascii_uppercase() {
+                        snake.push('_');
+                    }
+                    snake.push(char.to_ascii_lowercase());
+                }
+                wire::put_bytes_field(&mut sink.out, 1, snake.as_bytes());
+            }
+        });
+        true
+    }
+}
+
+/// Reads text outside JSON as one value of a field.
+pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &str) {
+    let mut slot = Slot {
+        sink,
+        field,
+        place: Place::Element { packed: false },
+    };
+    match slot.expected() {
+        Expected::Scalar => match super::from_text(slot.sink.plan, field.kind, text) {
+            Ok(scalar) => scalar.put_field(&mut slot.sink.out, field.number),
+            Err(description) => slot.sink.violations.add(description),
+        },
+        Expected::Message(id, Shape::Wrapper) => part(slot.sink, field.number, |sink| {
+            text_field(sink, &sink.plan.messages[id].fields[0], text);
+        }),
+        Expected::Message(_, Shape::Timestamp | Shape::Duration | Shape::FieldMask) => {
+            slot.token(Token::Text(text));
+        }
+        _ => slot
+            .sink
+            .violations
+            .add(format!("cannot be given as text: {}", quoted(text))),
+    }
+}
+
+/// Writes a length-delimited field.
+fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
+    wire::put_tag(&mut sink.out, number, WireType::Bytes);
+    let start = wire::open(&mut sink.out);
+    sink.enter();
+    write(sink);
+    sink.leave();
+    wire::close(&mut sink.out, start);
+}
+
+/// Writes a message from an object or a list, one level deeper.
+fn nested<'p, A, E>(
+    sink: &mut Sink<'p>,
+    number: u32,
+    access: A,
+    read: impl FnOnce(&mut Sink<'p>, A) -> Result<(), E>,
+) -> Result<(), E> {
+    wire::put_tag(&mut sink.out, number, WireType::Bytes);
+    let start = wire::open(&mut sink.out);
+    sink.enter();
+    let result = read(sink, access);
+    sink.leave();
+    wire::close(&mut sink.out, start);
+    result
+}
+
+fn struct_fields<'de, A: MapAccess<'de>>(
+    sink: &mut Sink<'_>,
+    message: MessageId,
+    map: A,
+) -> Result<(), A::Error> {
+    object::map(sink, &sink.plan.messages[message].fields[0], map)
+}
+
+fn list_elements<'de, A: SeqAccess<'de>>(
+    sink: &mut Sink<'_>,
+    message: MessageId,
+    seq: A,
+) -> Result<(), A::Error> {
+    elements(sink, &sink.plan.messages[message].fields[0], seq)
+}
+
+/// Writes the elements of a list.
+fn elements<'de, 'p, A: SeqAccess<'de>>(
+    sink: &mut Sink<'p>,
+    field: &'p FieldPlan,
+    mut seq: A,
+) -> Result<(), A::Error> {
+    let packed = field.cardinality == Cardinality::Repeated { packed: true };
+    let before = sink.out.len();
+    let start = packed.then(|| {
+        wire::put_tag(&mut sink.out, field.number, WireType::Bytes);
+        wire::open(&mut sink.out)
+    });
+    let mut index = 0;
+    loop {
+        let mark = sink.violations.mark();
+        let slot = Slot {
+            sink: &mut *sink,
+            field,
+            place: Place::Element { packed },
+        };
+        if seq.next_element_seed(slot)?.is_none() {
+            break;
+        }
+        sink.violations.below_index(mark, index);
+        index += 1;
+    }
+    match start {
+        Some(start) if sink.out.len() > start => {
+            wire::close(&mut sink.out, start);
+        }
+        Some(_) => sink.out.truncate(before),
+        None => {}
+    }
+    Ok(())
+}
+
+/// Writes the field of a `google.protobuf.Value` that a single value fills. A zero is written too:
+/// it says which field is meant.
+fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
+    let at = match token {
+        Token::Null => value_field::NULL,
+        Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => value_field::NUMBER,
+        Token::Text(_) => value_field::STRING,
+        Token::Bool(_) => value_field::BOOL,
+    };
+    let field = &sink.plan.messages[message].fields[at];
+    Slot {
+        sink,
+        field,
+        place: Place::Element { packed: false },
+    }
+    .scalar(token);
+}

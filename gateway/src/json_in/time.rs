@@ -1,0 +1,86 @@
+//! Reads times and durations from their text.
+
+use jiff::civil::DateTime;
+
+/// Longest duration, either way: about 10,000 years.
+const DURATION_S: i64 = 315_576_000_000;
+
+/// Seconds since 1970 and nanoseconds of an RFC 3339 time from year 1 to 9999.
+pub(crate) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
+    let bytes = text.as_bytes();
+    let (date_time, rest) = bytes.split_at_checked(19)?;
+    let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if separators.iter().any(|(at, byte)| date_time[*at] != *byte) {
+        return None;
+    }
+    let part = |from, to| decimal(&date_time[from..to]);
+    let (year, second) = (i16::try_from(part(0, 4)?).ok()?, small(part(17, 19)?)?);
+    let (month, day) = (small(part(5, 7)?)?, small(part(8, 10)?)?);
+    let (hour, minute) = (small(part(11, 13)?)?, small(part(14, 16)?)?);
+    let (nanos, offset) = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            (nanoseconds(&fraction[..digits])?, &fraction[digits..])
+        }
+        None => (0, rest),
+    };
+    let local = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
+    let seconds = jiff::tz::Offset::UTC.to_timestamp(local).ok()?.as_second() - offset_s(offset)?;
+    (-62_135_596_800..=253_402_300_799)
+        .contains(&seconds)
+        .then_some((seconds, nanos))
+}
+
+/// Seconds of `Z` or `+hh:mm`.
+fn offset_s(text: &[u8]) -> Option<i64> {
+    let (sign, hours, minutes) = match text {
+        b"Z" => return Some(0),
+        [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
+        [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
+        _ => return None,
+    };
+    let (hours, minutes) = (decimal(&hours)?, decimal(&minutes)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// Seconds and nanoseconds, of the same sign, of a duration such as `1.5s`.
+pub(crate) fn duration_parts(text: &str) -> Option<(i64, i32)> {
+    let number = text.strip_suffix('s')?;
+    let (sign, number) = match number.strip_prefix('-') {
+        Some(number) => (-1, number),
+        None => (1, number),
+    };
+    let (whole, nanos) = match number.split_once('.') {
+        Some((whole, fraction)) => (whole, nanoseconds(fraction.as_bytes())?),
+        None => (number, 0),
+    };
+    let seconds = decimal(whole.as_bytes())?;
+    let in_range = seconds < DURATION_S || (seconds == DURATION_S && nanos == 0);
+    in_range.then_some((i64::from(sign) * seconds, sign * nanos))
+}
+
+/// One to nine digits after the point.
+fn nanoseconds(digits: &[u8]) -> Option<i32> {
+    let count = u32::try_from(digits.len())
+        .ok()
+        .filter(|count| (1..=9).contains(count))?;
+    i32::try_from(decimal(digits)? * 10_i64.pow(9 - count)).ok()
+}
+
+/// Up to eighteen digits.
+fn decimal(digits: &[u8]) -> Option<i64> {
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    digits.iter().try_fold(0_i64, |value, byte| {
+        byte.is_ascii_digit()
+            .then(|| value * 10 + i64::from(byte - b'0'))
+    })
+}
+
+fn small(value: i64) -> Option<i8> {
+    i8::try_from(value).ok()
+}

@@ -1,0 +1,262 @@
+//! Writes protobuf wire bytes straight as JSON, without a message in between.
+
+mod any;
+mod scalar;
+mod well_known;
+
+use crate::{
+    limits,
+    plan::{Cardinality, FieldPlan, Kind, MessageId, MessagePlan, Plan, Shape},
+    wire::{Malformed, Reader, Value, WireType},
+};
+
+/// Writes the wire bytes of a message as canonical proto3 JSON. Fields that are not known here are
+/// left out; enum numbers that are not known here are written as numbers.
+///
+/// # Errors
+/// When the bytes are not a message of this type. `out` then holds a part of it.
+pub(crate) fn write(
+    plan: &Plan,
+    message: MessageId,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    Writer {
+        plan,
+        out,
+        found: Vec::new(),
+        depth: 0,
+    }
+    .message(message, bytes)
+}
+
+/// What is written, and the fields found in the messages that are being written.
+struct Writer<'a, 'o> {
+    plan: &'a Plan,
+    out: &'o mut Vec<u8>,
+    /// A stack: each message under way keeps its fields above those of the message around it.
+    found: Vec<Found<'a>>,
+    depth: usize,
+}
+
+/// A field found in a message: its place in the tables and its value.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a> {
+    field: usize,
+    value: Value<'a>,
+}
+
+impl<'a> Writer<'a, '_> {
+    /// Writes a message in the form that its type asks for.
+    fn message(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+        if self.depth > limits::MESSAGE_DEPTH {
+            return Err(Malformed);
+        }
+        self.depth += 1;
+        match self.plan.messages[id].shape {
+            Shape::Plain => {
+                self.out.push(b'{');
+                self.fields(id, bytes, true)?;
+                self.out.push(b'}');
+            }
+            Shape::Any => self.any(bytes)?,
+            Shape::Duration => self.duration(bytes)?,
+            Shape::FieldMask => self.field_mask(bytes)?,
+            Shape::ListValue => self.only_field(id, bytes, b"[]")?,
+            Shape::Struct => self.only_field(id, bytes, b"{}")?,
+            Shape::Timestamp => self.timestamp(bytes)?,
+            Shape::Value => self.value(id, bytes)?,
+            Shape::Wrapper => self.wrapper(id, bytes)?,
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Writes the members of a message's object. Fields may stand on the wire in any order and in
+    /// pieces, so they are found first and then written in the order of their numbers.
+    fn fields(&mut self, id: MessageId, bytes: &'a [u8], first: bool) -> Result<(), Malformed> {
+        let message = &self.plan.messages[id];
+        let base = self.scan(message, bytes)?;
+        let mut first = first;
+        let mut at = base;
+        while at < self.found.len() {
+            let index = self.found[at].field;
+            let same = self.found[at..]
+                .iter()
+                .take_while(|found| found.field == index)
+                .count();
+            let field = &message.fields[index];
+            if self.is_written(field, at, same) {
+                if !first {
+                    self.out.push(b',');
+                }
+                first = false;
+                self.out.extend_from_slice(&field.key);
+                self.field(field, at, same)?;
+            }
+            at += same;
+        }
+        self.found.truncate(base);
+        Ok(())
+    }
+
+    /// Finds the known fields of a message; answers where they begin on the stack.
+    fn scan(&mut self, message: &MessagePlan, bytes: &'a [u8]) -> Result<usize, Malformed> {
+        let base = self.found.len();
+        let mut reader = Reader::new(bytes);
+        let mut sorted = true;
+        while !reader.is_empty() {
+            let (number, value) = reader.field()?;
+            let Some(field) = message.index_of_number(number) else {
+                continue;
+            };
+            if self.found.len() > base {
+                sorted &= self.found.last().is_none_or(|last| last.field <= field);
+            }
+            self.found.push(Found { field, value });
+        }
+        if !sorted {
+            self.found[base..].sort_by_key(|found| found.field);
+        }
+        Ok(base)
+    }
+
+    /// Whether a field has anything to be written.
+    fn is_written(&self, field: &FieldPlan, at: usize, count: usize) -> bool {
+        match field.cardinality {
+            Cardinality::Single if field.presence => true,
+            Cardinality::Single => !scalar::is_zero(self.found[at + count - 1].value),
+            Cardinality::Repeated { .. } | Cardinality::Map => {
+                let packed = |value| {
+                    field.kind.wire_type() != WireType::Bytes && matches!(value, Value::Bytes([]))
+                };
+                !self.found[at..at + count]
+                    .iter()
+                    .all(|found| packed(found.value))
+            }
+        }
+    }
+
+    fn field(&mut self, field: &'a FieldPlan, at: usize, count: usize) -> Result<(), Malformed> {
+        match field.cardinality {
+            Cardinality::Single => match field.kind {
+                Kind::Message(id) if count > 1 => self.merged(id, at, count),
+                kind => self.one(kind, self.found[at + count - 1].value),
+            },
+            Cardinality::Repeated { .. } => {
+                self.out.push(b'[');
+                for at in at..at + count {
+                    self.elements(field.kind, self.found[at].value)?;
+                }
+                self.end(b']');
+                Ok(())
+            }
+            Cardinality::Map => {
+                self.out.push(b'{');
+                for at in at..at + count {
+                    self.entry(field, self.found[at].value)?;
+                }
+                self.end(b'}');
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a list or map: each element has put a comma behind itself.
+    fn end(&mut self, bracket: u8) {
+        if self.out.last() == Some(&b',') {
+            self.out.pop();
+        }
+        self.out.push(bracket);
+    }
+
+    /// Writes one element, or all of a packed part, each with a comma behind it.
+    fn elements(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
+        match (kind.wire_type(), value) {
+            (WireType::Bytes, _)
+            | (_, Value::Varint(_) | Value::Fixed32(_) | Value::Fixed64(_)) => {
+                self.one(kind, value)?;
+                self.out.push(b',');
+            }
+            (wire_type, Value::Bytes(packed)) => {
+                let mut reader = Reader::new(packed);
+                while !reader.is_empty() {
+                    let value = match wire_type {
+                        WireType::Fixed32 => Value::Fixed32(reader.fixed32()?),
+                        WireType::Fixed64 => Value::Fixed64(reader.fixed64()?),
+                        _ => Value::Varint(reader.varint()?),
+                    };
+                    self.one(kind, value)?;
+                    self.out.push(b',');
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one entry of a map with a comma behind it. A part that is absent has its zero value.
+    fn entry(&mut self, field: &FieldPlan, entry: Value<'a>) -> Result<(), Malformed> {
+        let (Kind::Message(id), Value::Bytes(bytes)) = (field.kind, entry) else {
+            return Err(Malformed);
+        };
+        let fields = &self.plan.messages[id].fields;
+        let (mut key, mut value) = (None, None);
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            match reader.field()? {
+                (1, found) => key = Some(found),
+                (2, found) => value = Some(found),
+                _ => {}
+            }
+        }
+        let [key_field, value_field] = &fields[..] else {
+            return Err(Malformed);
+        };
+        let quote = !matches!(scalar::quoting(key_field.kind), scalar::Quoting::Quoted);
+        if quote {
+            self.out.push(b'"');
+        }
+        self.one(
+            key_field.kind,
+            key.unwrap_or_else(|| scalar::zero(key_field.kind)),
+        )?;
+        if quote {
+            self.out.push(b'"');
+        }
+        self.out.push(b':');
+        self.one(
+            value_field.kind,
+            value.unwrap_or_else(|| scalar::zero(value_field.kind)),
+        )?;
+        self.out.push(b',');
+        Ok(())
+    }
+
+    /// Writes one value.
+    fn one(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
+        match (kind, value) {
+            (Kind::Message(id), Value::Bytes(bytes)) => self.message(id, bytes),
+            (Kind::Message(_), _) => Err(Malformed),
+            _ => scalar::write(self.plan, kind, value, self.out),
+        }
+    }
+
+    /// Writes a message that came in pieces: put together they are the message.
+    fn merged(&mut self, id: MessageId, at: usize, count: usize) -> Result<(), Malformed> {
+        let mut whole = Vec::new();
+        for found in &self.found[at..at + count] {
+            match found.value {
+                Value::Bytes(bytes) => whole.extend_from_slice(bytes),
+                _ => return Err(Malformed),
+            }
+        }
+        let (plan, depth) = (self.plan, self.depth);
+        Writer {
+            plan,
+            out: &mut *self.out,
+            found: Vec::new(),
+            depth,
+        }
+        .message(id, &whole)
+    }
+}

@@ -1,0 +1,47 @@
+//! Writes `google.protobuf.Any`: an object that names the type of what it holds.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{Writer, scalar};
+use crate::{
+    plan::Shape,
+    wire::{Malformed, Reader, Value},
+};
+
+impl<'a> Writer<'a, '_> {
+    /// Writes `@type` and the fields of what is inside; types with a JSON form of their own stand
+    /// in `value`, and so do the bytes of a type that is not known here, in base64.
+    pub(super) fn any(&mut self, bytes: &'a [u8]) -> Result<(), Malformed> {
+        let (mut type_url, mut held): (&[u8], &[u8]) = (&[], &[]);
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            match reader.field()? {
+                (1, Value::Bytes(url)) => type_url = url,
+                (2, Value::Bytes(value)) => held = value,
+                _ => {}
+            }
+        }
+        let type_url = std::str::from_utf8(type_url).map_err(|_| Malformed)?;
+        self.out.push(b'{');
+        if !type_url.is_empty() {
+            self.out.extend_from_slice(b"\"@type\":");
+            scalar::text(type_url, self.out);
+            let name = type_url.rsplit('/').next().unwrap_or(type_url);
+            match self.plan.by_name.get(name) {
+                Some(id) if self.plan.messages[*id].shape == Shape::Plain => {
+                    self.fields(*id, held, false)?;
+                }
+                Some(id) => {
+                    self.out.extend_from_slice(b",\"value\":");
+                    self.message(*id, held)?;
+                }
+                None => {
+                    self.out.extend_from_slice(b",\"value\":");
+                    scalar::text(&STANDARD.encode(held), self.out);
+                }
+            }
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+}

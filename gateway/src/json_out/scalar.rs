@@ -1,0 +1,150 @@
+//! Writes single values.
+
+use std::io::Write as _;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Serialize;
+
+use crate::{
+    plan::{EnumPlan, Kind, Plan},
+    wire::{Malformed, Value, WireType},
+};
+
+const INFALLIBLE: &str = "writing to memory does not fail";
+
+/// Whether values of a kind stand in quotes.
+pub(super) enum Quoting {
+    /// Always.
+    Quoted,
+    /// Never, or not always.
+    Bare,
+}
+
+/// Whether values of a kind that can be the key of a map stand in quotes.
+pub(super) fn quoting(kind: Kind) -> Quoting {
+    match kind {
+        Kind::String
+        | Kind::Int64
+        | Kind::Uint64
+        | Kind::Sint64
+        | Kind::Fixed64
+        | Kind::Sfixed64 => Quoting::Quoted,
+        _ => Quoting::Bare,
+    }
+}
+
+/// The zero value of a kind.
+pub(super) fn zero(kind: Kind) -> Value<'static> {
+    match kind.wire_type() {
+        WireType::Varint => Value::Varint(0),
+        WireType::Fixed64 => Value::Fixed64(0),
+        WireType::Fixed32 => Value::Fixed32(0),
+        WireType::Bytes => Value::Bytes(&[]),
+    }
+}
+
+/// Whether a value is the zero of its kind.
+pub(super) fn is_zero(value: Value<'_>) -> bool {
+    match value {
+        Value::Varint(value) | Value::Fixed64(value) => value == 0,
+        Value::Fixed32(value) => value == 0,
+        Value::Bytes(bytes) => bytes.is_empty(),
+    }
+}
+
+/// Writes a single value.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "32-bit kinds keep the low half of a varint"
+)]
+pub(super) fn write(
+    plan: &Plan,
+    kind: Kind,
+    value: Value<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    match (kind, value) {
+        (Kind::Bool, Value::Varint(value)) => json(&(value != 0), out),
+        (Kind::Int32, Value::Varint(value)) => json(&(value as i32), out),
+        (Kind::Uint32, Value::Varint(value)) => json(&(value as u32), out),
+        (Kind::Sint32, Value::Varint(value)) => json(&(unzigzag(value) as i32), out),
+        (Kind::Int64, Value::Varint(value)) => number_text(&value.cast_signed(), out),
+        (Kind::Uint64, Value::Varint(value)) | (Kind::Fixed64, Value::Fixed64(value)) => {
+            number_text(&value, out);
+        }
+        (Kind::Sint64, Value::Varint(value)) => number_text(&unzigzag(value), out),
+        (Kind::Sfixed64, Value::Fixed64(value)) => number_text(&value.cast_signed(), out),
+        (Kind::Fixed32, Value::Fixed32(value)) => json(&value, out),
+        (Kind::Sfixed32, Value::Fixed32(value)) => json(&value.cast_signed(), out),
+        (Kind::Double, Value::Fixed64(bits)) => {
+            let value = f64::from_bits(bits);
+            float(value, &value, out);
+        }
+        (Kind::Float, Value::Fixed32(bits)) => {
+            let value = f32::from_bits(bits);
+            float(f64::from(value), &value, out);
+        }
+        (Kind::String, Value::Bytes(bytes)) => {
+            text(std::str::from_utf8(bytes).map_err(|_| Malformed)?, out);
+        }
+        (Kind::Bytes, Value::Bytes(bytes)) => {
+            out.push(b'"');
+            let start = out.len();
+            out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+            let written = STANDARD.encode_slice(bytes, &mut out[start..]);
+            out.truncate(start + written.map_err(|_| Malformed)?);
+            out.push(b'"');
+        }
+        (Kind::Enum(id), Value::Varint(value)) => enum_value(&plan.enums[id], value as i32, out),
+        _ => return Err(Malformed),
+    }
+    Ok(())
+}
+
+/// Writes text in quotes.
+pub(super) fn text(text: &str, out: &mut Vec<u8>) {
+    json(text, out);
+}
+
+/// Writes an enum value by name, or by number when the name is not known here.
+fn enum_value(plan: &EnumPlan, number: i32, out: &mut Vec<u8>) {
+    match plan.name_of(number) {
+        _ if plan.is_null_value() => out.extend_from_slice(b"null"),
+        Some(name) => text(name, out),
+        None => json(&number, out),
+    }
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+/// Writes a 64-bit number in quotes, as JavaScript could not hold it otherwise.
+fn number_text(value: &impl Serialize, out: &mut Vec<u8>) {
+    out.push(b'"');
+    json(value, out);
+    out.push(b'"');
+}
+
+/// Writes a floating-point number: whole ones without a fraction, so that `5` comes back as `5`,
+/// and those that JSON lacks as text.
+fn float(value: f64, shortest: &impl Serialize, out: &mut Vec<u8>) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.is_nan() {
+        out.extend_from_slice(b"\"NaN\"");
+    } else if value.is_infinite() {
+        out.extend_from_slice(if value > 0.0 {
+            b"\"Infinity\""
+        } else {
+            b"\"-Infinity\""
+        });
+    } else if value.fract() == 0.0 && value.abs() < EXACT {
+        write!(out, "{value:.0}").expect(INFALLIBLE);
+    } else {
+        json(shortest, out);
+    }
+}
+
+fn json(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    serde_json::to_writer(out, value).expect(INFALLIBLE);
+}

@@ -1,0 +1,156 @@
+//! Writes the types of `google.protobuf` that have a JSON form of their own.
+
+use std::io::Write as _;
+
+use jiff::{Timestamp, tz::Offset};
+
+use super::{Writer, scalar};
+use crate::{
+    plan::{Kind, MessageId},
+    wire::{Malformed, Reader, Value},
+};
+
+const INFALLIBLE: &str = "writing to memory does not fail";
+
+impl<'a> Writer<'a, '_> {
+    /// Writes a time as RFC 3339.
+    pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let (seconds, nanos) = parts(bytes)?;
+        let time = Timestamp::new(seconds, 0).map_err(|_| Malformed)?;
+        let time = Offset::UTC.to_datetime(time);
+        if time.year() < 1 || !(0..1_000_000_000).contains(&nanos) {
+            return Err(Malformed);
+        }
+        let (year, month, day) = (time.year(), time.month(), time.day());
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+        write!(
+            self.out,
+            "\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+        )
+        .expect(INFALLIBLE);
+        self.fraction(nanos);
+        self.out.extend_from_slice(b"Z\"");
+        Ok(())
+    }
+
+    /// Writes a duration as seconds.
+    pub(super) fn duration(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let (seconds, nanos) = parts(bytes)?;
+        if seconds.signum() * i64::from(nanos.signum()) < 0 || nanos.abs() > 999_999_999 {
+            return Err(Malformed);
+        }
+        let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
+        write!(self.out, "\"{sign}{}", seconds.unsigned_abs()).expect(INFALLIBLE);
+        self.fraction(nanos.abs());
+        self.out.extend_from_slice(b"s\"");
+        Ok(())
+    }
+
+    /// Writes three, six or nine digits of a second, or none.
+    fn fraction(&mut self, nanos: i32) {
+        let written = match nanos {
+            0 => Ok(()),
+            _ if nanos % 1_000_000 == 0 => write!(self.out, ".{:03}", nanos / 1_000_000),
+            _ if nanos % 1_000 == 0 => write!(self.out, ".{:06}", nanos / 1_000),
+            _ => write!(self.out, ".{nanos:09}"),
+        };
+        written.expect(INFALLIBLE);
+    }
+
+    /// Writes a field mask as paths in camelCase.
+    pub(super) fn field_mask(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut camel = String::new();
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            let (1, Value::Bytes(path)) = reader.field()? else {
+                continue;
+            };
+            if !camel.is_empty() {
+                camel.push(',');
+            }
+            let mut upper = false;
+            for char in std::str::from_utf8(path).map_err(|_| Malformed)?.chars() {
+                match char {
+                    '_' => upper = true,
+                    _ if upper => {
+                        camel.push(char.to_ascii_uppercase());
+                        upper = false;
+                    }
+                    _ => camel.push(char),
+                }
+            }
+        }
+        scalar::text(&camel, self.out);
+        Ok(())
+    }
+
+    /// Writes a message that is all its one list or map.
+    pub(super) fn only_field(
+        &mut self,
+        id: MessageId,
+        bytes: &'a [u8],
+        empty: &[u8; 2],
+    ) -> Result<(), Malformed> {
+        let message = &self.plan.messages[id];
+        let base = self.scan(message, bytes)?;
+        let count = self.found.len() - base;
+        match message.fields.first() {
+            Some(field) if count > 0 => self.field(field, base, count)?,
+            _ => self.out.extend_from_slice(empty),
+        }
+        self.found.truncate(base);
+        Ok(())
+    }
+
+    /// Writes a `google.protobuf.Value` as what it holds.
+    pub(super) fn value(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+        let message = &self.plan.messages[id];
+        let mut reader = Reader::new(bytes);
+        let mut last = None;
+        while !reader.is_empty() {
+            let (number, value) = reader.field()?;
+            if let Some(index) = message.index_of_number(number) {
+                last = Some((message.fields[index].kind, value));
+            }
+        }
+        match last {
+            Some((kind, value)) => self.one(kind, value),
+            None => {
+                self.out.extend_from_slice(b"null");
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a wrapper as the value it holds.
+    pub(super) fn wrapper(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
+        let kind = self.plan.messages[id]
+            .fields
+            .first()
+            .map_or(Kind::Bool, |field| field.kind);
+        let mut reader = Reader::new(bytes);
+        let mut last = scalar::zero(kind);
+        while !reader.is_empty() {
+            if let (1, value) = reader.field()? {
+                last = value;
+            }
+        }
+        self.one(kind, last)
+    }
+}
+
+/// Seconds and nanoseconds, fields 1 and 2 of times and durations alike.
+fn parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
+    let (mut seconds, mut nanos) = (0, 0);
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        match reader.field()? {
+            (1, Value::Varint(value)) => seconds = value.cast_signed(),
+            (2, Value::Varint(value)) => {
+                nanos = i32::try_from(value.cast_signed()).map_err(|_| Malformed)?;
+            }
+            _ => {}
+        }
+    }
+    Ok((seconds, nanos))
+}

@@ -1,0 +1,32 @@
+//! Fixed bounds of what the gateway takes in and hands out; those that can be set are in `config`.
+
+use std::time::Duration;
+
+/// Messages inside one another that the backend's decoder still reads.
+pub(crate) const MESSAGE_DEPTH: usize = 100;
+/// Violated fields listed in one answer; the rest is only counted.
+pub(crate) const VIOLATIONS: usize = 100;
+/// Characters of a client's own text (a key, a value) repeated in an answer.
+pub(crate) const QUOTED_CHARS: usize = 60;
+/// Fields of one message type, so that a `u128` can hold which were seen.
+pub(crate) const FIELDS: usize = 128;
+/// Keys and values in one query string.
+pub(crate) const QUERY_PAIRS: usize = 2_000;
+/// Characters of a request id taken over from a client.
+pub(crate) const REQUEST_ID_CHARS: usize = 128;
+/// Bytes of one answer of the backend.
+pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of an answer's body handed to the connection at once.
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
+/// Requests under way on one HTTP/2 connection.
+pub(crate) const STREAMS_PER_CONNECTION: u32 = 200;
+/// How long the backend may take to say whether it is ready.
+pub(crate) const READINESS: Duration = Duration::from_secs(2);
+/// How long connecting to the backend may take.
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+/// How often an idle connection (to the backend, or HTTP/2 from a client) is probed.
+pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
+/// How long the answer to such a probe may take.
+pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// When a client that was turned away for load should come back, in seconds.
+pub(crate) const RETRY_AFTER_S: u64 = 1;

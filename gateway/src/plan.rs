@@ -1,0 +1,228 @@
+//! The tables that everything else follows from, compiled once from the descriptors.
+
+mod compile;
+mod operation;
+
+use std::collections::HashMap;
+
+pub(crate) use compile::CompileError;
+pub(crate) use operation::{BodyRule, Operation, PathBinding};
+
+use crate::wire::WireType;
+
+/// Place of a message type in [`Plan::messages`].
+pub(crate) type MessageId = usize;
+/// Place of an enum type in [`Plan::enums`].
+pub(crate) type EnumId = usize;
+
+/// Every message, enum and operation that the descriptors state.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Message types.
+    pub(crate) messages: Vec<MessagePlan>,
+    /// Enum types.
+    pub(crate) enums: Vec<EnumPlan>,
+    /// Operations that have an HTTP rule, in the order of the files.
+    pub(crate) operations: Vec<Operation>,
+    /// Message types by full name, without a leading dot.
+    pub(crate) by_name: HashMap<Box<str>, MessageId>,
+}
+
+impl Plan {
+    /// Finds a field of a message by either spelling of its name.
+    pub(crate) fn field(&self, message: MessageId, name: &str) -> Option<&FieldPlan> {
+        let message = &self.messages[message];
+        message.index_of(name).map(|index| &message.fields[index])
+    }
+}
+
+/// How a message type is written in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// An object with its fields.
+    Plain,
+    /// `google.protobuf.Any`: an object with `@type`. Only ever written.
+    Any,
+    /// Text such as `1.5s`.
+    Duration,
+    /// Paths parted by commas.
+    FieldMask,
+    /// An array of any values.
+    ListValue,
+    /// An object of any values.
+    Struct,
+    /// RFC 3339 text.
+    Timestamp,
+    /// Any value.
+    Value,
+    /// The value of its one field.
+    Wrapper,
+}
+
+/// A message type.
+#[derive(Debug)]
+pub(crate) struct MessagePlan {
+    /// Full name, without a leading dot.
+    pub(crate) name: Box<str>,
+    /// Its comment.
+    pub(crate) doc: Box<str>,
+    /// How it is written in JSON.
+    pub(crate) shape: Shape,
+    /// Its fields by number.
+    pub(crate) fields: Vec<FieldPlan>,
+    /// Both spellings of every field's name, sorted, with the field's place.
+    names: Vec<(Box<str>, usize)>,
+}
+
+impl MessagePlan {
+    /// Finds a field's place by either spelling of its name.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        let found = self
+            .names
+            .binary_search_by(|(spelling, _)| (**spelling).cmp(name))
+            .ok()?;
+        Some(self.names[found].1)
+    }
+
+    /// Finds a field's place by its number.
+    pub(crate) fn index_of_number(&self, number: u32) -> Option<usize> {
+        self.fields
+            .binary_search_by_key(&number, |field| field.number)
+            .ok()
+    }
+}
+
+/// The type of a field's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `bool`.
+    Bool,
+    /// `int32`.
+    Int32,
+    /// `int64`.
+    Int64,
+    /// `uint32`.
+    Uint32,
+    /// `uint64`.
+    Uint64,
+    /// `sint32`.
+    Sint32,
+    /// `sint64`.
+    Sint64,
+    /// `fixed32`.
+    Fixed32,
+    /// `fixed64`.
+    Fixed64,
+    /// `sfixed32`.
+    Sfixed32,
+    /// `sfixed64`.
+    Sfixed64,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `string`.
+    String,
+    /// `bytes`.
+    Bytes,
+    /// An enum.
+    Enum(EnumId),
+    /// A message.
+    Message(MessageId),
+}
+
+impl Kind {
+    /// How a single value of this kind stands on the wire.
+    pub(crate) fn wire_type(self) -> WireType {
+        match self {
+            Self::Fixed64 | Self::Sfixed64 | Self::Double => WireType::Fixed64,
+            Self::Fixed32 | Self::Sfixed32 | Self::Float => WireType::Fixed32,
+            Self::String | Self::Bytes | Self::Message(_) => WireType::Bytes,
+            _ => WireType::Varint,
+        }
+    }
+}
+
+/// How many values a field takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cardinality {
+    /// At most one.
+    Single,
+    /// A list, in one length-delimited part when packed.
+    Repeated {
+        /// Whether values are packed when written.
+        packed: bool,
+    },
+    /// A map; the field's kind is the entry's message, with key and value as fields 1 and 2.
+    Map,
+}
+
+/// A field of a message type.
+#[derive(Debug)]
+pub(crate) struct FieldPlan {
+    /// lowerCamelCase.
+    pub(crate) json_name: Box<str>,
+    /// As in the `.proto` file.
+    pub(crate) name: Box<str>,
+    /// The JSON name quoted and followed by a colon.
+    pub(crate) key: Box<[u8]>,
+    /// Its comment.
+    pub(crate) doc: Box<str>,
+    /// Its number.
+    pub(crate) number: u32,
+    /// The type of its values.
+    pub(crate) kind: Kind,
+    /// How many values it takes.
+    pub(crate) cardinality: Cardinality,
+    /// The group of which at most one field is set; not for `optional` fields.
+    pub(crate) oneof: Option<usize>,
+    /// Whether a zero value differs from an absent one.
+    pub(crate) presence: bool,
+    /// Whether it is to go.
+    pub(crate) deprecated: bool,
+}
+
+/// An enum type.
+#[derive(Debug)]
+pub(crate) struct EnumPlan {
+    /// Full name, without a leading dot.
+    pub(crate) name: Box<str>,
+    /// Its comment.
+    pub(crate) doc: Box<str>,
+    /// Its values in the order of the file; of two with one number the first is written.
+    pub(crate) values: Vec<EnumValuePlan>,
+}
+
+impl EnumPlan {
+    /// The number of a name.
+    pub(crate) fn number_of(&self, name: &str) -> Option<i32> {
+        self.values
+            .iter()
+            .find(|value| &*value.name == name)
+            .map(|value| value.number)
+    }
+
+    /// The name of a number.
+    pub(crate) fn name_of(&self, number: i32) -> Option<&str> {
+        self.values
+            .iter()
+            .find(|value| value.number == number)
+            .map(|value| &*value.name)
+    }
+
+    /// Whether this is `google.protobuf.NullValue`, which is `null` in JSON.
+    pub(crate) fn is_null_value(&self) -> bool {
+        &*self.name == "google.protobuf.NullValue"
+    }
+}
+
+/// A value of an enum type.
+#[derive(Debug)]
+pub(crate) struct EnumValuePlan {
+    /// Its name.
+    pub(crate) name: Box<str>,
+    /// Its number.
+    pub(crate) number: i32,
+    /// Its comment.
+    pub(crate) doc: Box<str>,
+}

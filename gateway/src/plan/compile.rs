@@ -1,0 +1,366 @@
+//! Turns descriptors into the tables of [`Plan`].
+
+use std::{
+    collections::{HashMap, HashSet},
+    str::Utf8Error,
+};
+
+use prost::Message as _;
+
+use super::{
+    Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId, MessagePlan,
+    Operation, Plan, Shape,
+};
+use crate::{descriptor as pb, limits};
+
+/// A descriptor set that the gateway cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CompileError {
+    /// The bytes are no descriptor set.
+    #[error("the descriptor set cannot be read")]
+    Unreadable(#[from] prost::DecodeError),
+    /// A name in it is not text.
+    #[error("a name in the descriptor set is not text")]
+    NotText(#[from] Utf8Error),
+    /// Something in it has no meaning here; says what and where.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl CompileError {
+    pub(super) fn unsupported(place: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Unsupported(format!("{place}: {reason}"))
+    }
+}
+
+/// Tags within `FileDescriptorProto`, `DescriptorProto`, `EnumDescriptorProto` and
+/// `ServiceDescriptorProto`, of which the paths of comments are made.
+mod tag {
+    pub(super) const FILE_MESSAGE: i32 = 4;
+    pub(super) const FILE_ENUM: i32 = 5;
+    pub(super) const FILE_SERVICE: i32 = 6;
+    pub(super) const MESSAGE_FIELD: i32 = 2;
+    pub(super) const MESSAGE_NESTED: i32 = 3;
+    pub(super) const MESSAGE_ENUM: i32 = 4;
+    pub(super) const ENUM_VALUE: i32 = 2;
+    pub(super) const SERVICE_METHOD: i32 = 2;
+}
+
+type Comments<'a> = HashMap<&'a [i32], &'a str>;
+
+/// A declaration with the full name it is known by and its path within the file.
+struct Declared<'a, T> {
+    full_name: String,
+    path: Vec<i32>,
+    comments: usize,
+    item: &'a T,
+}
+
+#[derive(Default)]
+struct Declarations<'a> {
+    comments: Vec<Comments<'a>>,
+    messages: Vec<Declared<'a, pb::MessageType>>,
+    enums: Vec<Declared<'a, pb::EnumType>>,
+}
+
+impl Plan {
+    /// Compiles encoded descriptor sets; a file that stands in several of them counts once.
+    ///
+    /// # Errors
+    /// When the bytes cannot be read, or an HTTP rule or a type asks for what the gateway lacks.
+    pub(crate) fn compile(sets: &[&[u8]]) -> Result<Self, CompileError> {
+        let mut known = HashSet::new();
+        let mut files = Vec::new();
+        for set in sets {
+            for file in pb::FileSet::decode(*set)?.file {
+                if known.insert(file.name.clone()) {
+                    files.push(file);
+                }
+            }
+        }
+        let mut declarations = Declarations::default();
+        for file in &files {
+            declarations.add_file(file);
+        }
+        let mut plan = declarations.compile()?;
+        for (file, comments) in files.iter().zip(&declarations.comments) {
+            for (service_at, service) in file.service.iter().enumerate() {
+                let service_name = format!("{}.{}", file.package, service.name);
+                for (at, method) in service.method.iter().enumerate() {
+                    let path = [
+                        tag::FILE_SERVICE,
+                        index(service_at),
+                        tag::SERVICE_METHOD,
+                        index(at),
+                    ];
+                    let doc = comment(comments, &path);
+                    let found = Operation::compile(&plan, &service_name, method, &doc)?;
+                    plan.operations.extend(found);
+                }
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl<'a> Declarations<'a> {
+    fn add_file(&mut self, file: &'a pb::File) {
+        let comments = file.source_code_info.iter().flat_map(|info| &info.location);
+        self.comments.push(
+            comments
+                .filter(|location| !location.leading_comments.is_empty())
+                .map(|location| (location.path.as_slice(), location.leading_comments.as_str()))
+                .collect(),
+        );
+        for (at, message) in file.message_type.iter().enumerate() {
+            self.add_message(&file.package, vec![tag::FILE_MESSAGE, index(at)], message);
+        }
+        for (at, item) in file.enum_type.iter().enumerate() {
+            self.add_enum(&file.package, vec![tag::FILE_ENUM, index(at)], item);
+        }
+    }
+
+    fn add_message(&mut self, scope: &str, path: Vec<i32>, item: &'a pb::MessageType) {
+        let full_name = format!("{scope}.{}", item.name);
+        let inner = |tag, at| [path.as_slice(), &[tag, index(at)]].concat();
+        for (at, nested) in item.nested_type.iter().enumerate() {
+            self.add_message(&full_name, inner(tag::MESSAGE_NESTED, at), nested);
+        }
+        for (at, nested) in item.enum_type.iter().enumerate() {
+            self.add_enum(&full_name, inner(tag::MESSAGE_ENUM, at), nested);
+        }
+        let comments = self.comments.len() - 1;
+        self.messages.push(Declared {
+            full_name,
+            path,
+            comments,
+            item,
+        });
+    }
+
+    fn add_enum(&mut self, scope: &str, path: Vec<i32>, item: &'a pb::EnumType) {
+        let full_name = format!("{scope}.{}", item.name);
+        let comments = self.comments.len() - 1;
+        self.enums.push(Declared {
+            full_name,
+            path,
+            comments,
+            item,
+        });
+    }
+
+    fn compile(&self) -> Result<Plan, CompileError> {
+        let names = Names {
+            messages: self
+                .messages
+                .iter()
+                .map(|declared| &*declared.full_name)
+                .zip(0..)
+                .collect(),
+            enums: self
+                .enums
+                .iter()
+                .map(|declared| &*declared.full_name)
+                .zip(0..)
+                .collect(),
+            map_entries: self
+                .messages
+                .iter()
+                .map(|declared| {
+                    declared
+                        .item
+                        .options
+                        .as_ref()
+                        .is_some_and(|it| it.map_entry)
+                })
+                .collect(),
+        };
+        let messages = self
+            .messages
+            .iter()
+            .map(|declared| self.message(declared, &names));
+        Ok(Plan {
+            messages: messages.collect::<Result<_, _>>()?,
+            enums: self
+                .enums
+                .iter()
+                .map(|declared| self.enumeration(declared))
+                .collect(),
+            operations: Vec::new(),
+            by_name: names
+                .messages
+                .iter()
+                .map(|(name, id)| (Box::from(*name), *id))
+                .collect(),
+        })
+    }
+
+    fn message(
+        &self,
+        declared: &Declared<'_, pb::MessageType>,
+        names: &Names<'_>,
+    ) -> Result<MessagePlan, CompileError> {
+        let Declared {
+            full_name,
+            path,
+            item,
+            ..
+        } = declared;
+        let comments = &self.comments[declared.comments];
+        if item.field.len() > limits::FIELDS {
+            let reason = format!("has more than {} fields", limits::FIELDS);
+            return Err(CompileError::unsupported(full_name, reason));
+        }
+        let mut fields = Vec::with_capacity(item.field.len());
+        for (at, field) in item.field.iter().enumerate() {
+            let path = [path.as_slice(), &[tag::MESSAGE_FIELD, index(at)]].concat();
+            fields.push(names.field(full_name, field, comment(comments, &path))?);
+        }
+        fields.sort_by_key(|field| field.number);
+        let mut spellings: Vec<(Box<str>, usize)> = Vec::new();
+        for (at, field) in fields.iter().enumerate() {
+            spellings.push((field.json_name.clone(), at));
+            spellings.push((field.name.clone(), at));
+        }
+        spellings.sort();
+        spellings.dedup();
+        Ok(MessagePlan {
+            name: full_name.as_str().into(),
+            doc: comment(comments, path),
+            shape: shape_of(full_name),
+            fields,
+            names: spellings,
+        })
+    }
+
+    fn enumeration(&self, declared: &Declared<'_, pb::EnumType>) -> EnumPlan {
+        let comments = &self.comments[declared.comments];
+        let values = declared
+            .item
+            .value
+            .iter()
+            .enumerate()
+            .map(|(at, value)| EnumValuePlan {
+                name: value.name.as_str().into(),
+                number: value.number,
+                doc: comment(
+                    comments,
+                    &[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat(),
+                ),
+            });
+        EnumPlan {
+            name: declared.full_name.as_str().into(),
+            doc: comment(comments, &declared.path),
+            values: values.collect(),
+        }
+    }
+}
+
+/// Where each type stands in the plan.
+struct Names<'a> {
+    messages: HashMap<&'a str, MessageId>,
+    enums: HashMap<&'a str, EnumId>,
+    map_entries: Vec<bool>,
+}
+
+impl Names<'_> {
+    fn field(
+        &self,
+        message: &str,
+        field: &pb::Field,
+        doc: Box<str>,
+    ) -> Result<FieldPlan, CompileError> {
+        const REPEATED: i32 = 3;
+        let place = || format!("{message}.{}", field.name);
+        let unsupported = |reason: &str| CompileError::unsupported(&place(), reason);
+        let kind = self
+            .kind(field)
+            .ok_or_else(|| unsupported("is of a type not known here"))?;
+        let cardinality = match kind {
+            _ if field.label != REPEATED => Cardinality::Single,
+            Kind::Message(id) if self.map_entries[id] => Cardinality::Map,
+            Kind::Message(_) | Kind::String | Kind::Bytes => {
+                Cardinality::Repeated { packed: false }
+            }
+            _ => {
+                let stated = field.options.as_ref().and_then(|options| options.packed);
+                Cardinality::Repeated {
+                    packed: stated.unwrap_or(true),
+                }
+            }
+        };
+        let oneof = field.oneof_index.filter(|_| !field.proto3_optional);
+        let single = cardinality == Cardinality::Single;
+        Ok(FieldPlan {
+            key: format!("\"{}\":", field.json_name).into_bytes().into(),
+            json_name: field.json_name.as_str().into(),
+            name: field.name.as_str().into(),
+            doc,
+            number: u32::try_from(field.number).map_err(|_| unsupported("has no valid number"))?,
+            presence: single
+                && (oneof.is_some() || field.proto3_optional || matches!(kind, Kind::Message(_))),
+            kind,
+            cardinality,
+            oneof: oneof
+                .map(usize::try_from)
+                .transpose()
+                .map_err(|_| unsupported("bad oneof"))?,
+            deprecated: field
+                .options
+                .as_ref()
+                .is_some_and(|options| options.deprecated),
+        })
+    }
+
+    /// The kind by the number of `FieldDescriptorProto.Type`.
+    fn kind(&self, field: &pb::Field) -> Option<Kind> {
+        let type_name = field.type_name.trim_start_matches('.');
+        Some(match field.kind {
+            1 => Kind::Double,
+            2 => Kind::Float,
+            3 => Kind::Int64,
+            4 => Kind::Uint64,
+            5 => Kind::Int32,
+            6 => Kind::Fixed64,
+            7 => Kind::Fixed32,
+            8 => Kind::Bool,
+            9 => Kind::String,
+            11 => Kind::Message(*self.messages.get(type_name)?),
+            12 => Kind::Bytes,
+            13 => Kind::Uint32,
+            14 => Kind::Enum(*self.enums.get(type_name)?),
+            15 => Kind::Sfixed32,
+            16 => Kind::Sfixed64,
+            17 => Kind::Sint32,
+            18 => Kind::Sint64,
+            _ => return None,
+        })
+    }
+}
+
+fn shape_of(full_name: &str) -> Shape {
+    match full_name.strip_prefix("google.protobuf.") {
+        Some("Any") => Shape::Any,
+        Some("Duration") => Shape::Duration,
+        Some("FieldMask") => Shape::FieldMask,
+        Some("ListValue") => Shape::ListValue,
+        Some("Struct") => Shape::Struct,
+        Some("Timestamp") => Shape::Timestamp,
+        Some("Value") => Shape::Value,
+        Some(
+            "BoolValue" | "BytesValue" | "DoubleValue" | "FloatValue" | "Int32Value" | "Int64Value"
+            | "StringValue" | "UInt32Value" | "UInt64Value",
+        ) => Shape::Wrapper,
+        _ => Shape::Plain,
+    }
+}
+
+fn comment(comments: &Comments<'_>, path: &[i32]) -> Box<str> {
+    let text = comments.get(path).copied().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("\n").trim().into()
+}
+
+fn index(at: usize) -> i32 {
+    i32::try_from(at).expect("a file has fewer than 2^31 declarations")
+}

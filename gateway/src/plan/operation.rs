@@ -1,0 +1,233 @@
+//! One operation: how a method's request is put together from path, query and body.
+
+use http::Method;
+
+use super::{CompileError, FieldPlan, Kind, MessageId, Plan, Shape};
+use crate::{descriptor as pb, route::Template};
+
+/// Below this path senders in the field add JSON fields of their own, which are ignored.
+const LENIENT_PREFIX: &str = "/v1/data-receiver/";
+
+/// A method of a service under one HTTP rule.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// `package.Service`.
+    pub(crate) service: Box<str>,
+    /// The method's name.
+    pub(crate) name: Box<str>,
+    /// Its comment.
+    pub(crate) doc: Box<str>,
+    /// `/package.Service/Method`.
+    pub(crate) grpc_path: http::uri::PathAndQuery,
+    /// The HTTP method.
+    pub(crate) method: Method,
+    /// The path's template as it stands in the rule.
+    pub(crate) template: Template,
+    /// What the body holds.
+    pub(crate) body: BodyRule,
+    /// Where each captured segment goes, in order.
+    pub(crate) path_bindings: Vec<PathBinding>,
+    /// The request.
+    pub(crate) input: MessageId,
+    /// The answer.
+    pub(crate) output: MessageId,
+    /// Whether unknown fields and query parameters are ignored.
+    pub(crate) lenient: bool,
+}
+
+/// What the body of a request holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyRule {
+    /// Nothing is read from it.
+    None,
+    /// The request's fields, or nothing at all.
+    Optional,
+    /// The request's fields.
+    Whole,
+    /// One field of the request, by number, and its type.
+    Field(u32, MessageId),
+}
+
+/// The text field that a captured segment of the path fills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathBinding {
+    /// The field's number.
+    pub(crate) number: u32,
+    /// The field's JSON name.
+    pub(crate) json_name: Box<str>,
+    /// Whether it is a field of the body's message and not of the request itself.
+    pub(crate) in_body_field: bool,
+}
+
+impl Operation {
+    /// Compiles the HTTP rules of one method. A method without rules, or one that streams, has no
+    /// path.
+    pub(super) fn compile(
+        plan: &Plan,
+        service: &str,
+        method: &pb::Method,
+        doc: &str,
+    ) -> Result<Vec<Self>, CompileError> {
+        let Some(rule) = method
+            .options
+            .as_ref()
+            .and_then(|options| options.http.as_ref())
+        else {
+            return Ok(Vec::new());
+        };
+        let place = format!("{service}.{}", method.name);
+        if method.client_streaming || method.server_streaming {
+            return Err(CompileError::unsupported(
+                &place,
+                "a streaming method has an http rule",
+            ));
+        }
+        std::iter::once(rule)
+            .chain(&rule.additional_bindings)
+            .map(|rule| Self::compile_rule(plan, service, method, rule, doc))
+            .map(|compiled| {
+                compiled.map_err(|reason| CompileError::Unsupported(format!("{place}: {reason}")))
+            })
+            .collect()
+    }
+
+    fn compile_rule(
+        plan: &Plan,
+        service: &str,
+        method: &pb::Method,
+        rule: &pb::HttpRule,
+        doc: &str,
+    ) -> Result<Self, String> {
+        let (http_method, path) = verb_of(rule).ok_or("the http rule has no method and path")?;
+        if !rule.response_body.is_empty() {
+            return Err("response_body is not supported".to_owned());
+        }
+        let message = |name: &str| {
+            let id = plan.by_name.get(name.trim_start_matches('.')).copied();
+            id.ok_or_else(|| format!("the type {name} is not in the descriptor set"))
+        };
+        let input = message(&method.input_type)?;
+        let template = Template::parse(path)?;
+        let body = body_rule(plan, input, rule, &http_method, template.captures.len())?;
+        let path_bindings = template
+            .captures
+            .iter()
+            .map(|capture| bind_path(plan, input, body, capture))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            service: service.into(),
+            name: method.name.as_str().into(),
+            doc: doc.into(),
+            grpc_path: format!("/{service}/{}", method.name)
+                .parse()
+                .map_err(|error| format!("the method's name is no path: {error}"))?,
+            method: http_method,
+            lenient: path.starts_with(LENIENT_PREFIX),
+            template,
+            body,
+            path_bindings,
+            input,
+            output: message(&method.output_type)?,
+        })
+    }
+
+    /// The message that the body is read into.
+    pub(crate) fn body_message(&self) -> Option<MessageId> {
+        match self.body {
+            BodyRule::None => None,
+            BodyRule::Optional | BodyRule::Whole => Some(self.input),
+            BodyRule::Field(_, message) => Some(message),
+        }
+    }
+
+    /// Whether a field of the request can be given as a query parameter.
+    pub(crate) fn takes_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
+        let bound =
+            |binding: &PathBinding| !binding.in_body_field && binding.number == field.number;
+        let free = match self.body {
+            BodyRule::Whole => false,
+            BodyRule::Field(number, _) => number != field.number,
+            BodyRule::None | BodyRule::Optional => true,
+        };
+        let textual = match field.kind {
+            _ if field.cardinality == super::Cardinality::Map => false,
+            Kind::Message(id) => matches!(
+                plan.messages[id].shape,
+                Shape::Timestamp | Shape::Duration | Shape::FieldMask | Shape::Wrapper
+            ),
+            _ => true,
+        };
+        free && textual && !self.path_bindings.iter().any(bound)
+    }
+}
+
+fn verb_of(rule: &pb::HttpRule) -> Option<(Method, &str)> {
+    [
+        (Method::GET, &rule.get),
+        (Method::PUT, &rule.put),
+        (Method::POST, &rule.post),
+        (Method::DELETE, &rule.delete),
+        (Method::PATCH, &rule.patch),
+    ]
+    .into_iter()
+    .find(|(_, path)| !path.is_empty())
+    .map(|(method, path)| (method, path.as_str()))
+}
+
+fn body_rule(
+    plan: &Plan,
+    input: MessageId,
+    rule: &pb::HttpRule,
+    method: &Method,
+    captures: usize,
+) -> Result<BodyRule, String> {
+    match rule.body.as_str() {
+        // A caller may state an `etag` in the body of a DELETE; to ignore it would delete what the
+        // caller meant to keep.
+        "" if *method == Method::DELETE => Ok(BodyRule::Optional),
+        "" => Ok(BodyRule::None),
+        // Nothing is left to be said in the body, so there need not be one.
+        "*" if plan.messages[input].fields.len() <= captures => Ok(BodyRule::Optional),
+        "*" => Ok(BodyRule::Whole),
+        name => match plan.field(input, name) {
+            Some(FieldPlan {
+                kind: Kind::Message(id),
+                number,
+                cardinality,
+                ..
+            }) if *cardinality == super::Cardinality::Single => Ok(BodyRule::Field(*number, *id)),
+            _ => Err(format!(
+                "the body `{name}` is not a message field of the request"
+            )),
+        },
+    }
+}
+
+fn bind_path(
+    plan: &Plan,
+    input: MessageId,
+    body: BodyRule,
+    capture: &str,
+) -> Result<PathBinding, String> {
+    let unbound = || format!("`{{{capture}}}` is not a text field of the request or of its body");
+    let (message, name, in_body_field) = match (capture.split_once('.'), body) {
+        (None, _) => (input, capture, false),
+        (Some((first, rest)), BodyRule::Field(number, message))
+            if plan
+                .field(input, first)
+                .is_some_and(|field| field.number == number) =>
+        {
+            (message, rest, true)
+        }
+        _ => return Err(unbound()),
+    };
+    let field = plan.field(message, name).ok_or_else(unbound)?;
+    if field.kind != Kind::String || field.cardinality != super::Cardinality::Single {
+        return Err(unbound());
+    }
+    Ok(PathBinding {
+        number: field.number,
+        json_name: field.json_name.clone(),
+        in_body_field,
+    })
+}

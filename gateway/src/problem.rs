@@ -1,0 +1,277 @@
+//! Everything that goes wrong, as one kind of answer: the one place that maps gRPC codes to HTTP.
+
+use std::error::Error as _;
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use prost::Message as _;
+use prost_types::Any;
+use tonic::{Code, Status};
+use tonic_types::pb;
+
+use crate::{json_out, limits, plan::Plan, violation::Violations};
+
+/// An answer that says what went wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    /// The HTTP status.
+    pub(crate) status: StatusCode,
+    /// The gRPC code.
+    pub(crate) code: Code,
+    /// A sentence for people.
+    pub(crate) message: String,
+    details: Vec<Any>,
+    retry_after_s: Option<u64>,
+    allow: Vec<Method>,
+}
+
+impl Problem {
+    /// An answer with the HTTP status that belongs to the code.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            status: http_status(code),
+            code,
+            message: message.into(),
+            details: Vec::new(),
+            retry_after_s: None,
+            allow: Vec::new(),
+        }
+    }
+
+    /// The request is wrong as a whole.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, message)
+    }
+
+    /// Fields of the request are wrong; lists every one.
+    pub(crate) fn violations(violations: &Violations) -> Self {
+        let field_violations =
+            violations
+                .list()
+                .iter()
+                .map(|violation| pb::bad_request::FieldViolation {
+                    field: violation.field.clone(),
+                    description: violation.description.clone(),
+                    ..Default::default()
+                });
+        let details = pb::BadRequest {
+            field_violations: field_violations.collect(),
+        };
+        let mut problem = Self::invalid(violations.sentence());
+        problem.details.push(any("google.rpc.BadRequest", &details));
+        problem
+    }
+
+    /// No operation has the path.
+    pub(crate) fn unknown_path() -> Self {
+        Self::new(
+            Code::NotFound,
+            "unknown path; GET /openapi.json lists the known ones",
+        )
+    }
+
+    /// The path is known, but not with this method.
+    pub(crate) fn wrong_method(mut allow: Vec<Method>) -> Self {
+        allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        allow.dedup();
+        let names = names(&allow);
+        let message = format!("this path does not take this method; it takes {names}");
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self {
+            status,
+            allow,
+            ..Self::new(Code::Unimplemented, message)
+        }
+    }
+
+    /// The body, or what becomes of it on its way, is larger than is taken in.
+    pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
+        let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        Self {
+            status,
+            ..Self::new(Code::ResourceExhausted, message)
+        }
+    }
+
+    /// The header block is larger than is taken in.
+    pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
+        let message = format!("the request line and headers are larger than {limit_bytes} bytes");
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self {
+            status,
+            ..Self::new(Code::ResourceExhausted, message)
+        }
+    }
+
+    /// The request took longer than a request may.
+    pub(crate) fn deadline() -> Self {
+        Self::new(
+            Code::DeadlineExceeded,
+            "the request took longer than is allowed; try again",
+        )
+    }
+
+    /// The fault is on this side.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "something went wrong inside the service")
+    }
+
+    /// Come back later.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        let mut problem = Self::new(Code::Unavailable, message);
+        let seconds = limits::RETRY_AFTER_S;
+        problem.retry_after_s = Some(seconds);
+        let retry_delay = i64::try_from(seconds).unwrap_or_default();
+        let delay = prost_types::Duration {
+            seconds: retry_delay,
+            nanos: 0,
+        };
+        let details = pb::RetryInfo {
+            retry_delay: Some(delay),
+        };
+        problem.details.push(any("google.rpc.RetryInfo", &details));
+        problem
+    }
+
+    /// What the backend answered, or what became of the call to it.
+    pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
+        if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
+            return problem;
+        }
+        let mut problem = Self::new(status.code(), status.message());
+        if let Ok(details) = pb::Status::decode(status.details()) {
+            problem.details = details.details;
+            problem
+                .details
+                .retain(|detail| !detail.type_url.ends_with("google.rpc.DebugInfo"));
+        }
+        problem.retry_after_s = problem.details.iter().find_map(retry_after_s);
+        if problem.code == Code::Unavailable {
+            problem.retry_after_s = problem.retry_after_s.or(Some(limits::RETRY_AFTER_S));
+        }
+        problem
+    }
+
+    /// What tonic itself made of a failed call. Its codes often mean something else than they say
+    /// and its texts are not for people.
+    fn of_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
+        const TOO_LARGE: &str = "Error, decoded message length too large";
+        const LOCAL: [&str; 6] = [
+            "Missing response message.",
+            "Unexpected EOF decoding stream.",
+            "protocol error:",
+            "grpc-status header missing",
+            "Error decompressing",
+            "h2 protocol error",
+        ];
+        let text = status.message();
+        let answer_limit = format!("the limit is: {} bytes", limits::ANSWER_BYTES);
+        match status.code() {
+            Code::OutOfRange if text.starts_with(TOO_LARGE) && text.ends_with(&answer_limit) => {
+                Some(Self::new(
+                    Code::Internal,
+                    "the answer is too large; ask for less at a time",
+                ))
+            }
+            Code::OutOfRange if text.starts_with(TOO_LARGE) => {
+                Some(Self::body_too_large(body_limit_bytes))
+            }
+            Code::Cancelled if text == "Timeout expired" => Some(Self::deadline()),
+            code if status.source().is_some() || LOCAL.iter().any(|it| text.starts_with(it)) => {
+                Some(match code {
+                    Code::Unavailable => Self::unavailable("the backend cannot be reached"),
+                    Code::DeadlineExceeded => Self::deadline(),
+                    Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),
+                    _ => Self::internal(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The headers that belong to it, besides those of every answer.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(seconds) = self.retry_after_s
+            && matches!(self.code, Code::ResourceExhausted | Code::Unavailable)
+        {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.code == Code::Unauthenticated {
+            let value = HeaderValue::from_static("Bearer realm=\"bellwether\"");
+            headers.insert(header::WWW_AUTHENTICATE, value);
+        }
+        if let Ok(allow) = HeaderValue::try_from(names(&self.allow))
+            && !self.allow.is_empty()
+        {
+            headers.insert(header::ALLOW, allow);
+        }
+        headers
+    }
+
+    /// The body: the JSON form of a `google.rpc.Status`.
+    pub(crate) fn body(&self, plan: &Plan) -> Vec<u8> {
+        let status = |details| pb::Status {
+            code: i32::from(self.code),
+            message: self.message.clone(),
+            details,
+        };
+        let mut out = Vec::new();
+        for details in [self.details.clone(), Vec::new()] {
+            // Details are the backend's; should one be broken, the rest is still worth telling.
+            let bytes = status(details).encode_to_vec();
+            let written = plan
+                .by_name
+                .get("google.rpc.Status")
+                .map(|id| json_out::write(plan, *id, &bytes, &mut out));
+            if matches!(written, Some(Ok(()))) {
+                break;
+            }
+            out.clear();
+        }
+        out
+    }
+}
+
+/// The HTTP status of a gRPC code.
+fn http_status(code: Code) -> StatusCode {
+    let number = match code {
+        Code::Ok => 200,
+        Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => 400,
+        Code::Unauthenticated => 401,
+        Code::PermissionDenied => 403,
+        Code::NotFound => 404,
+        Code::AlreadyExists | Code::Aborted => 409,
+        Code::ResourceExhausted => 429,
+        Code::Cancelled => 499,
+        Code::Internal | Code::Unknown | Code::DataLoss => 500,
+        Code::Unimplemented => 501,
+        Code::Unavailable => 503,
+        Code::DeadlineExceeded => 504,
+    };
+    StatusCode::from_u16(number).expect("between 100 and 999")
+}
+
+fn any(name: &str, message: &impl prost::Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+/// Whole seconds of a `RetryInfo`, rounded up.
+fn retry_after_s(detail: &Any) -> Option<u64> {
+    if !detail.type_url.ends_with("/google.rpc.RetryInfo") {
+        return None;
+    }
+    let delay = pb::RetryInfo::decode(&*detail.value).ok()?.retry_delay?;
+    Some(u64::try_from(delay.seconds).ok()? + u64::from(delay.nanos > 0))
+}
+
+fn names(methods: &[Method]) -> String {
+    methods
+        .iter()
+        .map(Method::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

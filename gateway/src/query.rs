@@ -1,0 +1,85 @@
+//! Reads query parameters into fields of the request.
+
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    json_in, limits,
+    plan::{Cardinality, Operation, Plan},
+    route,
+    violation::{Violations, nearest, quoted},
+};
+
+/// Reads a query string into wire bytes, noting every parameter that does not fit.
+pub(crate) fn read(
+    plan: &Plan,
+    operation: &Operation,
+    query: &str,
+    violations: &mut Violations,
+) -> Vec<u8> {
+    let message = &plan.messages[operation.input];
+    let mut out = Vec::new();
+    let mut seen = 0_u128;
+    for (count, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        if count == limits::QUERY_PAIRS {
+            let limit = limits::QUERY_PAIRS;
+            violations.add(format!("the query has more than {limit} parameters"));
+            break;
+        }
+        let (raw_name, raw_value) = pair.split_once('=').unwrap_or((pair, ""));
+        let Some((name, value)) = decode(raw_name).zip(decode(raw_value)) else {
+            let name = String::from_utf8_lossy(&percent_decode_str(raw_name).collect::<Vec<_>>())
+                .into_owned();
+            violations.add(format!(
+                "the query parameter {} is not validly encoded",
+                quoted(&name)
+            ));
+            continue;
+        };
+        let index = message.index_of(&name);
+        let Some(index) = index.filter(|at| operation.takes_query(plan, &message.fields[*at]))
+        else {
+            if !operation.lenient {
+                let field = quoted(&name);
+                violations.add_at(field.trim_matches('`'), refusal(plan, operation, &name));
+            }
+            continue;
+        };
+        let field = &message.fields[index];
+        if field.cardinality == Cardinality::Single && seen & 1 << index != 0 {
+            violations.add_at(&*field.json_name, "is given twice");
+            continue;
+        }
+        seen |= 1 << index;
+        if let Err(description) = json_in::read_text_field(plan, field, &value, &mut out) {
+            violations.add_at(&*field.json_name, description);
+        }
+    }
+    out
+}
+
+/// Says why a name is not taken as a query parameter.
+fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
+    let message = &plan.messages[operation.input];
+    if let Some(index) = message.index_of(name) {
+        let number = message.fields[index].number;
+        let in_path = operation
+            .path_bindings
+            .iter()
+            .any(|binding| !binding.in_body_field && binding.number == number);
+        let place = if in_path { "path" } else { "body" };
+        return format!("belongs into the {place} and is not a query parameter");
+    }
+    let known = message
+        .fields
+        .iter()
+        .filter(|field| operation.takes_query(plan, field));
+    match nearest(name, known.map(|field| &*field.json_name)) {
+        Some(nearest) => format!("is not a known query parameter; the nearest is `{nearest}`"),
+        None => "is not a known query parameter; this operation takes none".to_owned(),
+    }
+}
+
+/// Decodes a name or value: `+` is a space here, unlike in a path.
+fn decode(text: &str) -> Option<String> {
+    route::decode_segment(&text.replace('+', " "))
+}

@@ -1,0 +1,74 @@
+//! Reads the body of a request up to its limit.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use crate::{connection::Activity, metrics::Metrics, problem::Problem};
+
+/// How much of a body that is too large is read over, as a multiple of the limit, so that its
+/// sender gets to read the answer instead of a broken connection.
+const READ_OVER: usize = 4;
+/// How long reading over may take.
+const READ_OVER_TIME: Duration = Duration::from_secs(2);
+
+/// Reads a body.
+///
+/// # Errors
+/// When it is larger than `limit_bytes`, or breaks off.
+pub(super) async fn read(
+    mut incoming: Incoming,
+    limit_bytes: usize,
+    metrics: &Metrics,
+    activity: &Activity,
+) -> Result<Bytes, Problem> {
+    let stated = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    let mut size = 0_usize;
+    while stated <= limit_bytes && size <= limit_bytes {
+        let Some(frame) = incoming.frame().await else {
+            // Most bodies come in one piece and need no copy.
+            return Ok(if whole.is_empty() {
+                first.unwrap_or_default()
+            } else {
+                whole.freeze()
+            });
+        };
+        let frame = frame.map_err(|_| Problem::invalid("the body broke off"))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        activity.note();
+        metrics.received(data.len());
+        size += data.len();
+        match first.take() {
+            None if whole.is_empty() => first = Some(data),
+            earlier => {
+                if let Some(earlier) = earlier {
+                    whole.reserve(stated.clamp(earlier.len() + data.len(), limit_bytes));
+                    whole.extend_from_slice(&earlier);
+                }
+                whole.extend_from_slice(&data);
+            }
+        }
+    }
+    drop((first, whole));
+    // Whether the rest is read over in time or not, the answer is the same.
+    let _ = tokio::time::timeout(READ_OVER_TIME, read_over(incoming, limit_bytes)).await;
+    Err(Problem::body_too_large(limit_bytes))
+}
+
+async fn read_over(mut incoming: Incoming, limit_bytes: usize) {
+    let mut left = limit_bytes.saturating_mul(READ_OVER);
+    while let Some(Ok(frame)) = incoming.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(size) else {
+            return;
+        };
+        left = rest;
+    }
+}

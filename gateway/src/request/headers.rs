@@ -1,0 +1,75 @@
+//! What passes between HTTP headers and gRPC metadata: only what is named here.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use tonic::metadata::MetadataMap;
+
+use crate::limits;
+
+/// Names a request from its first hop to the last log line.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers of a request that the backend sees.
+const PASSED_ON: [&str; 5] = [
+    "authorization",
+    "zenoss-api-key",
+    "traceparent",
+    "tracestate",
+    "idempotency-key",
+];
+
+/// Metadata of an answer that the client sees.
+const PASSED_BACK: [&str; 4] = ["ratelimit", "ratelimit-policy", "deprecation", "sunset"];
+
+/// The client's request id if it is 1 to 128 visible ASCII characters, else a new one.
+pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let usable = |value: &&HeaderValue| {
+        (1..=limits::REQUEST_ID_CHARS).contains(&value.len())
+            && value.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    headers
+        .get(REQUEST_ID)
+        .filter(usable)
+        .cloned()
+        .unwrap_or_else(|| {
+            HeaderValue::try_from(format!("{:032x}", rand::random::<u128>()))
+                .expect("hexadecimal digits are visible ASCII")
+        })
+}
+
+/// The metadata that a call carries.
+pub(super) fn metadata(headers: &HeaderMap, request_id: &HeaderValue) -> MetadataMap {
+    let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 1);
+    for name in PASSED_ON {
+        if let Some(value) = headers.get(name) {
+            passed.insert(HeaderName::from_static(name), value.clone());
+        }
+    }
+    passed.insert(REQUEST_ID, request_id.clone());
+    MetadataMap::from_headers(passed)
+}
+
+/// Copies what a client may see of an answer's metadata.
+pub(super) fn pass_back(metadata: &MetadataMap, headers: &mut HeaderMap) {
+    for name in PASSED_BACK {
+        let value = metadata
+            .get(name)
+            .map(|value| HeaderValue::from_bytes(value.as_bytes()));
+        if let Some(Ok(value)) = value {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+/// Bytes of the request line and headers, as HTTP/1.1 writes them.
+pub(super) fn size<B>(request: &Request<B>) -> usize {
+    const AROUND_A_HEADER: usize = ": \r\n".len();
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or(0, |it| it.as_str().len());
+    let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n".len();
+    let headers = request.headers().iter();
+    line + headers
+        .map(|(name, value)| name.as_str().len() + value.len() + AROUND_A_HEADER)
+        .sum::<usize>()
+}

@@ -1,0 +1,42 @@
+//! The pages that the gateway answers itself.
+
+/// A page of the gateway's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    /// Whether the gateway is alive.
+    Healthz,
+    /// Whether the backend is ready.
+    Readyz,
+    /// Counters.
+    Metrics,
+    /// The interface for programs.
+    Openapi,
+    /// The interface for people.
+    Docs,
+}
+
+impl Page {
+    const ALL: [Self; 5] = [
+        Self::Healthz,
+        Self::Readyz,
+        Self::Metrics,
+        Self::Openapi,
+        Self::Docs,
+    ];
+
+    /// Where the page is.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Healthz => "/healthz",
+            Self::Readyz => "/readyz",
+            Self::Metrics => "/metrics",
+            Self::Openapi => "/openapi.json",
+            Self::Docs => "/docs",
+        }
+    }
+
+    /// The page at a path.
+    pub(super) fn find(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|page| page.path() == path)
+    }
+}

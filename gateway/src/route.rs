@@ -1,0 +1,249 @@
+//! Finds the operation for a method and a path, on the path as it came, before any decoding.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+
+/// The path of an HTTP rule, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template {
+    /// As it stands in the rule.
+    pub(crate) text: Box<str>,
+    /// Its segments; `None` captures one.
+    pub(crate) segments: Vec<Option<Box<str>>>,
+    /// Field paths of the captured segments, in order.
+    pub(crate) captures: Vec<Box<str>>,
+    /// What follows a colon at the end.
+    pub(crate) verb: Option<Box<str>>,
+}
+
+impl Template {
+    /// Takes a path such as `/v1/events/{id}:explain` apart.
+    ///
+    /// # Errors
+    /// A sentence when the template asks for more than single segments.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let path = text
+            .strip_prefix('/')
+            .ok_or("a path has to start with `/`")?;
+        let verb_at = path
+            .rfind(':')
+            .filter(|at| !path[*at..].contains(['/', '}']));
+        let (path, verb) = match verb_at {
+            Some(at) => (&path[..at], Some(Box::from(&path[at + 1..]))),
+            None => (path, None),
+        };
+        let mut template = Self {
+            text: text.into(),
+            segments: Vec::new(),
+            captures: Vec::new(),
+            verb,
+        };
+        for segment in path.split('/') {
+            let inner = segment
+                .strip_prefix('{')
+                .and_then(|rest| rest.strip_suffix('}'));
+            match inner {
+                Some(field) => {
+                    let field = field.strip_suffix("=*").unwrap_or(field);
+                    if field.is_empty() || field.contains(['=', '*', '{', '}']) {
+                        return Err(format!("`{segment}` captures more than one segment"));
+                    }
+                    template.captures.push(field.into());
+                    template.segments.push(None);
+                }
+                None if segment.is_empty() || segment.contains(['*', '{', '}', ':']) => {
+                    return Err(format!("`{segment}` is not a plain segment"));
+                }
+                None => template.segments.push(Some(segment.into())),
+            }
+        }
+        Ok(template)
+    }
+}
+
+/// What a path leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<'p> {
+    /// An operation, by its place, and the captured segments, still encoded.
+    Operation(usize, Vec<&'p str>),
+    /// The path is known, but not with this method; lists the known ones in order.
+    WrongMethod(Vec<Method>),
+    /// No operation has this path.
+    Nothing,
+}
+
+/// All paths, as a tree of segments.
+#[derive(Debug, Default)]
+pub(crate) struct Router {
+    root: Node,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    literals: BTreeMap<Box<str>, Node>,
+    capture: Option<Box<Node>>,
+    plain: Methods,
+    verbs: BTreeMap<Box<str>, Methods>,
+}
+
+/// Operations of one path by method.
+type Methods = BTreeMap<MethodName, usize>;
+type MethodName = Box<str>;
+
+impl Router {
+    /// Adds an operation.
+    ///
+    /// # Errors
+    /// A sentence when another operation has the same method and path.
+    pub(crate) fn add(
+        &mut self,
+        method: &Method,
+        template: &Template,
+        operation: usize,
+    ) -> Result<(), String> {
+        let mut node = &mut self.root;
+        for segment in &template.segments {
+            node = match segment {
+                Some(literal) => node.literals.entry(literal.clone()).or_default(),
+                None => node.capture.get_or_insert_default(),
+            };
+        }
+        let methods = match &template.verb {
+            Some(verb) => node.verbs.entry(verb.clone()).or_default(),
+            None => &mut node.plain,
+        };
+        match methods.insert(method.as_str().into(), operation) {
+            None => Ok(()),
+            Some(_) => Err(format!("two operations have {method} {}", template.text)),
+        }
+    }
+
+    /// Finds the operation of a method and a raw path. Literal segments win over captures; what
+    /// follows the last colon is a verb if one of that name is known there, under any method, and
+    /// part of the segment otherwise (`%3A` is never a verb). HEAD counts as GET.
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'p> {
+        let wanted = if *method == Method::HEAD {
+            &Method::GET
+        } else {
+            method
+        };
+        let mut search = Search {
+            method: wanted.as_str(),
+            captures: Vec::new(),
+            allowed: Vec::new(),
+        };
+        let Some(path) = path.strip_prefix('/') else {
+            return Found::Nothing;
+        };
+        match search.walk(&self.root, path) {
+            Some(operation) => Found::Operation(operation, search.captures),
+            None if search.allowed.is_empty() => Found::Nothing,
+            None => Found::WrongMethod(search.allowed),
+        }
+    }
+}
+
+struct Search<'p, 'm> {
+    method: &'m str,
+    captures: Vec<&'p str>,
+    allowed: Vec<Method>,
+}
+
+impl<'p> Search<'p, '_> {
+    fn walk(&mut self, node: &Node, path: &'p str) -> Option<usize> {
+        let (segment, rest) = match path.split_once('/') {
+            Some((segment, rest)) => (segment, Some(rest)),
+            None => (path, None),
+        };
+        if segment.is_empty() {
+            return None;
+        }
+        match rest {
+            Some(rest) => {
+                let literal = node
+                    .literals
+                    .get(segment)
+                    .and_then(|next| self.walk(next, rest));
+                literal.or_else(|| self.capture(node, segment, |it, next| it.walk(next, rest)))
+            }
+            None => {
+                let (value, verb) = match segment.rsplit_once(':') {
+                    Some((value, verb)) => (value, Some(verb)),
+                    None => (segment, None),
+                };
+                verb.and_then(|verb| self.end(node, value, Some(verb)))
+                    .or_else(|| self.end(node, segment, None))
+            }
+        }
+    }
+
+    /// Looks for the last segment of a path. A verb that is known claims the path, so that
+    /// `GET …/x:retry` is a wrong method and not a thing called `x:retry`.
+    fn end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
+        if verb.is_none() && !self.allowed.is_empty() {
+            return None;
+        }
+        let literal = node
+            .literals
+            .get(value)
+            .and_then(|next| self.choose(next, verb));
+        literal.or_else(|| self.capture(node, value, |it, next| it.choose(next, verb)))
+    }
+
+    fn capture(
+        &mut self,
+        node: &Node,
+        value: &'p str,
+        go_on: impl FnOnce(&mut Self, &Node) -> Option<usize>,
+    ) -> Option<usize> {
+        let next = node.capture.as_ref().filter(|_| !value.is_empty())?;
+        self.captures.push(value);
+        let found = go_on(self, next);
+        if found.is_none() {
+            self.captures.pop();
+        }
+        found
+    }
+
+    fn choose(&mut self, node: &Node, verb: Option<&str>) -> Option<usize> {
+        let methods = match verb {
+            Some(verb) => node.verbs.get(verb)?,
+            None => &node.plain,
+        };
+        let found = methods.get(self.method).copied();
+        if found.is_none() {
+            for name in methods.keys() {
+                let method = name.parse().expect("names were made from methods");
+                self.allowed.push(method);
+                if &**name == "GET" {
+                    self.allowed.push(Method::HEAD);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Decodes a captured segment, once: `%2F` becomes a slash inside the value. `None` when the
+/// encoding is not valid or the bytes are not UTF-8.
+pub(crate) fn decode_segment(segment: &str) -> Option<String> {
+    let complete = segment
+        .bytes()
+        .enumerate()
+        .filter(|(_, byte)| *byte == b'%')
+        .all(|(at, _)| {
+            segment
+                .as_bytes()
+                .get(at + 1..at + 3)
+                .is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+        });
+    if !complete {
+        return None;
+    }
+    percent_decode_str(segment)
+        .decode_utf8()
+        .ok()
+        .map(Into::into)
+}

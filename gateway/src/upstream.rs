@@ -1,0 +1,129 @@
+//! The backend, reached over a channel or called in the same process.
+
+use std::{error::Error, time::Duration};
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use tonic::{
+    Request, Status,
+    body::Body,
+    client::{Grpc, GrpcService},
+    metadata::MetadataMap,
+    service::Routes,
+    transport::{Channel, ClientTlsConfig, Endpoint},
+};
+
+use crate::{
+    codec::RawCodec,
+    limits,
+    wire::{self, Value},
+};
+
+/// The backend that answers the gateway's calls.
+#[derive(Debug, Clone)]
+pub struct Upstream(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Remote(Channel),
+    InProcess(Routes),
+}
+
+/// An address at which no backend can be.
+#[derive(Debug, thiserror::Error)]
+#[error("`{uri}` is not the address of a backend: it has to look like `http://127.0.0.1:8481`")]
+pub struct UpstreamError {
+    uri: String,
+    source: Option<tonic::transport::Error>,
+}
+
+impl Upstream {
+    /// Reaches a backend over HTTP/2, with TLS if the address begins with `https:`. Connects with
+    /// the first call and again whenever the connection is lost, so the backend may start later.
+    /// Has to be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When `uri` is not an `http` or `https` address with a host.
+    pub fn connect(uri: &str) -> Result<Self, UpstreamError> {
+        let refuse = |source| UpstreamError {
+            uri: uri.to_owned(),
+            source,
+        };
+        let mut endpoint =
+            Endpoint::from_shared(uri.to_owned()).map_err(|error| refuse(Some(error)))?;
+        let address = endpoint.uri();
+        match (address.scheme_str(), address.host()) {
+            (Some("http"), Some(_)) => {}
+            (Some("https"), Some(_)) => {
+                endpoint = endpoint
+                    .tls_config(ClientTlsConfig::new().with_native_roots())
+                    .map_err(|error| refuse(Some(error)))?;
+            }
+            _ => return Err(refuse(None)),
+        }
+        let channel = endpoint
+            .connect_timeout(limits::CONNECT)
+            .http2_keep_alive_interval(limits::KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(limits::KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .http2_adaptive_window(true)
+            .tcp_nodelay(true)
+            .connect_lazy();
+        Ok(Self(Kind::Remote(channel)))
+    }
+
+    /// Calls services in this process, without a socket in between.
+    pub fn in_process(routes: Routes) -> Self {
+        Self(Kind::InProcess(routes.prepare()))
+    }
+
+    /// Calls a method with an encoded message.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call; it may or may not have had an effect.
+    pub(crate) async fn call(
+        &self,
+        path: PathAndQuery,
+        metadata: MetadataMap,
+        message: Bytes,
+        timeout: Duration,
+    ) -> Result<(MetadataMap, Bytes), Status> {
+        let mut request = Request::from_parts(metadata, http::Extensions::new(), message);
+        request.set_timeout(timeout);
+        match &self.0 {
+            Kind::Remote(channel) => unary(channel.clone(), path, request).await,
+            Kind::InProcess(routes) => unary(routes.clone(), path, request).await,
+        }
+    }
+
+    /// Asks the backend's health service whether all of it is serving.
+    pub(crate) async fn is_ready(&self) -> bool {
+        const SERVING: u64 = 1;
+        let check = PathAndQuery::from_static("/grpc.health.v1.Health/Check");
+        let call = self.call(check, MetadataMap::new(), Bytes::new(), limits::READINESS);
+        match tokio::time::timeout(limits::READINESS, call).await {
+            Ok(Ok((_, answer))) => wire::find_last(&answer, 1) == Some(Value::Varint(SERVING)),
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+}
+
+async fn unary<S>(
+    service: S,
+    path: PathAndQuery,
+    request: Request<Bytes>,
+) -> Result<(MetadataMap, Bytes), Status>
+where
+    S: GrpcService<Body>,
+    S::ResponseBody: Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut client = Grpc::new(service).max_decoding_message_size(limits::ANSWER_BYTES);
+    client
+        .ready()
+        .await
+        .map_err(|error| Status::from_error(error.into()))?;
+    let (metadata, message, _) = client.unary(request, path, RawCodec).await?.into_parts();
+    Ok((metadata, message))
+}

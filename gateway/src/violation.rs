@@ -1,0 +1,130 @@
+//! What is wrong with a request, field by field.
+
+use crate::limits;
+
+/// One violated field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// The field's path in JSON spelling, such as `events[3].severity`; empty for the whole body.
+    pub(crate) field: String,
+    /// What is wrong with it; goes on after the field's name.
+    pub(crate) description: String,
+}
+
+/// Every violated field of a request, up to [`limits::VIOLATIONS`].
+///
+/// Readers note a violation without a path and put the segments in front on their way out, so
+/// that a request without any pays nothing for paths.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Violations {
+    list: Vec<Violation>,
+    unlisted: usize,
+}
+
+impl Violations {
+    /// Notes a violation of the value that is being read.
+    pub(crate) fn add(&mut self, description: impl Into<String>) {
+        self.add_at(String::new(), description);
+    }
+
+    /// Notes a violation of a field.
+    pub(crate) fn add_at(&mut self, field: impl Into<String>, description: impl Into<String>) {
+        if self.list.len() < limits::VIOLATIONS {
+            let description = description.into();
+            self.list.push(Violation {
+                field: field.into(),
+                description,
+            });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Takes over all of another reader's violations.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.unlisted += other.unlisted;
+        for violation in other.list {
+            self.add_at(violation.field, violation.description);
+        }
+    }
+
+    /// How many are listed so far; what is added later can be put below a segment.
+    pub(crate) fn mark(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Puts everything noted since `mark` below a field or key.
+    pub(crate) fn below(&mut self, mark: usize, segment: &str) {
+        for violation in &mut self.list[mark..] {
+            let dot = if violation.field.is_empty() || violation.field.starts_with('[') {
+                ""
+            } else {
+                "."
+            };
+            violation.field = format!("{segment}{dot}{}", violation.field);
+        }
+    }
+
+    /// Puts everything noted since `mark` below the element of a list.
+    pub(crate) fn below_index(&mut self, mark: usize, index: usize) {
+        if mark < self.list.len() {
+            self.below(mark, &format!("[{index}]"));
+        }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The listed ones, in the order of the request.
+    pub(crate) fn list(&self) -> &[Violation] {
+        &self.list
+    }
+
+    /// A sentence that names the first one and says how many more there are.
+    pub(crate) fn sentence(&self) -> String {
+        let Some(first) = self.list.first() else {
+            return String::new();
+        };
+        let space = if first.field.is_empty() { "" } else { " " };
+        let sentence = format!("{}{space}{}", first.field, first.description);
+        match self.list.len() - 1 + self.unlisted {
+            0 => sentence,
+            1 => format!("{sentence} (and 1 more problem)"),
+            more => format!("{sentence} (and {more} more problems)"),
+        }
+    }
+}
+
+/// A client's own text, shortened and without control characters, for use in a message.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len().min(limits::QUOTED_CHARS) + 2);
+    quoted.push('`');
+    let mut chars = text.chars();
+    for char in chars.by_ref().take(limits::QUOTED_CHARS) {
+        quoted.push(if char.is_control() { '\u{fffd}' } else { char });
+    }
+    if chars.next().is_some() {
+        quoted.push_str("...");
+    }
+    quoted.push('`');
+    quoted
+}
+
+/// The known name that is most like an unknown one.
+pub(crate) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let start: String = unknown
+        .chars()
+        .take(limits::QUOTED_CHARS)
+        .collect::<String>()
+        .to_lowercase();
+    let likeness = |name: &str| {
+        strsim::normalized_damerau_levenshtein(&start, &name.to_lowercase())
+            + strsim::jaro_winkler(&start, &name.to_lowercase())
+    };
+    known
+        .map(|name| (likeness(name), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|best| best.1)
+}

@@ -1,0 +1,170 @@
+//! Reads and writes the protobuf wire format: varints, tags and length-delimited parts.
+
+/// Wire type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WireType {
+    /// A varint.
+    Varint = 0,
+    /// Eight bytes.
+    Fixed64 = 1,
+    /// A length and that many bytes.
+    Bytes = 2,
+    /// Four bytes.
+    Fixed32 = 5,
+}
+
+/// A value as it stands on the wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// A varint.
+    Varint(u64),
+    /// Eight bytes.
+    Fixed64(u64),
+    /// A length-delimited part.
+    Bytes(&'a [u8]),
+    /// Four bytes.
+    Fixed32(u32),
+}
+
+/// The bytes are not a protobuf message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not a protobuf message")]
+pub(crate) struct Malformed;
+
+/// Walks the fields of one message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the first byte of a message.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// Whether everything was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Reads the next field: its number and its value.
+    pub(crate) fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint()?),
+            1 => Value::Fixed64(self.fixed64()?),
+            2 => Value::Bytes(self.bytes()?),
+            5 => Value::Fixed32(self.fixed32()?),
+            _ => return Err(Malformed),
+        };
+        if number == 0 {
+            Err(Malformed)
+        } else {
+            Ok((number, value))
+        }
+    }
+
+    /// Reads a varint.
+    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.rest.split_first().ok_or(Malformed)?;
+            self.rest = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed)
+    }
+
+    /// Reads eight bytes.
+    pub(crate) fn fixed64(&mut self) -> Result<u64, Malformed> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*head))
+    }
+
+    /// Reads four bytes.
+    pub(crate) fn fixed32(&mut self) -> Result<u32, Malformed> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(u32::from_le_bytes(*head))
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        let (head, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(head)
+    }
+}
+
+/// Finds the last value of a field among the outermost fields of a message.
+pub(crate) fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
+    let mut reader = Reader::new(bytes);
+    let mut found = None;
+    while let Ok((at, value)) = reader.field() {
+        if at == number {
+            found = Some(value);
+        }
+    }
+    found
+}
+
+/// Appends a varint.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(low_seven_bits(value) | 0x80);
+        value >>= 7;
+    }
+    out.push(low_seven_bits(value));
+}
+
+/// Appends the tag of a field.
+pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
+    put_varint(out, u64::from(number) << 3 | wire_type as u64);
+}
+
+/// Appends a length-delimited field.
+pub(crate) fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    put_tag(out, number, WireType::Bytes);
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Starts a length-delimited part of unknown length; [`close`] ends it.
+pub(crate) fn open(out: &mut Vec<u8>) -> usize {
+    out.push(0);
+    out.len()
+}
+
+/// Ends the part that began at `start` and answers by how many bytes it was moved: most parts are
+/// shorter than 128 bytes and stay where they are.
+pub(crate) fn close(out: &mut Vec<u8>, start: usize) -> usize {
+    let mut length = out.len() - start;
+    let mut encoded = [0; 10];
+    let mut used = 0;
+    while length >= 0x80 {
+        encoded[used] = low_seven_bits(length as u64) | 0x80;
+        length >>= 7;
+        used += 1;
+    }
+    out[start - 1] = if used == 0 {
+        low_seven_bits(length as u64)
+    } else {
+        encoded[0]
+    };
+    if used > 0 {
+        encoded[used] = low_seven_bits(length as u64);
+        out.splice(start..start, encoded[1..=used].iter().copied());
+    }
+    used
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "masked to seven bits")]
+fn low_seven_bits(value: u64) -> u8 {
+    (value & 0x7f) as u8
+}

@@ -1,0 +1,218 @@
+//! A stand-in for the backend: takes every call, remembers it and answers what it was told to.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use prost::Message;
+use tonic::{
+    Request, Response, Status,
+    body::Body,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    metadata::MetadataMap,
+    server::{Grpc, NamedService, UnaryService},
+    service::Routes,
+};
+
+/// A call that reached the backend.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) path: String,
+    pub(crate) metadata: MetadataMap,
+    pub(crate) message: Bytes,
+}
+
+impl Call {
+    pub(crate) fn decode<M: Message + Default>(&self) -> M {
+        M::decode(self.message.clone()).unwrap()
+    }
+}
+
+/// What the backend does with a call.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Answer(Bytes),
+    Fail(Status),
+    Hang,
+    Panic,
+}
+
+/// The backend's memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorder {
+    calls: Arc<Mutex<Vec<Call>>>,
+    acts: Arc<Mutex<VecDeque<Act>>>,
+}
+
+impl Recorder {
+    /// What the next call is answered; without any, calls are answered with the empty message.
+    pub(crate) fn next(&self, act: Act) {
+        self.acts.lock().unwrap().push_back(act);
+    }
+
+    pub(crate) fn answer(&self, message: &impl Message) {
+        self.next(Act::Answer(message.encode_to_vec().into()));
+    }
+
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    pub(crate) fn routes(&self) -> Routes {
+        let mut routes = Routes::builder();
+        routes
+            .add_service(Recorded::<Triggers>::new(self))
+            .add_service(Recorded::<Destinations>::new(self))
+            .add_service(Recorded::<Rules>::new(self))
+            .add_service(Recorded::<Deliveries>::new(self))
+            .add_service(Recorded::<EventQuery>::new(self))
+            .add_service(Recorded::<EventManagement>::new(self))
+            .add_service(Recorded::<Overview>::new(self))
+            .add_service(Recorded::<DataReceiver>::new(self))
+            .add_service(Recorded::<Health>::new(self));
+        routes.routes()
+    }
+}
+
+/// One service of the stand-in; `N` only carries its name.
+struct Recorded<N> {
+    recorder: Recorder,
+    name: std::marker::PhantomData<fn() -> N>,
+}
+
+impl<N> Recorded<N> {
+    fn new(recorder: &Recorder) -> Self {
+        Self {
+            recorder: recorder.clone(),
+            name: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<N> Clone for Recorded<N> {
+    fn clone(&self) -> Self {
+        Self::new(&self.recorder)
+    }
+}
+
+trait Named {
+    const NAME: &'static str;
+}
+
+macro_rules! services {
+    ($($marker:ident = $name:literal;)*) => {$(
+        struct $marker;
+        impl Named for $marker {
+            const NAME: &'static str = $name;
+        }
+    )*};
+}
+
+services! {
+    Triggers = "bellwether.v1.TriggerService";
+    Destinations = "bellwether.v1.DestinationService";
+    Rules = "bellwether.v1.RuleService";
+    Deliveries = "bellwether.v1.DeliveryService";
+    EventQuery = "bellwether.v1.EventQueryService";
+    EventManagement = "bellwether.v1.EventManagementService";
+    Overview = "bellwether.v1.OverviewService";
+    DataReceiver = "zenoss.cloud.DataReceiverService";
+    Health = "grpc.health.v1.Health";
+}
+
+impl<N: Named> NamedService for Recorded<N> {
+    const NAME: &'static str = N::NAME;
+}
+
+impl<N> tower::Service<http::Request<Body>> for Recorded<N> {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let path = request.uri().path().to_owned();
+        let handler = OneCall {
+            recorder: self.recorder.clone(),
+            path,
+        };
+        let mut grpc = Grpc::new(Raw).max_decoding_message_size(4 * 1024 * 1024);
+        Box::pin(async move { Ok(grpc.unary(handler, request).await) })
+    }
+}
+
+struct OneCall {
+    recorder: Recorder,
+    path: String,
+}
+
+impl UnaryService<Bytes> for OneCall {
+    type Response = Bytes;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Status>> + Send>>;
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let (metadata, _, message) = request.into_parts();
+        let call = Call {
+            path: self.path.clone(),
+            metadata,
+            message,
+        };
+        self.recorder.calls.lock().unwrap().push(call);
+        let act = self.recorder.acts.lock().unwrap().pop_front();
+        Box::pin(async move {
+            match act {
+                None => Ok(Response::new(Bytes::new())),
+                Some(Act::Answer(message)) => Ok(Response::new(message)),
+                Some(Act::Fail(status)) => Err(status),
+                Some(Act::Hang) => std::future::pending().await,
+                Some(Act::Panic) => panic!("the stand-in was told to"),
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}

@@ -1,0 +1,10 @@
+//! The gateway from outside: REST requests over real sockets, a recorded backend behind it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed check is a panic"
+)]
+
+mod backend;
+mod routing;
+mod world;

@@ -1,0 +1,277 @@
+//! Which method and path lead to which operation.
+
+use bellwether_proto::v1;
+
+use crate::world::World;
+
+const TRIGGERS: &str = "/bellwether.v1.TriggerService/";
+const DESTINATIONS: &str = "/bellwether.v1.DestinationService/";
+const RULES: &str = "/bellwether.v1.RuleService/";
+const DELIVERIES: &str = "/bellwether.v1.DeliveryService/";
+const EVENTS: &str = "/bellwether.v1.EventQueryService/";
+const MANAGEMENT: &str = "/bellwether.v1.EventManagementService/";
+
+#[tokio::test]
+async fn every_operation_is_reached_by_its_method_and_path() {
+    let world = World::new().await;
+    let table = [
+        (
+            "POST",
+            "/v1/notification/triggers",
+            TRIGGERS,
+            "CreateTrigger",
+        ),
+        ("GET", "/v1/notification/triggers", TRIGGERS, "ListTriggers"),
+        ("GET", "/v1/notification/triggers/a", TRIGGERS, "GetTrigger"),
+        (
+            "PUT",
+            "/v1/notification/triggers/a",
+            TRIGGERS,
+            "UpdateTrigger",
+        ),
+        (
+            "DELETE",
+            "/v1/notification/triggers/a",
+            TRIGGERS,
+            "DeleteTrigger",
+        ),
+        (
+            "POST",
+            "/v1/notification/triggers:test",
+            TRIGGERS,
+            "TestTrigger",
+        ),
+        (
+            "POST",
+            "/v1/notification/destinations",
+            DESTINATIONS,
+            "CreateDestination",
+        ),
+        (
+            "GET",
+            "/v1/notification/destinations",
+            DESTINATIONS,
+            "ListDestinations",
+        ),
+        (
+            "GET",
+            "/v1/notification/destinations/a",
+            DESTINATIONS,
+            "GetDestination",
+        ),
+        (
+            "PUT",
+            "/v1/notification/destinations/a",
+            DESTINATIONS,
+            "UpdateDestination",
+        ),
+        (
+            "DELETE",
+            "/v1/notification/destinations/a",
+            DESTINATIONS,
+            "DeleteDestination",
+        ),
+        (
+            "POST",
+            "/v1/notification/destinations:test",
+            DESTINATIONS,
+            "TestDestination",
+        ),
+        ("POST", "/v1/notification/rules", RULES, "CreateRule"),
+        ("GET", "/v1/notification/rules", RULES, "ListRules"),
+        ("GET", "/v1/notification/rules/a", RULES, "GetRule"),
+        ("PUT", "/v1/notification/rules/a", RULES, "UpdateRule"),
+        ("DELETE", "/v1/notification/rules/a", RULES, "DeleteRule"),
+        (
+            "POST",
+            "/v1/notification/rules:preview",
+            RULES,
+            "PreviewRule",
+        ),
+        (
+            "GET",
+            "/v1/notification/deliveries",
+            DELIVERIES,
+            "ListDeliveries",
+        ),
+        (
+            "GET",
+            "/v1/notification/deliveries/a",
+            DELIVERIES,
+            "GetDelivery",
+        ),
+        (
+            "POST",
+            "/v1/notification/deliveries/a:retry",
+            DELIVERIES,
+            "RetryDelivery",
+        ),
+        (
+            "POST",
+            "/v1/notification/deliveries/a:cancel",
+            DELIVERIES,
+            "CancelDelivery",
+        ),
+        ("GET", "/v1/events/a", EVENTS, "GetEvent"),
+        ("GET", "/v1/events/a:explain", EVENTS, "ExplainEvent"),
+        ("POST", "/v1/events:search", EVENTS, "SearchEvents"),
+        ("POST", "/v1/events:count", EVENTS, "CountEvents"),
+        ("POST", "/v1/events:frequency", EVENTS, "EventFrequency"),
+        (
+            "POST",
+            "/v1/event-management/annotate",
+            MANAGEMENT,
+            "Annotate",
+        ),
+        (
+            "POST",
+            "/v1/event-management/status",
+            MANAGEMENT,
+            "SetStatus",
+        ),
+        (
+            "POST",
+            "/v1/data-receiver/events",
+            "/zenoss.cloud.DataReceiverService/",
+            "PutEvents",
+        ),
+        (
+            "GET",
+            "/v1/overview",
+            "/bellwether.v1.OverviewService/",
+            "GetOverview",
+        ),
+    ];
+    for (method, path, service, operation) in table {
+        let body = if method == "POST" || method == "PUT" {
+            "{}"
+        } else {
+            ""
+        };
+        let answer = world.call(method, path, body).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {answer:?}");
+        assert_eq!(answer.body, "{}", "{method} {path}");
+        assert_eq!(answer.header("content-type"), "application/json");
+        let call = world.backend.calls().pop().unwrap();
+        assert_eq!(
+            call.path,
+            format!("{service}{operation}"),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(world.backend.calls().len(), table.len());
+}
+
+#[tokio::test]
+async fn a_captured_segment_is_decoded_once() {
+    let world = World::new().await;
+    let table = [
+        ("disk-full", "disk-full"),
+        ("disk%20full", "disk full"),
+        ("a%2Fb", "a/b"),
+        ("100%25", "100%"),
+        ("%2523", "%23"),
+        ("a+b", "a+b"),
+        ("Stra%C3%9Fe", "Straße"),
+        ("a%3Atest", "a:test"),
+        ("a:other", "a:other"),
+    ];
+    for (segment, name) in table {
+        let answer = world
+            .get(&format!("/v1/notification/triggers/{segment}"))
+            .await;
+        assert_eq!(answer.status, 200, "{segment}");
+        let request: v1::GetTriggerRequest = world.backend.calls().pop().unwrap().decode();
+        assert_eq!(request.name, name, "{segment}");
+    }
+}
+
+#[tokio::test]
+async fn a_segment_that_cannot_be_decoded_is_refused_by_name() {
+    let world = World::new().await;
+    for segment in ["%", "a%2", "%zz", "%ff", "%C3"] {
+        let answer = world
+            .get(&format!("/v1/notification/triggers/{segment}"))
+            .await;
+        assert_eq!(answer.status, 400, "{segment}");
+        assert_eq!(answer.violated(), ["name"], "{segment}");
+    }
+    assert!(world.backend.calls().is_empty());
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_404() {
+    let world = World::new().await;
+    let paths = [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/notification",
+        "/v1/notification/triggers/",
+        "/v1/notification/triggers/a/b",
+        "/v1/notification//triggers",
+        "/v1/Notification/triggers",
+        "/v2/notification/triggers",
+        "/v1/events",
+        "/bellwether.v1.TriggerService/ListTriggers",
+        "/healthz/",
+    ];
+    for path in paths {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(answer.json()["code"], 5, "{path}");
+        assert_eq!(answer.header("content-type"), "application/json");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_405_and_names_the_right_ones() {
+    let world = World::new().await;
+    let table = [
+        ("DELETE", "/v1/notification/triggers", "GET, HEAD, POST"),
+        (
+            "POST",
+            "/v1/notification/triggers/a",
+            "DELETE, GET, HEAD, PUT",
+        ),
+        (
+            "PATCH",
+            "/v1/notification/rules/a",
+            "DELETE, GET, HEAD, PUT",
+        ),
+        ("GET", "/v1/notification/destinations:test", "POST"),
+        ("GET", "/v1/notification/deliveries/a:retry", "POST"),
+        ("POST", "/v1/events/a:explain", "GET, HEAD"),
+        ("GET", "/v1/data-receiver/events", "POST"),
+        ("OPTIONS", "/v1/data-receiver/events", "POST"),
+        ("POST", "/healthz", "GET, HEAD"),
+    ];
+    for (method, path, allow) in table {
+        let answer = world.call(method, path, "").await;
+        assert_eq!(answer.status, 405, "{method} {path}");
+        assert_eq!(answer.header("allow"), allow, "{method} {path}");
+        assert_eq!(answer.json()["code"], 12, "{method} {path}");
+    }
+    assert!(world.backend.calls().is_empty());
+}
+
+#[tokio::test]
+async fn head_is_answered_as_get_without_a_body() {
+    let world = World::new().await;
+    for path in [
+        "/v1/notification/triggers",
+        "/healthz",
+        "/openapi.json",
+        "/docs",
+    ] {
+        let get = world.get(path).await;
+        let head = world.call("HEAD", path, "").await;
+        assert_eq!(head.status, 200, "{path}");
+        assert!(head.body.is_empty(), "{path}");
+        assert_eq!(
+            head.header("content-length"),
+            get.body.len().to_string(),
+            "{path}"
+        );
+    }
+}
