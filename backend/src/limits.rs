@@ -70,3 +70,5 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls under way may take when the service stops.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+/// Rules that may lead to an event one after the other, through `event` destinations.
+pub const CHAIN_MAX: usize = 16;

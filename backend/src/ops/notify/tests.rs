@@ -1,0 +1,303 @@
+//! Tests of the notifications that steps cause.
+
+mod model;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::*;
+use crate::{
+    config::LifetimeConfig,
+    domain::{CloseReason, IncomingEvent, Severity},
+    matching::compile,
+    ops::{
+        occurrence::{Arrival, Cause, Received, Wish, alter, receive},
+        ruleset::LoadedTrigger,
+        samples::{self, DISK_TRIGGER, START_MS, rule},
+    },
+};
+
+/// One occurrence's life under rules that may be edited meanwhile.
+struct Life {
+    rules: Vec<Rule>,
+    occurrence: Option<Occurrence>,
+    now_ms: i64,
+    last_id: u128,
+    stopped: usize,
+}
+
+/// A notification as tests compare it: rule, destination, clear.
+type Told = (String, String, bool);
+
+fn told(rule: &str, destination: &str, clear: bool) -> Told {
+    (rule.into(), destination.into(), clear)
+}
+
+impl Life {
+    fn under(rules: Vec<Rule>) -> Self {
+        Self {
+            rules,
+            occurrence: None,
+            now_ms: START_MS,
+            last_id: 0,
+            stopped: 0,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let triggers = [DISK_TRIGGER, "everything", "closed", "nothing"].map(|of| {
+            let trigger = samples::trigger(of);
+            let query = compile(&trigger.query).ok();
+            (
+                trigger.name.clone(),
+                Arc::new(LoadedTrigger { trigger, query }),
+            )
+        });
+        let destinations = ["hook", "mail", "event"].map(|of| {
+            let destination = samples::destination(of);
+            (destination.name.clone(), Arc::new(destination))
+        });
+        Snapshot::new(
+            BTreeMap::from(triggers),
+            self.rules.iter().cloned().map(Arc::new).collect(),
+            BTreeMap::from(destinations),
+        )
+    }
+
+    fn event(&mut self, change: impl FnOnce(&mut IncomingEvent)) -> Vec<Told> {
+        self.event_after(&[], change)
+    }
+
+    fn event_after(
+        &mut self,
+        chain: &[RecordId],
+        change: impl FnOnce(&mut IncomingEvent),
+    ) -> Vec<Told> {
+        let mut event = samples::event("a");
+        event.timestamp_ms = self.now_ms;
+        change(&mut event);
+        let arrival = Arrival {
+            event: &event,
+            author: None,
+            chain,
+            now_ms: self.now_ms,
+        };
+        let lifetime = LifetimeConfig::default();
+        let key = samples::id("occurrence");
+        let (occurrence, transition) =
+            match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
+                Received::Opened(opened) => (*opened, Transition::default()),
+                Received::Repeated(transition) => (self.occurrence.take().unwrap(), transition),
+            };
+        self.step(StepKind::Event, occurrence, transition, None)
+    }
+
+    fn alter(&mut self, wish: Wish) -> Vec<Told> {
+        let mut occurrence = self.occurrence.take().unwrap();
+        let before = occurrence.clone();
+        let cause = Cause {
+            author: None,
+            reason: CloseReason::Operator,
+            now_ms: self.now_ms,
+        };
+        let transition = alter(&mut occurrence, wish, cause, &LifetimeConfig::default());
+        self.step(StepKind::Change, occurrence, transition, Some(&before))
+    }
+
+    fn status(&mut self, status: Status) -> Vec<Told> {
+        self.alter(Wish {
+            status: Some(status),
+            ..Wish::default()
+        })
+    }
+
+    fn step(
+        &mut self,
+        kind: StepKind,
+        mut occurrence: Occurrence,
+        transition: Transition,
+        before: Option<&Occurrence>,
+    ) -> Vec<Told> {
+        let snapshot = self.snapshot();
+        let matches = before.map_or_else(
+            || snapshot.matches(&occurrence),
+            |before| snapshot.new_matches(before, &occurrence),
+        );
+        let step = Step {
+            kind,
+            transition,
+            matches: &matches,
+            now_ms: self.now_ms,
+        };
+        let mut new_id = || {
+            self.last_id += 1;
+            RecordId::from_parts(1, self.last_id)
+        };
+        let notices = notify(&mut occurrence, &step, &snapshot, &mut new_id);
+        self.stopped += notices.stopped.len();
+        self.occurrence = Some(occurrence);
+        let deliveries = notices.deliveries.into_iter();
+        let tell = |it: Delivery| {
+            told(
+                &it.content.rule.name,
+                &it.destination_name,
+                it.content.clear,
+            )
+        };
+        deliveries.map(tell).collect()
+    }
+
+    fn wait(&mut self, seconds: i64) {
+        self.now_ms += seconds * 1000;
+    }
+}
+
+fn with_updates() -> Rule {
+    Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    }
+}
+
+fn close(event: &mut IncomingEvent) {
+    event.status = Some(Status::Closed);
+}
+
+#[test]
+fn every_destination_of_a_matching_rule_is_told_once_for_an_occurrence() {
+    let mut life = Life::under(vec![rule(
+        "page",
+        &["nothing", DISK_TRIGGER],
+        &["hook", "mail"],
+    )]);
+    let both = vec![told("page", "hook", false), told("page", "mail", false)];
+    assert_eq!(life.event(|_| {}), both);
+    life.wait(100_000);
+    assert!(life.event(|_| {}).is_empty());
+    assert!(life.event(close).is_empty());
+    life.wait(1);
+    assert_eq!(life.event(|_| {}), both, "the next occurrence");
+}
+
+#[test]
+fn a_rule_repeats_when_its_interval_has_passed() {
+    let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
+    repeating.repeat = true;
+    repeating.repeat_interval_seconds = 60;
+    let mut life = Life::under(vec![repeating]);
+    let sent: Vec<_> = [0, 59, 1, 1, 59]
+        .map(|seconds| {
+            life.wait(seconds);
+            life.event(|_| {}).len()
+        })
+        .into();
+    assert_eq!(sent, [1, 0, 1, 0, 1]);
+    life.rules[0].repeat_interval_seconds = 0;
+    assert_eq!(life.event(|_| {}).len(), 1);
+    assert_eq!(life.event(|_| {}).len(), 1, "zero means every match");
+}
+
+#[test]
+fn a_suppressed_occurrence_notifies_nobody_until_it_is_open_again() {
+    let mut life = Life::under(vec![with_updates()]);
+    assert!(
+        life.event(|it| it.status = Some(Status::Suppressed))
+            .is_empty()
+    );
+    assert!(life.event(|_| {}).is_empty());
+    let opened = life.event(|it| it.status = Some(Status::Open));
+    assert_eq!(opened, [told("page", "hook", false)]);
+    assert!(life.status(Status::Suppressed).is_empty());
+    assert!(
+        life.event(|it| it.severity = Some(Severity::Critical))
+            .is_empty()
+    );
+    let closed = life.event(close);
+    assert_eq!(closed, [told("page", "hook", true)], "the obligation holds");
+}
+
+#[test]
+fn the_close_of_a_suppressed_occurrence_opens_nothing() {
+    let mut life = Life::under(vec![rule("page", &["everything"], &["hook"])]);
+    life.event(|it| it.status = Some(Status::Suppressed));
+    assert!(life.event(close).is_empty());
+}
+
+#[test]
+fn closing_acknowledging_and_a_new_severity_are_told_again() {
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(|_| {});
+    let again = [told("page", "hook", true)];
+    assert_eq!(
+        life.event(|it| it.severity = Some(Severity::Critical)),
+        again
+    );
+    let acknowledge = Wish {
+        acknowledged: Some(true),
+        ..Wish::default()
+    };
+    assert_eq!(life.alter(acknowledge), again);
+    assert!(life.alter(acknowledge).is_empty(), "nothing changed");
+    assert_eq!(
+        life.event(|it| it.severity = Some(Severity::Info)),
+        again,
+        "no match any more"
+    );
+    assert_eq!(life.event(close), again);
+    assert!(life.event(close).is_empty(), "only once");
+}
+
+#[test]
+fn whoever_was_told_is_told_the_end_whatever_became_of_the_rule() {
+    type Edit = fn(&mut Vec<Rule>);
+    let edits: [(&str, Edit); 6] = [
+        ("deleted", |rules| rules.clear()),
+        ("disabled", |rules| rules[0].enabled = false),
+        ("without updates", |rules| rules[0].send_updates = false),
+        ("other triggers", |rules| {
+            rules[0].trigger_names = vec![samples::name("nothing")];
+        }),
+        ("no triggers", |rules| rules[0].trigger_names.clear()),
+        ("other destinations", |rules| {
+            rules[0].destination_names = vec![samples::name("mail")];
+        }),
+    ];
+    for (case, edit) in edits {
+        let mut life = Life::under(vec![with_updates()]);
+        assert_eq!(life.event(|_| {}), [told("page", "hook", false)], "{case}");
+        edit(&mut life.rules);
+        assert_eq!(life.event(close), [told("page", "hook", true)], "{case}");
+    }
+}
+
+#[test]
+fn an_operators_change_opens_only_what_it_made_match() {
+    let closes = rule("closes", &["closed"], &["mail"]);
+    let mut late = rule("late", &["everything"], &["hook"]);
+    late.enabled = false;
+    let mut life = Life::under(vec![closes, late]);
+    assert!(life.event(|_| {}).is_empty());
+    life.rules[1].enabled = true;
+    assert_eq!(life.status(Status::Closed), [told("closes", "mail", false)]);
+}
+
+#[test]
+fn a_close_of_something_never_seen_is_a_match_like_any_other() {
+    let mut life = Life::under(vec![rule("closes", &["closed"], &["mail"]), with_updates()]);
+    let all = [told("closes", "mail", false), told("page", "hook", false)];
+    assert_eq!(life.event(close), all);
+}
+
+#[test]
+fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
+    let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
+    let told_once = life.event_after(&[samples::id("page")], |_| {});
+    assert_eq!(told_once, [told("page", "hook", false)]);
+    assert_eq!(life.stopped, 1);
+    let mut other = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event"])]);
+    assert_eq!(other.event_after(&[samples::id("other")], |_| {}).len(), 1);
+    let mut long = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event"])]);
+    assert!(
+        long.event_after(&[samples::id("other"); CHAIN_MAX], |_| {})
+            .is_empty()
+    );
+}

@@ -1,0 +1,217 @@
+//! The triggers, rules and destinations in force, ready for matching.
+
+mod snapshot;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Mutex, watch};
+use tracing::warn;
+
+pub use snapshot::{LoadedTrigger, Match, Snapshot};
+
+use crate::{
+    domain::{Destination, Name, Rule, Trigger},
+    matching,
+    store::{
+        Direction, EngineError, Kind, Record, Store,
+        engine::{Logged, Range},
+    },
+};
+
+/// Records and commits read at a time.
+const PAGE: usize = 1_000;
+
+/// The rules in force, kept up with the change log.
+///
+/// An edit that was answered stands in the log, and [`Ruleset::refreshed`] reads the log to its
+/// end: so an edit is in force for every event that is accepted after its answer.
+#[derive(Debug)]
+pub struct Ruleset {
+    store: Store,
+    head: watch::Receiver<u64>,
+    current: ArcSwap<Snapshot>,
+    loaded: Mutex<Loaded>,
+}
+
+/// What the snapshot is made of, and up to which commit.
+#[derive(Debug, Default)]
+struct Loaded {
+    sequence: u64,
+    triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
+    rules: BTreeMap<Name, Arc<Rule>>,
+    destinations: BTreeMap<Name, Arc<Destination>>,
+}
+
+impl Ruleset {
+    /// Reads all triggers, rules and destinations.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn load(store: Store) -> Result<Self, EngineError> {
+        let loaded = Loaded::read(&store).await?;
+        Ok(Self {
+            head: store.engine().log_signal(),
+            current: ArcSwap::from_pointee(loaded.snapshot()),
+            loaded: Mutex::new(loaded),
+            store,
+        })
+    }
+
+    /// The rules as they were when somebody asked for them refreshed.
+    pub fn current(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// The rules with every edit that has been answered.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    ///
+    /// # Cancel safety
+    /// A dropped call loses nothing; the next one reads the same edits again.
+    pub async fn refreshed(&self) -> Result<Arc<Snapshot>, EngineError> {
+        let head = *self.head.borrow();
+        let mut loaded = self.loaded.lock().await;
+        if loaded.sequence < head && loaded.catch_up(&self.store).await? {
+            self.current.store(Arc::new(loaded.snapshot()));
+        }
+        Ok(self.current())
+    }
+}
+
+impl Loaded {
+    async fn read(store: &Store) -> Result<Self, EngineError> {
+        // The place in the log comes first: what is edited meanwhile is read again from there.
+        let mut loaded = Self {
+            sequence: store.engine().log_head().await?,
+            ..Self::default()
+        };
+        for trigger in all::<Trigger>(store).await? {
+            loaded.add_trigger(trigger);
+        }
+        let rules = all::<Rule>(store).await?.into_iter();
+        loaded.rules = rules.map(|it| (it.name.clone(), Arc::new(it))).collect();
+        let destinations = all::<Destination>(store).await?.into_iter();
+        loaded.destinations = destinations
+            .map(|it| (it.name.clone(), Arc::new(it)))
+            .collect();
+        Ok(loaded)
+    }
+
+    fn add_trigger(&mut self, trigger: Trigger) {
+        let compiled = matching::compile(&trigger.query).inspect_err(|violations| {
+            warn!(trigger = %trigger.name, ?violations, "a stored query is not valid; it matches nothing");
+        });
+        let loaded = LoadedTrigger {
+            query: compiled.ok(),
+            trigger,
+        };
+        self.triggers
+            .insert(loaded.trigger.name.clone(), Arc::new(loaded));
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::new(
+            self.triggers.clone(),
+            self.rules.values().cloned().collect(),
+            self.destinations.clone(),
+        )
+    }
+
+    /// Reads the change log to its end; answers whether a rule, trigger or destination changed.
+    async fn catch_up(&mut self, store: &Store) -> Result<bool, EngineError> {
+        let mut changed = false;
+        loop {
+            let Some(news) = store.engine().log_after(self.sequence, PAGE).await? else {
+                *self = Self::read(store).await?;
+                return Ok(true);
+            };
+            let Some(last) = news.last().map(|logged| logged.sequence) else {
+                return Ok(changed);
+            };
+            changed |= self.take_in(store, &news).await?;
+            self.sequence = last;
+        }
+    }
+
+    async fn take_in(&mut self, store: &Store, news: &[Logged]) -> Result<bool, EngineError> {
+        let mut changed = false;
+        for kind in [Kind::Trigger, Kind::Rule, Kind::Destination] {
+            let all = news.iter().flat_map(|logged| &logged.changed);
+            let mut keys: Vec<_> = all
+                .filter(|(other, _)| *other == kind)
+                .map(|(_, key)| key.clone())
+                .collect();
+            if keys.is_empty() {
+                continue;
+            }
+            changed = true;
+            keys.sort_unstable();
+            keys.dedup();
+            match kind {
+                Kind::Trigger => {
+                    for (name, found) in named::<Trigger>(store, keys).await? {
+                        match found {
+                            Some(trigger) => self.add_trigger(trigger),
+                            None => drop(self.triggers.remove(&name)),
+                        }
+                    }
+                }
+                Kind::Rule => put(&mut self.rules, named(store, keys).await?),
+                _ => put(&mut self.destinations, named(store, keys).await?),
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn put<T>(map: &mut BTreeMap<Name, Arc<T>>, found: Vec<(Name, Option<T>)>) {
+    for (name, value) in found {
+        match value {
+            Some(value) => drop(map.insert(name, Arc::new(value))),
+            None => drop(map.remove(&name)),
+        }
+    }
+}
+
+/// Reads records whose keys are names.
+async fn named<T: Record>(
+    store: &Store,
+    keys: Vec<Vec<u8>>,
+) -> Result<Vec<(Name, Option<T>)>, EngineError> {
+    let names: Vec<_> = keys
+        .iter()
+        .map(|key| {
+            std::str::from_utf8(key)
+                .ok()
+                .and_then(|text| Name::parse(text).ok())
+        })
+        .collect();
+    let found = store.get_many::<T>(keys).await?;
+    let pairs = names.into_iter().zip(found);
+    Ok(pairs
+        .filter_map(|(name, found)| Some((name?, found.map(|stored| stored.value))))
+        .collect())
+}
+
+async fn all<T: Record>(store: &Store) -> Result<Vec<T>, EngineError> {
+    let mut all: Vec<T> = Vec::new();
+    let mut start = Vec::new();
+    loop {
+        let range = Range { start, end: None };
+        let page = store.page::<T>(range, Direction::Ascending, PAGE).await?;
+        let is_last = page.len() < PAGE;
+        all.extend(page.into_iter().map(|stored| stored.value));
+        match all.last() {
+            Some(last) if !is_last => {
+                start = last.key();
+                start.push(0);
+            }
+            _ => return Ok(all),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

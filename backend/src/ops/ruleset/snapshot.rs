@@ -1,0 +1,142 @@
+//! Triggers, rules and destinations at one point of the change log.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use crate::{
+    domain::{Destination, Name, Occurrence, RecordId, Rule, Status, Trigger},
+    matching::{CompiledQuery, TriggerSet},
+};
+
+/// A trigger and its query, ready for matching.
+#[derive(Debug, Clone)]
+pub struct LoadedTrigger {
+    /// The trigger as stored.
+    pub trigger: Trigger,
+    /// Its query; none when what is stored does not compile: it matches nothing.
+    pub query: Option<CompiledQuery>,
+}
+
+/// An enabled rule that matches an occurrence.
+#[derive(Debug, Clone, Copy)]
+pub struct Match<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// The first of its triggers that matches, in the author's order.
+    pub trigger: &'a Trigger,
+}
+
+/// The rules in force at one point of the change log.
+#[derive(Debug)]
+pub struct Snapshot {
+    triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
+    destinations: BTreeMap<Name, Arc<Destination>>,
+    /// By name.
+    rules: Vec<Arc<Rule>>,
+    rule_by_id: HashMap<RecordId, usize>,
+    destination_by_id: HashMap<RecordId, Arc<Destination>>,
+    /// The triggers that enabled rules use.
+    used: TriggerSet<Name>,
+    enabled_by_trigger: HashMap<Name, Vec<usize>>,
+}
+
+impl Snapshot {
+    /// Puts the parts together; rules come by name.
+    pub fn new(
+        triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
+        rules: Vec<Arc<Rule>>,
+        destinations: BTreeMap<Name, Arc<Destination>>,
+    ) -> Self {
+        let mut enabled_by_trigger: HashMap<Name, Vec<usize>> = HashMap::new();
+        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.enabled) {
+            for name in &rule.trigger_names {
+                enabled_by_trigger.entry(name.clone()).or_default().push(at);
+            }
+        }
+        let query_of = |name: &Name| Some((name.clone(), triggers.get(name)?.query.clone()?));
+        let used = enabled_by_trigger.keys().filter_map(query_of).collect();
+        Self {
+            used: TriggerSet::build(used),
+            enabled_by_trigger,
+            rule_by_id: (0..).zip(&rules).map(|(at, it)| (it.id, at)).collect(),
+            destination_by_id: destinations
+                .values()
+                .map(|it| (it.id, Arc::clone(it)))
+                .collect(),
+            triggers,
+            rules,
+            destinations,
+        }
+    }
+
+    /// The enabled rules that match an occurrence, by name.
+    pub fn matches(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
+        let triggers = self.used.matching(occurrence);
+        let rules: BTreeSet<usize> = triggers
+            .iter()
+            .filter_map(|name| self.enabled_by_trigger.get(*name))
+            .flatten()
+            .copied()
+            .collect();
+        let of_rule = |at: usize| {
+            let rule = self.rules.get(at)?.as_ref();
+            let mut names = rule.trigger_names.iter();
+            let first = names.find(|name| triggers.contains(name))?;
+            let trigger = self.trigger(first)?;
+            Some(Match { rule, trigger })
+        };
+        rules.into_iter().filter_map(of_rule).collect()
+    }
+
+    /// The matches of `after` whose rules do not match `before`; while suppressed nothing matches.
+    pub fn new_matches(&self, before: &Occurrence, after: &Occurrence) -> Vec<Match<'_>> {
+        let mut found = self.matches(after);
+        if !found.is_empty() && before.status != Status::Suppressed {
+            let known = self.matches(before);
+            found.retain(|it| !known.iter().any(|other| other.rule.id == it.rule.id));
+        }
+        found
+    }
+
+    /// All rules, by name.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// A rule by identity.
+    pub fn rule(&self, id: RecordId) -> Option<&Rule> {
+        Some(self.rules.get(*self.rule_by_id.get(&id)?)?.as_ref())
+    }
+
+    /// A trigger by name.
+    pub fn trigger(&self, name: &Name) -> Option<&Trigger> {
+        Some(&self.loaded(name)?.trigger)
+    }
+
+    /// A trigger by name, with its query.
+    pub fn loaded(&self, name: &Name) -> Option<&LoadedTrigger> {
+        self.triggers.get(name).map(AsRef::as_ref)
+    }
+
+    /// How many triggers there are.
+    pub fn trigger_count(&self) -> usize {
+        self.triggers.len()
+    }
+
+    /// A destination by identity.
+    pub fn destination(&self, id: RecordId) -> Option<&Destination> {
+        self.destination_by_id.get(&id).map(AsRef::as_ref)
+    }
+
+    /// A destination by name.
+    pub fn destination_named(&self, name: &Name) -> Option<&Destination> {
+        self.destinations.get(name).map(AsRef::as_ref)
+    }
+
+    /// All destinations, by name.
+    pub fn destinations(&self) -> impl ExactSizeIterator<Item = &Destination> {
+        self.destinations.values().map(AsRef::as_ref)
+    }
+}

@@ -1,0 +1,47 @@
+//! Tests of the rules in force.
+
+use super::*;
+use crate::{
+    ops::samples::{self, DISK_TRIGGER},
+    store::Lane,
+};
+
+#[tokio::test]
+async fn an_edit_is_in_force_once_it_was_answered() {
+    let store = samples::store();
+    let ruleset = Ruleset::load(store.clone()).await.unwrap();
+    let occurrence = samples::occurrence();
+    assert!(ruleset.current().matches(&occurrence).is_empty());
+
+    samples::save_rule(&store, &samples::rule("page", &[DISK_TRIGGER], &["hook"])).await;
+    let snapshot = ruleset.refreshed().await.unwrap();
+    let found = snapshot.matches(&occurrence);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].rule.name.as_str(), "page");
+    assert_eq!(found[0].trigger.name.as_str(), DISK_TRIGGER);
+
+    let stored = store.get::<Rule>("page".into()).await.unwrap().unwrap();
+    let mut changes = store.changes();
+    changes.delete(&stored);
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let snapshot = ruleset.refreshed().await.unwrap();
+    assert!(snapshot.matches(&occurrence).is_empty());
+    assert!(snapshot.rule(stored.value.id).is_none());
+}
+
+#[tokio::test]
+async fn a_disabled_rule_does_not_match_and_a_rule_matches_once() {
+    let store = samples::store();
+    let mut off = samples::rule("off", &[DISK_TRIGGER], &["hook"]);
+    off.enabled = false;
+    let both = samples::rule("on", &["nothing", DISK_TRIGGER, "everything"], &["hook"]);
+    samples::save_rule(&store, &off).await;
+    samples::save_rule(&store, &both).await;
+    let ruleset = Ruleset::load(store).await.unwrap();
+    let snapshot = ruleset.current();
+    let found = snapshot.matches(&samples::occurrence());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].rule.name.as_str(), "on");
+    assert_eq!(found[0].trigger.name.as_str(), DISK_TRIGGER);
+    assert_eq!(snapshot.rules().len(), 2);
+}

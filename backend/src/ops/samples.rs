@@ -1,0 +1,167 @@
+//! Values that tests of operations start from.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    config::LifetimeConfig,
+    domain::{
+        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
+        Occurrence, Query, RecordId, Rule, Severity, Trigger,
+        destination::{EventTemplates, Webhook, WebhookMethod},
+    },
+    ops::occurrence::{Arrival, Received, receive},
+    store::{Lane, Sealer, Store, engine::memory::MemoryEngine},
+};
+
+/// A trigger that [`save_rule`] stores: severity error or worse.
+pub(crate) const DISK_TRIGGER: &str = "disk";
+
+/// When tests begin, in milliseconds since 1970.
+pub(crate) const START_MS: i64 = 1_800_000_000_000;
+
+/// An empty store.
+pub(crate) fn store() -> Store {
+    let engine = Arc::new(MemoryEngine::new());
+    Store::new(engine, Arc::new(Sealer::ephemeral()))
+}
+
+/// A name.
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+/// An identity made of a text, the same every time.
+pub(crate) fn id(text: &str) -> RecordId {
+    let random = text
+        .bytes()
+        .fold(7_u128, |sum, byte| sum * 31 + u128::from(byte));
+    RecordId::from_parts(1, random % (1 << 80))
+}
+
+/// An event of severity error about one host.
+pub(crate) fn event(host: &str) -> IncomingEvent {
+    IncomingEvent {
+        name: "disk-full".into(),
+        kind: "disk".into(),
+        dimensions: BTreeMap::from([("host".into(), host.into())]),
+        metadata: BTreeMap::new(),
+        summary: "the disk is full".into(),
+        body: String::new(),
+        severity: Some(Severity::Error),
+        status: None,
+        acknowledged: None,
+        timestamp_ms: START_MS,
+    }
+}
+
+/// What [`event`] opens.
+pub(crate) fn occurrence() -> Occurrence {
+    let event = event("a");
+    let arrival = Arrival {
+        event: &event,
+        author: None,
+        chain: &[],
+        now_ms: START_MS,
+    };
+    match receive(None, &arrival, &LifetimeConfig::default(), id("occurrence")) {
+        Received::Opened(opened) => *opened,
+        Received::Repeated(_) => unreachable!("nothing was there before"),
+    }
+}
+
+/// A trigger: `disk` (severity error or worse), `nothing`, or else everything.
+pub(crate) fn trigger(of: &str) -> Trigger {
+    let severity = |word: &str| Literal::Text(word.into());
+    let clause = match of {
+        DISK_TRIGGER => Clause::GreaterAndEquals("severity".into(), severity("error")),
+        "nothing" => Clause::Equals("name".into(), Literal::Text("nothing is called so".into())),
+        "closed" => Clause::Equals("status".into(), Literal::Text("closed".into())),
+        _ => Clause::GreaterAndEquals("severity".into(), severity("debug")),
+    };
+    Trigger {
+        id: id(of),
+        name: name(of),
+        description: String::new(),
+        tags: Vec::new(),
+        query: Query { clause },
+        revision: 1,
+        create_ms: START_MS,
+        update_ms: START_MS,
+    }
+}
+
+/// An enabled rule without repeats and updates.
+pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
+    Rule {
+        id: id(of),
+        name: name(of),
+        description: String::new(),
+        tags: Vec::new(),
+        enabled: true,
+        trigger_names: triggers.iter().map(|it| name(it)).collect(),
+        destination_names: destinations.iter().map(|it| name(it)).collect(),
+        message: String::new(),
+        repeat: false,
+        repeat_interval_seconds: 3600,
+        send_updates: false,
+        revision: 1,
+        create_ms: START_MS,
+        update_ms: START_MS,
+    }
+}
+
+/// A destination; one whose name starts with `event` makes events, any other is a webhook.
+pub(crate) fn destination(of: &str) -> Destination {
+    let kind = if of.starts_with("event") {
+        DestinationKind::Event(EventTemplates {
+            name_template: "made".into(),
+            type_template: "made".into(),
+            summary_template: "made".into(),
+            severity: Severity::Error,
+        })
+    } else {
+        DestinationKind::Webhook(Webhook {
+            url: "https://example.org/".into(),
+            method: WebhookMethod::Post,
+            headers: Vec::new(),
+            payload: String::new(),
+            signing_secret: None,
+        })
+    };
+    Destination {
+        id: id(of),
+        name: name(of),
+        description: String::new(),
+        tags: Vec::new(),
+        kind,
+        delivery: DeliverySettings::default(),
+        revision: 1,
+        create_ms: START_MS,
+        update_ms: START_MS,
+    }
+}
+
+/// Stores a rule, with its triggers and destinations where they are missing.
+pub(crate) async fn save_rule(store: &Store, rule: &Rule) {
+    let mut changes = store.changes();
+    for name in &rule.trigger_names {
+        let found = store.get::<Trigger>(name.as_str().into()).await.unwrap();
+        if found.is_none() {
+            changes.insert(&trigger(name.as_str()));
+        }
+    }
+    for name in &rule.destination_names {
+        let found = store
+            .get::<Destination>(name.as_str().into())
+            .await
+            .unwrap();
+        if found.is_none() {
+            changes.insert(&destination(name.as_str()));
+        }
+    }
+    match store.get::<Rule>(rule.name.as_str().into()).await.unwrap() {
+        Some(old) => changes.update(&old, rule),
+        None => changes.insert(rule),
+    }
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
