@@ -72,7 +72,7 @@ impl DeliveryState {
     }
 
     /// Its number on the wire and in the store's index.
-    pub fn number(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Pending { .. } => 1,
             Self::Leased { .. } => 2,

@@ -70,6 +70,10 @@ pub enum Index {
     DeliveryByRule = 11,
     /// State (1 byte), delivery.
     DeliveryByState = 12,
+    /// Trigger id, delivery. Without tests.
+    NotificationByTrigger = 13,
+    /// Destination id, delivery. Without tests.
+    NotificationByDestination = 14,
 }
 
 /// Which queue a set of changes waits in.
@@ -217,6 +221,9 @@ impl From<EngineError> for Error {
     }
 }
 
+/// Entries read at once while counting.
+const COUNT_PAGE: usize = 1_000;
+
 /// A place where records are kept.
 #[async_trait]
 pub trait Engine: Debug + Send + Sync + 'static {
@@ -267,6 +274,27 @@ pub trait Engine: Debug + Send + Sync + 'static {
             found.push(last.pop());
         }
         Ok(found)
+    }
+
+    /// Counts the entries of a stretch of an index, at most `limit`.
+    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
+        let mut range = range;
+        let mut count = 0;
+        while count < limit {
+            let page = (limit - count).min(COUNT_PAGE);
+            let entries = self
+                .entries(index, range.clone(), Direction::Ascending, page)
+                .await?;
+            count += entries.len();
+            match entries.into_iter().last() {
+                Some((mut key, _)) if count % COUNT_PAGE == 0 => {
+                    key.push(0);
+                    range.start = key;
+                }
+                _ => break,
+            }
+        }
+        Ok(count)
     }
 
     /// Reads the change log after a place in it. `None` when that place has been forgotten.

@@ -202,6 +202,14 @@ impl Record for Delivery {
             let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));
         }
+        if !self.test {
+            let destination = Key::new().id(self.destination).id(self.id);
+            entries.push(entry(Index::NotificationByDestination, destination));
+        }
+        if let (Some(trigger), false) = (&self.content.trigger, self.test) {
+            let trigger = Key::new().id(trigger.id).id(self.id);
+            entries.push(entry(Index::NotificationByTrigger, trigger));
+        }
         if let Some(event) = self.event {
             entries.push(entry(
                 Index::DeliveryByEvent,

@@ -1,0 +1,205 @@
+//! Pages of lists: how large they are, and the opaque tokens that lead from one to the next.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::Error,
+    limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
+};
+
+/// The first byte of every token; raised when their layout changes.
+const VERSION: u8 = 1;
+const CHECKSUM_BYTES: usize = 4;
+const SCOPE_BYTES: usize = 8;
+
+/// Which page a caller asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageRequest {
+    /// How many records; 0 means the default, and more than the most means the most.
+    pub size: i32,
+    /// Where to go on; empty for the first page.
+    pub token: String,
+}
+
+impl PageRequest {
+    /// How many records to answer.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the size is negative.
+    pub fn limit(&self) -> Result<usize, Error> {
+        match usize::try_from(self.size) {
+            Ok(0) => Ok(PAGE_SIZE_DEFAULT),
+            Ok(size) => Ok(size.min(PAGE_SIZE_MAX)),
+            Err(_) => Err(Error::invalid(
+                "pageSize",
+                format!(
+                    "is negative; give 1 to {PAGE_SIZE_MAX}, or nothing for {PAGE_SIZE_DEFAULT}"
+                ),
+            )),
+        }
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// Leads to the next page; empty at the end.
+    pub next_page_token: String,
+    /// How many records pass the filters, over all pages.
+    pub total: usize,
+}
+
+/// The list and the filters that a page token belongs to.
+#[derive(Debug, Clone)]
+pub struct Scope(Sha256);
+
+impl Scope {
+    /// A list without filters.
+    pub fn new(list: &str) -> Self {
+        Self(Sha256::new()).with("list", [list])
+    }
+
+    /// Adds a filter; the order of filters and of their values matters.
+    #[must_use]
+    pub fn with<V: AsRef<[u8]>>(
+        mut self,
+        filter: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        self.add(filter.as_bytes());
+        for value in values {
+            self.add(value.as_ref());
+        }
+        // No text is that long, so what follows cannot be taken for a value.
+        self.0.update(u64::MAX.to_be_bytes());
+        self
+    }
+
+    /// The token of the page after a key.
+    pub fn token(&self, last_key: &[u8]) -> String {
+        let mut bytes = vec![VERSION];
+        let tail = [&self.hash()[..], last_key].concat();
+        bytes.extend(crc32c::crc32c(&tail).to_be_bytes());
+        bytes.extend(tail);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The key that a token's page goes on after; none for an empty token.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the token was not made here, or for other filters.
+    pub fn last_key(&self, token: &str) -> Result<Option<Vec<u8>>, Error> {
+        if token.is_empty() {
+            return Ok(None);
+        }
+        let foreign = || {
+            Error::invalid(
+                "pageToken",
+                "is not a token of this list; take `nextPageToken` of the answer before",
+            )
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(token).ok().ok_or_else(foreign)?;
+        let rest = bytes.strip_prefix(&[VERSION]).ok_or_else(foreign)?;
+        let (checksum, tail) = rest
+            .split_first_chunk::<CHECKSUM_BYTES>()
+            .ok_or_else(foreign)?;
+        if crc32c::crc32c(tail).to_be_bytes() != *checksum {
+            return Err(foreign());
+        }
+        let (scope, key) = tail
+            .split_first_chunk::<SCOPE_BYTES>()
+            .ok_or_else(foreign)?;
+        if *scope != self.hash() {
+            return Err(Error::invalid(
+                "pageToken",
+                "belongs to another list or to other filters; begin again without a token",
+            ));
+        }
+        Ok(Some(key.to_vec()))
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_be_bytes());
+        self.0.update(bytes);
+    }
+
+    fn hash(&self) -> [u8; SCOPE_BYTES] {
+        let digest = self.0.clone().finalize();
+        let mut hash = [0; SCOPE_BYTES];
+        hash.copy_from_slice(&digest[..SCOPE_BYTES]);
+        hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_page_holds_fifty_records_unless_told_otherwise_and_never_more_than_a_thousand() {
+        for (size, limit) in [(0, 50), (1, 1), (1_000, 1_000), (i32::MAX, 1_000)] {
+            let request = PageRequest {
+                size,
+                ..PageRequest::default()
+            };
+            assert_eq!(request.limit().unwrap(), limit);
+        }
+        for size in [-1, i32::MIN] {
+            let request = PageRequest {
+                size,
+                ..PageRequest::default()
+            };
+            let Err(Error::Invalid(violations)) = request.limit() else {
+                panic!("{size} was taken");
+            };
+            assert_eq!(violations[0].field, "pageSize");
+        }
+    }
+
+    #[test]
+    fn a_token_is_good_only_for_its_own_list_and_filters() {
+        let scope = Scope::new("triggers").with("tags", ["a", "b"]);
+        let token = scope.token(b"key");
+        assert_eq!(scope.last_key(&token).unwrap(), Some(b"key".to_vec()));
+        assert_eq!(scope.last_key("").unwrap(), None);
+        let others = [
+            Scope::new("rules").with("tags", ["a", "b"]),
+            Scope::new("triggers").with("tags", ["a"]),
+            Scope::new("triggers").with("tags", ["ab"]),
+            Scope::new("triggers")
+                .with("tags", ["a"])
+                .with("b", [""; 0]),
+            Scope::new("triggers").with("names", ["a", "b"]),
+        ];
+        for other in others {
+            assert!(other.last_key(&token).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_token_leads_to_the_key_it_was_made_from(key: Vec<u8>) {
+            let scope = Scope::new("triggers");
+            prop_assert_eq!(scope.last_key(&scope.token(&key)).unwrap(), Some(key));
+        }
+
+        #[test]
+        fn a_forged_token_is_refused(text in "\\PC{1,80}") {
+            prop_assert!(Scope::new("triggers").last_key(&text).is_err());
+        }
+
+        #[test]
+        fn a_token_with_one_changed_letter_is_refused(at in 0_usize..20, letter in "[A-Za-z0-9_-]") {
+            let scope = Scope::new("triggers");
+            let mut token = scope.token(b"disk-full");
+            token.replace_range(at..=at, &letter);
+            let changed = token != scope.token(b"disk-full");
+            prop_assert_eq!(scope.last_key(&token).is_err(), changed);
+        }
+    }
+}
