@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .open_files(FILES)?;
 
     // The encoded set keeps the `google.api.http` options; the typed one drops them.
-    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    let out = PathBuf::from(out);
     fs::write(
         out.join("descriptors.bin"),
         compiler.encode_file_descriptor_set(),

@@ -3,8 +3,8 @@
 //! The `.proto` files beside this crate are the API reference; nothing is written by hand here.
 #![expect(
     clippy::doc_markdown,
-    clippy::doc_lazy_continuation,
-    reason = "comments are taken over from the .proto files"
+    clippy::enum_variant_names,
+    reason = "names and comments are taken over from the .proto files"
 )]
 
 /// Bellwether's own services.
