@@ -1,2 +1,66 @@
-//! The `bellwether` command.
-fn main() {}
+//! The `bellwether` command: reads the command line and the settings, and sets the parts going.
+
+mod cli;
+mod clients;
+mod config;
+mod failure;
+mod key;
+mod log;
+mod ready;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+use crate::{
+    cli::{Cli, Command},
+    config::{Settings, Variables},
+    failure::Failure,
+};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody is left to tell when standard error is gone too.
+            drop(writeln!(io::stderr(), "bellwether: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    if cli.default_config {
+        return io::stdout()
+            .write_all(config::DEFAULT_FILE.as_bytes())
+            .map_err(|error| Failure::new(format!("cannot write the settings: {error}")));
+    }
+    let settings = Settings::load(&cli.flags, &variables())?;
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+    let done = runtime.block_on(async {
+        match cli.command {
+            Some(Command::Client(command)) => {
+                log::to_standard_error(&settings);
+                clients::run(command, &settings, io::stdout()).await
+            }
+            None | Some(Command::Serve | Command::Backend | Command::Gateway) => Err(Failure::new(
+                "the service and the console are not part of this program yet",
+            )),
+        }
+    });
+    // A thread that waits for the disk or the keyboard does not hold the end up.
+    runtime.shutdown_background();
+    done
+}
+
+/// The variables that can be settings: those whose name and value are text.
+fn variables() -> Variables {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}

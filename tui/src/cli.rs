@@ -1,0 +1,138 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bellwether",
+    version,
+    about = "Events in, messages out: a notification service with a console in the terminal.",
+    long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
+        Without a command it opens the console; without --connect it also starts a service inside \
+        this process.",
+    after_help = "Every setting can stand in bellwether.toml or in a variable: `delivery.timeout` \
+        is BELLWETHER_DELIVERY_TIMEOUT. A flag beats a variable, a variable beats the file. \
+        `bellwether --default-config` prints a file with all settings and what they mean.",
+    args_conflicts_with_subcommands = false
+)]
+pub(crate) struct Cli {
+    /// Flags that are settings.
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+
+    /// Print a configuration file with every setting, its default and its meaning, and exit.
+    #[arg(long)]
+    pub(crate) default_config: bool,
+
+    /// What to do; nothing opens the console.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Flags that are settings, as text: one reader makes values of all of them.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct Flags {
+    /// Folder of the store and the keys [default: by the platform's convention].
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub(crate) data_dir: Option<String>,
+    /// Where gRPC and gRPC-Web are served [default: 127.0.0.1:8481].
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub(crate) grpc_listen: Option<String>,
+    /// Where REST is served [default: 127.0.0.1:8480].
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub(crate) rest_listen: Option<String>,
+    /// gRPC address of the backend that `bellwether gateway` stands before.
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) backend: Option<String>,
+    /// gRPC address of a running service, for the console and `client`.
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) connect: Option<String>,
+    /// File that holds the API key [default: `admin.key` in the data folder].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) key_file: Option<String>,
+    /// Configuration file [default: `bellwether.toml` in the platform's configuration folder].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How log lines are written: `text` or `json`.
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<String>,
+    /// Listen on addresses that other machines reach, although nothing is encrypted.
+    #[arg(long, global = true)]
+    pub(crate) insecure: bool,
+}
+
+impl Flags {
+    /// The settings that were given, by key.
+    pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
+        let texts = [
+            ("data_dir", &self.data_dir),
+            ("grpc_listen", &self.grpc_listen),
+            ("rest_listen", &self.rest_listen),
+            ("backend", &self.backend),
+            ("connect", &self.connect),
+            ("key_file", &self.key_file),
+            ("log_format", &self.log_format),
+        ];
+        let mut given: Vec<_> = texts
+            .into_iter()
+            .filter_map(|(key, text)| Some((key, text.as_deref()?)))
+            .collect();
+        if self.insecure {
+            given.push(("insecure", "true"));
+        }
+        given
+    }
+}
+
+/// What to do instead of opening the console.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the service: backend and REST gateway, without a console.
+    Serve,
+    /// Run the backend alone (gRPC).
+    Backend,
+    /// Run the REST gateway alone, before the backend at --backend.
+    Gateway,
+    /// Manage the clients of a running service.
+    #[command(subcommand)]
+    Client(ClientCommand),
+}
+
+/// What to do with clients.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientCommand {
+    /// Make a client and print its key, this once.
+    Create {
+        /// Its name.
+        name: String,
+        /// What it may do.
+        #[arg(long)]
+        role: Role,
+    },
+    /// List the clients.
+    List,
+    /// Make a client's key worthless, at once.
+    Revoke {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Role {
+    /// Send events.
+    Ingest,
+    /// Read.
+    Viewer,
+    /// Read, annotate, set status, send again, test.
+    Operator,
+    /// As operator, and change triggers, destinations and rules.
+    Editor,
+    /// All, and manage clients.
+    Admin,
+}

@@ -1,0 +1,162 @@
+//! `bellwether client`: makes, lists and revokes the clients of a running service.
+
+use std::{io::Write, time::Duration};
+
+use bellwether_proto::v1::{
+    self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
+    client_service_client::ClientServiceClient,
+};
+use jiff::Timestamp;
+use tonic::{
+    Code, Status,
+    metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    cli::{ClientCommand, Role},
+    config::Settings,
+    failure::Failure,
+    key, ready,
+};
+
+/// How long connecting may take, and how long a call may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Clients asked for at once.
+const PAGE: i32 = 1_000;
+
+/// Carries out one of the `client` commands.
+///
+/// # Errors
+/// When there is no key, nothing answers, or the service refuses.
+pub(crate) async fn run(
+    command: ClientCommand,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<(), Failure> {
+    let address = ready::grpc_address(settings);
+    let mut service = connect(&address, &key::read(settings)?).await?;
+    let told = match command {
+        ClientCommand::Create { name, role } => {
+            let role = wire::Role::from(role).into();
+            let request = CreateClientRequest { name, role };
+            let answer = service.create_client(request).await.map_err(refused)?;
+            writeln!(out, "{}", answer.into_inner().key)
+        }
+        ClientCommand::List => {
+            let clients = list(&mut service).await?;
+            clients
+                .iter()
+                .try_for_each(|client| writeln!(out, "{}", line(client)))
+        }
+        ClientCommand::Revoke { name } => {
+            let request = RevokeClientRequest { name };
+            service.revoke_client(request).await.map_err(refused)?;
+            Ok(())
+        }
+    };
+    told.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+}
+
+type Service = ClientServiceClient<InterceptedService<Channel, Bearer>>;
+
+async fn connect(address: &str, key: &str) -> Result<Service, Failure> {
+    let unreachable = |error: tonic::transport::Error| {
+        tracing::debug!(error = &error as &dyn std::error::Error, "cannot connect");
+        Failure::new(format!(
+            "no service answers at {address}; start one with `bellwether serve`, or name another \
+             with --connect"
+        ))
+    };
+    let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
+    let channel = endpoint
+        .connect_timeout(PATIENCE)
+        .timeout(PATIENCE)
+        .connect()
+        .await
+        .map_err(unreachable)?;
+    let bearer = format!("Bearer {key}").parse().ok();
+    let bearer =
+        bearer.ok_or_else(|| Failure::new("the API key holds characters that no key has"))?;
+    Ok(ClientServiceClient::with_interceptor(
+        channel,
+        Bearer(bearer),
+    ))
+}
+
+async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
+    let mut clients = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = ListClientsRequest {
+            page_size: PAGE,
+            page_token,
+        };
+        let page = service
+            .list_clients(request)
+            .await
+            .map_err(refused)?
+            .into_inner();
+        clients.extend(page.clients);
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            return Ok(clients);
+        }
+    }
+}
+
+/// Name, role, when it was made, when its key was last used; parted by tabs.
+fn line(client: &wire::Client) -> String {
+    let role = client
+        .role()
+        .as_str_name()
+        .trim_start_matches("ROLE_")
+        .to_lowercase();
+    let (made, used) = (time(client.create_time), time(client.last_used_time));
+    format!("{}\t{role}\tmade {made}\tused {used}", client.name)
+}
+
+fn time(time: Option<prost_types::Timestamp>) -> String {
+    time.and_then(|time| Timestamp::new(time.seconds, time.nanos).ok())
+        .map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands over"
+)]
+fn refused(status: Status) -> Failure {
+    Failure::new(match status.code() {
+        Code::Unauthenticated => format!(
+            "the service does not know this API key: {}",
+            status.message()
+        ),
+        _ => status.message().to_owned(),
+    })
+}
+
+/// Puts the key on every call.
+#[derive(Debug, Clone)]
+struct Bearer(MetadataValue<Ascii>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {
+        request
+            .metadata_mut()
+            .insert("authorization", self.0.clone());
+        Ok(request)
+    }
+}
+
+impl From<Role> for wire::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Ingest => Self::Ingest,
+            Role::Viewer => Self::Viewer,
+            Role::Operator => Self::Operator,
+            Role::Editor => Self::Editor,
+            Role::Admin => Self::Admin,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The settings: a flag beats a variable, a variable beats the file, the file beats the default.
+
+mod file;
+#[cfg(feature = "embedded")]
+mod service;
+mod setting;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use directories::ProjectDirs;
+use toml::Value;
+use tracing_subscriber::filter::Targets;
+
+use self::setting::Setting;
+use crate::cli::Flags;
+
+/// A configuration file with every setting, its default and its meaning.
+pub(crate) const DEFAULT_FILE: &str = include_str!("../bellwether.default.toml");
+
+/// What every variable starts with.
+const VARIABLE_PREFIX: &str = "BELLWETHER_";
+
+/// The variables that this process was started with.
+pub(crate) type Variables = BTreeMap<String, String>;
+
+/// A setting that cannot be used: one sentence that names it and says what would be right.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ConfigError(pub(crate) String);
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// All settings, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The folder of the store and the keys.
+    pub(crate) data_dir: PathBuf,
+    /// Where gRPC is served; none means the default, from which the console may move away.
+    pub(crate) grpc_listen: Option<SocketAddr>,
+    /// Where REST is served; none means the default, from which the console may move away.
+    pub(crate) rest_listen: Option<SocketAddr>,
+    /// The backend that `bellwether gateway` stands before.
+    pub(crate) backend: String,
+    /// The running service that the console and `client` work on.
+    pub(crate) connect: Option<String>,
+    /// Where the API key is.
+    pub(crate) key: KeySource,
+    /// How log lines are written.
+    pub(crate) log_format: LogFormat,
+    /// Which log lines are written.
+    pub(crate) log_filter: Targets,
+    /// Whether to listen in clear where other machines reach it.
+    pub(crate) insecure: bool,
+    /// What only the parts of the service read.
+    #[cfg(feature = "embedded")]
+    pub(crate) service: service::ServiceSettings,
+}
+
+/// Where the API key is.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum KeySource {
+    /// In `admin.key` in the data folder.
+    DataDir,
+    /// In that file.
+    File(PathBuf),
+    /// Given as it is.
+    Given(String),
+}
+
+impl std::fmt::Debug for KeySource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::DataDir => formatter.write_str("DataDir"),
+            Self::File(file) => formatter.debug_tuple("File").field(file).finish(),
+            Self::Given(_) => formatter.write_str("Given(********)"),
+        }
+    }
+}
+
+impl Settings {
+    /// Where gRPC is served when nobody says otherwise.
+    pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
+    /// Where REST is served when nobody says otherwise.
+    pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
+
+    /// Reads file, variables and flags, in that order.
+    ///
+    /// # Errors
+    /// When a value cannot be used or a key of the file is not known; naming the setting.
+    pub(crate) fn load(flags: &Flags, variables: &Variables) -> Result<Self, ConfigError> {
+        let mut settings = Self::default();
+        let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
+        if let Some(file) = flags.config.clone().or(variable_file) {
+            settings.read_file(&file)?;
+        } else if let Some(file) =
+            convention().map(|folders| folders.config_dir().join("bellwether.toml"))
+            && file.exists()
+        {
+            settings.read_file(&file)?;
+        }
+        for setting in setting::all() {
+            let name = variable(setting.key);
+            if let Some(text) = variables.get(&name) {
+                settings.set(setting, &Value::String(text.clone()), &name)?;
+            }
+        }
+        if let Some(key) = variables.get("BELLWETHER_KEY") {
+            settings.key = KeySource::Given(key.trim().to_owned());
+        }
+        for (key, text) in flags.given() {
+            let setting = setting::find(key).expect("every flag is a setting");
+            let name = format!("--{}", key.replace('_', "-"));
+            settings.set(setting, &Value::String(text.to_owned()), &name)?;
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError(format!("--config: cannot read {shown}: {error}")))?;
+        for (key, value) in file::values(&text, path)? {
+            let setting = setting::find(&key).expect("only known keys are handed out");
+            self.set(setting, &value, &format!("{key} (in {shown})"))?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, setting: &Setting, value: &Value, name: &str) -> Result<(), ConfigError> {
+        (setting.set)(self, value).map_err(|problem| ConfigError(format!("{name}: {problem}")))
+    }
+
+    fn check(&mut self) -> Result<(), ConfigError> {
+        if self.data_dir.as_os_str().is_empty() {
+            self.data_dir = convention()
+                .map(|folders| folders.data_dir().to_owned())
+                .ok_or_else(|| {
+                    ConfigError(
+                        "data_dir: missing, and this user has no home folder to put it in".into(),
+                    )
+                })?;
+        }
+        if !self.insecure {
+            check_loopback("grpc_listen", self.grpc_listen)?;
+            check_loopback("rest_listen", self.rest_listen)?;
+        }
+        #[cfg(feature = "embedded")]
+        self.service.check()?;
+        Ok(())
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::new(),
+            grpc_listen: None,
+            rest_listen: None,
+            backend: format!("http://{}", Self::GRPC_LISTEN),
+            connect: None,
+            key: KeySource::DataDir,
+            log_format: LogFormat::Text,
+            log_filter: Targets::new().with_default(tracing::Level::INFO),
+            insecure: false,
+            #[cfg(feature = "embedded")]
+            service: service::ServiceSettings::default(),
+        }
+    }
+}
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::V4(std::net::SocketAddrV4::new(
+        std::net::Ipv4Addr::LOCALHOST,
+        port,
+    ))
+}
+
+/// The platform's folders for this program.
+fn convention() -> Option<ProjectDirs> {
+    ProjectDirs::from("", "", "bellwether")
+}
+
+/// The variable of a setting.
+fn variable(key: &str) -> String {
+    let key = key.replace('.', "_").to_uppercase();
+    format!("{VARIABLE_PREFIX}{key}")
+}
+
+fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), ConfigError> {
+    match listen {
+        Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
+            "{setting}: other machines reach {address}, and keys would travel in clear; listen on \
+             127.0.0.1 behind a proxy that speaks TLS, or accept it with --insecure"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! The configuration file: TOML, in which only known keys may stand.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use super::{ConfigError, setting};
+
+/// The sections that a console without a service in it passes over.
+#[cfg(not(feature = "embedded"))]
+const SERVICE_SECTIONS: [&str; 7] = [
+    "store",
+    "lifetime",
+    "delivery",
+    "egress",
+    "smtp",
+    "providers",
+    "gateway",
+];
+
+/// The settings that stand in a file, in its order of keys.
+///
+/// # Errors
+/// When the text is not TOML, with line and column, or when a key is not known, with the nearest
+/// known one.
+pub(crate) fn values(text: &str, path: &Path) -> Result<Vec<(String, Value)>, ConfigError> {
+    let table: Table = toml::from_str(text).map_err(|error| {
+        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let (path, message) = (path.display(), error.message());
+        ConfigError(format!("{path}:{line}:{column}: {message}"))
+    })?;
+    let mut values = Vec::new();
+    flatten("", table, &mut values, path)?;
+    Ok(values)
+}
+
+fn flatten(
+    prefix: &str,
+    table: Table,
+    values: &mut Vec<(String, Value)>,
+    path: &Path,
+) -> Result<(), ConfigError> {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        match value {
+            value if setting::find(&key).is_some() => values.push((key, value)),
+            #[cfg(not(feature = "embedded"))]
+            Value::Table(_) if SERVICE_SECTIONS.contains(&key.as_str()) => {}
+            Value::Table(section) if setting::is_section(&key) => {
+                flatten(&format!("{key}."), section, values, path)?;
+            }
+            _ => return Err(unknown(&key, path)),
+        }
+    }
+    Ok(())
+}
+
+fn unknown(key: &str, path: &Path) -> ConfigError {
+    let nearest = setting::nearest(key);
+    let path = path.display();
+    ConfigError(format!(
+        "{key} (in {path}): there is no such setting; the nearest is {nearest}"
+    ))
+}
+
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
+}

@@ -1,0 +1,283 @@
+//! The settings that only the parts of the service read: backend, delivery, mail, gateway.
+
+use bellwether_backend::{
+    config::{
+        Config, DeliveryConfig, EgressConfig, LifetimeConfig, ProviderConfig, SmtpConfig,
+        SmtpSecurity, StoreConfig,
+    },
+    domain::Secret,
+};
+
+use bellwether_gateway::Config as GatewayConfig;
+
+use super::{ConfigError, setting::Setting, value};
+
+/// Most attempts that a schedule may list.
+const ATTEMPTS_MAX: usize = 50;
+/// Most attempts under way at once.
+const IN_FLIGHT_MAX: usize = 10_000;
+
+/// Most connections open at once.
+const CONNECTIONS_MAX: usize = 1_000_000;
+
+/// What only the parts of the service read.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceSettings {
+    tenant: Option<String>,
+    link_base: String,
+    store: StoreConfig,
+    lifetime: LifetimeConfig,
+    delivery: DeliveryConfig,
+    egress: EgressConfig,
+    smtp: Smtp,
+    providers: ProviderConfig,
+    gateway: GatewayConfig,
+}
+
+/// The mail server, as far as it was named.
+#[derive(Debug, Default)]
+struct Smtp {
+    host: Option<String>,
+    port: Option<u16>,
+    security: Option<SmtpSecurity>,
+    from: Option<String>,
+    user: Option<String>,
+    password: Option<Secret>,
+}
+
+/// The settings of the service.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting::new("tenant", |settings, value| {
+        settings.service.tenant = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("link_base", |settings, value| {
+        settings.service.link_base = value::text_or_empty(value)?;
+        Ok(())
+    }),
+    Setting::new("store.cache_size", |settings, value| {
+        settings.service.store.cache_bytes = value::size(value)?;
+        Ok(())
+    }),
+    Setting::new("store.two_phase_commit", |settings, value| {
+        settings.service.store.two_phase_commit = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("store.free_space_floor", |settings, value| {
+        settings.service.store.free_space_floor_bytes = value::size(value)?;
+        Ok(())
+    }),
+    Setting::new("lifetime.info_age_max", |settings, value| {
+        settings.service.lifetime.info_age_max = value::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("lifetime.warning_age_max", |settings, value| {
+        settings.service.lifetime.warning_age_max = value::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("lifetime.error_age_max", |settings, value| {
+        settings.service.lifetime.error_age_max = value::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("lifetime.retention", |settings, value| {
+        settings.service.lifetime.retention = value::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.schedule", |settings, value| {
+        let schedule = value::list(value, value::duration)?;
+        if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
+            let attempts = schedule.len();
+            return Err(format!(
+                "expected 1 to {ATTEMPTS_MAX} durations, found {attempts}"
+            ));
+        }
+        settings.service.delivery.schedule = schedule;
+        Ok(())
+    }),
+    Setting::new("delivery.jitter", |settings, value| {
+        settings.service.delivery.jitter = value::share(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.connect_timeout", |settings, value| {
+        settings.service.delivery.connect_timeout = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.timeout", |settings, value| {
+        settings.service.delivery.timeout = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.max_in_flight", |settings, value| {
+        settings.service.delivery.max_in_flight = value::number(value, 1..=IN_FLIGHT_MAX)?;
+        Ok(())
+    }),
+    Setting::new(
+        "delivery.max_in_flight_per_destination",
+        |settings, value| {
+            settings.service.delivery.max_in_flight_per_destination = value::number(value, 1..=64)?;
+            Ok(())
+        },
+    ),
+    Setting::new("delivery.pause_after", |settings, value| {
+        settings.service.delivery.pause_after = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.retention", |settings, value| {
+        settings.service.delivery.retention = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("egress.allow", |settings, value| {
+        settings.service.egress.allow = value::list(value, |item| {
+            value::parse(item, "a network such as \"10.0.0.0/8\"")
+        })?;
+        Ok(())
+    }),
+    Setting::new("egress.allow_names", |settings, value| {
+        settings.service.egress.allow_names = value::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("smtp.host", |settings, value| {
+        settings.service.smtp.host = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("smtp.port", |settings, value| {
+        settings.service.smtp.port = Some(value::number(value, 1..=u16::MAX)?);
+        Ok(())
+    }),
+    Setting::new("smtp.security", |settings, value| {
+        let words = [
+            ("tls", SmtpSecurity::Tls),
+            ("starttls", SmtpSecurity::StartTls),
+            ("none", SmtpSecurity::None),
+        ];
+        settings.service.smtp.security = Some(value::word(value, &words)?);
+        Ok(())
+    }),
+    Setting::new("smtp.from", |settings, value| {
+        settings.service.smtp.from = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("smtp.user", |settings, value| {
+        settings.service.smtp.user = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("smtp.password", |settings, value| {
+        // What was found is not repeated: it may be most of a password.
+        let password = value::text(value).ok().ok_or("expected a text")?;
+        settings.service.smtp.password = Some(Secret::new(password));
+        Ok(())
+    }),
+    Setting::new("providers.slack", |settings, value| {
+        settings.service.providers.slack = value::url(value)?;
+        Ok(())
+    }),
+    Setting::new("providers.pagerduty", |settings, value| {
+        settings.service.providers.pagerduty = value::url(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.body_limit", |settings, value| {
+        settings.service.gateway.body_limit_bytes = value::size(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.header_limit", |settings, value| {
+        settings.service.gateway.header_limit_bytes = value::size(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.deadline", |settings, value| {
+        settings.service.gateway.deadline = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.header_timeout", |settings, value| {
+        settings.service.gateway.header_timeout = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.drain", |settings, value| {
+        settings.service.gateway.drain = value::positive_duration(value)?;
+        Ok(())
+    }),
+    Setting::new("gateway.max_connections", |settings, value| {
+        settings.service.gateway.max_connections = value::number(value, 1..=CONNECTIONS_MAX)?;
+        Ok(())
+    }),
+    Setting::new("gateway.max_in_flight", |settings, value| {
+        settings.service.gateway.max_in_flight = value::number(value, 1..=IN_FLIGHT_MAX)?;
+        Ok(())
+    }),
+];
+
+impl ServiceSettings {
+    /// Checks what one setting alone does not tell.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let refused = self.gateway.validate().err();
+        if let Some(error) = refused {
+            return Err(ConfigError(format!("gateway: {error}")));
+        }
+        self.smtp.config().map(|_| ())
+    }
+}
+
+impl Smtp {
+    /// The mail server; none when nothing is said about it.
+    fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
+        let missing = |setting: &str, because: &str| {
+            Err(ConfigError(format!(
+                "{setting}: missing, although {because} is given"
+            )))
+        };
+        let (host, from) = match (&self.host, &self.from) {
+            (Some(host), Some(from)) => (host.clone(), from.clone()),
+            (Some(_), None) => return missing("smtp.from", "smtp.host"),
+            (None, Some(_)) => return missing("smtp.host", "smtp.from"),
+            (None, None) => return Ok(None),
+        };
+        let credentials = match (&self.user, &self.password) {
+            (Some(user), Some(password)) => Some((user.clone(), password.clone())),
+            (Some(_), None) => return missing("smtp.password", "smtp.user"),
+            (None, Some(_)) => return missing("smtp.user", "smtp.password"),
+            (None, None) => None,
+        };
+        let security = self.security.unwrap_or(SmtpSecurity::StartTls);
+        let port = self.port.unwrap_or(match security {
+            SmtpSecurity::Tls => 465,
+            SmtpSecurity::StartTls => 587,
+            SmtpSecurity::None => 25,
+        });
+        Ok(Some(SmtpConfig {
+            host,
+            port,
+            security,
+            from,
+            credentials,
+        }))
+    }
+}
+
+impl super::Settings {
+    /// The backend's settings.
+    ///
+    /// # Errors
+    /// When settings do not fit together; [`super::Settings::load`] has checked that already.
+    pub(crate) fn backend_config(&self) -> Result<Config, ConfigError> {
+        let service = &self.service;
+        let mut config = Config::new(&self.data_dir);
+        config.grpc_listen = self.grpc_listen.unwrap_or(Self::GRPC_LISTEN);
+        if let Some(tenant) = &service.tenant {
+            config.tenant.clone_from(tenant);
+        }
+        config.link_base.clone_from(&service.link_base);
+        config.store = service.store;
+        config.lifetime = service.lifetime;
+        config.delivery = service.delivery.clone();
+        config.egress = service.egress.clone();
+        config.smtp = service.smtp.config()?;
+        config.providers = service.providers.clone();
+        Ok(config)
+    }
+
+    /// The gateway's settings.
+    pub(crate) fn gateway_config(&self) -> GatewayConfig {
+        GatewayConfig {
+            listen: self.rest_listen.unwrap_or(Self::REST_LISTEN),
+            ..self.service.gateway.clone()
+        }
+    }
+}

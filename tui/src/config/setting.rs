@@ -1,0 +1,100 @@
+//! The table of all settings: the key of each, and how its value is taken over.
+
+use toml::Value;
+
+#[cfg(feature = "embedded")]
+use super::service;
+use super::{KeySource, LogFormat, Settings, value};
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its key in the file; `a.b` is `b` in section `[a]`.
+    pub(crate) key: &'static str,
+    /// Takes a value over, or says what was expected.
+    pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
+}
+
+impl Setting {
+    pub(super) const fn new(
+        key: &'static str,
+        set: fn(&mut Settings, &Value) -> value::Read<()>,
+    ) -> Self {
+        Self { key, set }
+    }
+}
+
+/// The settings of the command itself.
+const COMMAND: &[Setting] = &[
+    Setting::new("data_dir", |settings, value| {
+        settings.data_dir = value::path(value)?;
+        Ok(())
+    }),
+    Setting::new("grpc_listen", |settings, value| {
+        settings.grpc_listen = Some(value::address(value)?);
+        Ok(())
+    }),
+    Setting::new("rest_listen", |settings, value| {
+        settings.rest_listen = Some(value::address(value)?);
+        Ok(())
+    }),
+    Setting::new("backend", |settings, value| {
+        settings.backend = value::url(value)?;
+        Ok(())
+    }),
+    Setting::new("connect", |settings, value| {
+        settings.connect = Some(value::url(value)?);
+        Ok(())
+    }),
+    Setting::new("key_file", |settings, value| {
+        settings.key = KeySource::File(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("log_format", |settings, value| {
+        let words = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        settings.log_format = value::word(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("log_filter", |settings, value| {
+        let expected = "a level such as \"info\", or levels by module such as \
+                        \"warn,bellwether_backend=debug\"";
+        settings.log_filter = value::parse(value, expected)?;
+        Ok(())
+    }),
+    Setting::new("insecure", |settings, value| {
+        settings.insecure = value::flag(value)?;
+        Ok(())
+    }),
+];
+
+/// Every setting.
+pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
+    #[cfg(feature = "embedded")]
+    let service = service::SETTINGS;
+    #[cfg(not(feature = "embedded"))]
+    let service: &[Setting] = &[];
+    COMMAND.iter().chain(service)
+}
+
+/// The setting of that key.
+pub(crate) fn find(key: &str) -> Option<&'static Setting> {
+    all().find(|setting| setting.key == key)
+}
+
+/// Whether settings stand in a section of that name.
+pub(crate) fn is_section(name: &str) -> bool {
+    all().any(|setting| {
+        setting
+            .key
+            .split_once('.')
+            .is_some_and(|(section, _)| section == name)
+    })
+}
+
+/// The key that is most like this one.
+pub(crate) fn nearest(key: &str) -> &'static str {
+    all()
+        .map(|setting| setting.key)
+        .min_by_key(|known| strsim::damerau_levenshtein(known, key))
+        .expect("there are settings")
+}

@@ -1,0 +1,308 @@
+//! Which setting wins, and what is said about those that cannot be used.
+
+use std::{fs, time::Duration};
+
+use super::*;
+
+/// Settings from flags, variables and a file.
+fn load(flags: &Flags, variables: &[(&str, &str)], file: &str) -> Result<Settings, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("bellwether.toml");
+    fs::write(&config, file).unwrap();
+    let mut variables: Variables = variables
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
+    variables.insert("BELLWETHER_CONFIG".into(), config.to_str().unwrap().into());
+    Settings::load(flags, &variables)
+}
+
+fn problem(variables: &[(&str, &str)], file: &str) -> String {
+    load(&Flags::default(), variables, file)
+        .unwrap_err()
+        .to_string()
+}
+
+/// The default file with the `#` taken away before every setting.
+fn uncommented() -> String {
+    let is_setting = |line: &str| {
+        line.strip_prefix("# ").is_some_and(|rest| {
+            rest.split_once(" = ").is_some_and(|(key, _)| {
+                key.chars()
+                    .all(|character| character.is_ascii_lowercase() || character == '_')
+            })
+        })
+    };
+    DEFAULT_FILE
+        .lines()
+        .map(|line| if is_setting(line) { &line[2..] } else { line })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
+    let file = "data_dir = \"/file\"\ntenant = \"file\"\nrest_listen = \"127.0.0.1:1\"\n";
+    let variables = [
+        ("BELLWETHER_DATA_DIR", "/variable"),
+        ("BELLWETHER_REST_LISTEN", "127.0.0.1:2"),
+    ];
+    let flags = Flags {
+        data_dir: Some("/flag".into()),
+        ..Flags::default()
+    };
+
+    let settings = load(&flags, &variables, file).unwrap();
+
+    assert_eq!(settings.data_dir, PathBuf::from("/flag"));
+    assert_eq!(settings.rest_listen, Some(loopback(2)));
+    assert_eq!(settings.backend_config().unwrap().tenant, "file");
+}
+
+#[test]
+fn the_default_file_holds_every_setting() {
+    let values = file::values(&uncommented(), Path::new("default")).unwrap();
+    let documented: Vec<_> = values.iter().map(|(key, _)| key.as_str()).collect();
+    for setting in setting::all() {
+        assert!(
+            documented.contains(&setting.key),
+            "{} is not documented",
+            setting.key
+        );
+    }
+}
+
+#[test]
+fn the_default_file_tells_the_true_defaults() {
+    let told = load(&Flags::default(), &[], &uncommented()).unwrap();
+    let told_gateway = told.gateway_config();
+    let told = told.backend_config().unwrap();
+    let settings = load(
+        &Flags::default(),
+        &[("BELLWETHER_DATA_DIR", "/x")],
+        DEFAULT_FILE,
+    )
+    .unwrap();
+    let truth = settings.backend_config().unwrap();
+
+    assert_eq!(told.grpc_listen, truth.grpc_listen);
+    assert_eq!(told.tenant, truth.tenant);
+    assert_eq!(told.link_base, truth.link_base);
+    assert_eq!(told.store, truth.store);
+    assert_eq!(told.lifetime, truth.lifetime);
+    assert_eq!(told.delivery, truth.delivery);
+    assert_eq!(told.egress, truth.egress);
+    assert_eq!(told.providers, truth.providers);
+    assert_eq!(told_gateway, bellwether_gateway::Config::default());
+    assert_eq!(truth.smtp, None);
+    assert_eq!(settings.rest_listen, None);
+}
+
+#[test]
+fn every_setting_has_a_variable_of_its_own() {
+    let mut names: Vec<_> = setting::all()
+        .map(|setting| variable(setting.key))
+        .collect();
+    names.push("BELLWETHER_KEY".into());
+    names.push("BELLWETHER_CONFIG".into());
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn durations_sizes_and_lists_are_read_with_their_units() {
+    let variables = [
+        ("BELLWETHER_DATA_DIR", "/x"),
+        ("BELLWETHER_STORE_CACHE_SIZE", "3MiB"),
+        ("BELLWETHER_EGRESS_ALLOW", "10.0.0.0/8, 127.0.0.0/8"),
+    ];
+    let file = "[delivery]\nschedule = [\"0s\", \"250ms\", \"2h\"]\njitter = 0.5\n";
+
+    let config = load(&Flags::default(), &variables, file)
+        .unwrap()
+        .backend_config()
+        .unwrap();
+
+    assert_eq!(config.store.cache_bytes, 3 << 20);
+    assert_eq!(config.egress.allow.len(), 2);
+    let milliseconds = [0, 250, 7_200_000].map(Duration::from_millis);
+    assert_eq!(config.delivery.schedule, milliseconds);
+}
+
+/// What is told, the file, what the refusal starts with, and what it says.
+const REFUSED: [(&str, &str, &str, &str); 11] = [
+    (
+        "timeout in seconds",
+        "[delivery]\ntimeout = 30",
+        "delivery.timeout (in ",
+        "such as \"30s\"",
+    ),
+    (
+        "unit",
+        "[delivery]\ntimeout = \"30 seconds\"",
+        "delivery.timeout (in ",
+        "(ms, s, m, h, d)",
+    ),
+    (
+        "zero",
+        "[delivery]\ntimeout = \"0s\"",
+        "delivery.timeout (in ",
+        "above zero",
+    ),
+    (
+        "too many",
+        "[delivery]\nmax_in_flight = 0",
+        "delivery.max_in_flight",
+        "from 1 to 10000",
+    ),
+    (
+        "word",
+        "log_format = \"xml\"",
+        "log_format (in ",
+        "\"text\" or \"json\"",
+    ),
+    (
+        "network",
+        "[egress]\nallow = [\"10.0.0\"]",
+        "egress.allow (in ",
+        "\"10.0.0.0/8\"",
+    ),
+    (
+        "address",
+        "rest_listen = \"localhost\"",
+        "rest_listen (in ",
+        "127.0.0.1:8480",
+    ),
+    (
+        "section",
+        "delivery = 3",
+        "delivery (in ",
+        "no such setting",
+    ),
+    ("TOML", "data_dir = \n", "bellwether.toml:1:", ""),
+    (
+        "mail",
+        "[smtp]\nhost = \"a\"",
+        "smtp.from: missing",
+        "smtp.host is given",
+    ),
+    (
+        "mail user",
+        "[smtp]\nhost = \"a\"\nfrom = \"b\"\nuser = \"c\"",
+        "smtp.password: missing",
+        "",
+    ),
+];
+
+#[test]
+fn a_value_that_cannot_be_used_is_refused_by_the_name_under_which_it_was_given() {
+    for (case, file, names, says) in REFUSED {
+        let problem = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
+        assert!(problem.contains(names), "{case}: {problem}");
+        assert!(problem.contains(says), "{case}: {problem}");
+    }
+    let variable = problem(&[("BELLWETHER_DELIVERY_JITTER", "2")], "");
+    assert!(
+        variable.starts_with("BELLWETHER_DELIVERY_JITTER: expected a share"),
+        "{variable}"
+    );
+    let flags = Flags {
+        grpc_listen: Some("here".into()),
+        ..Flags::default()
+    };
+    let flag = load(&flags, &[], "").unwrap_err().to_string();
+    assert!(
+        flag.starts_with("--grpc-listen: expected an address"),
+        "{flag}"
+    );
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    let cases = [
+        ("data_dri = \"/x\"", "data_dri", "nearest is data_dir"),
+        (
+            "[delivery]\ntimeuot = \"3s\"",
+            "delivery.timeuot",
+            "nearest is delivery.timeout",
+        ),
+        ("[egres]\nallow = []", "egres (in", "nearest is"),
+    ];
+    for (file, names, says) in cases {
+        let problem = problem(&[], file);
+        assert!(problem.starts_with(names), "{problem}");
+        assert!(problem.contains(says), "{problem}");
+    }
+}
+
+#[test]
+fn listening_where_other_machines_reach_it_needs_a_word() {
+    for address in ["0.0.0.0:8480", "[::]:8480", "192.0.2.1:1"] {
+        let refused = problem(&[("BELLWETHER_REST_LISTEN", address)], "");
+        assert!(
+            refused.starts_with("rest_listen: other machines reach"),
+            "{refused}"
+        );
+        let variables = [
+            ("BELLWETHER_REST_LISTEN", address),
+            ("BELLWETHER_INSECURE", "true"),
+        ];
+        load(&Flags::default(), &variables, "data_dir = \"/x\"").unwrap();
+    }
+    load(
+        &Flags::default(),
+        &[("BELLWETHER_REST_LISTEN", "[::1]:0")],
+        "data_dir = \"/x\"",
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_key_is_taken_from_the_nearest_place() {
+    let file = "data_dir = \"/x\"\nkey_file = \"/from-file\"\n";
+    let given = ("BELLWETHER_KEY", " secret\n");
+    let named = ("BELLWETHER_KEY_FILE", "/from-variable");
+    let flags = || Flags {
+        key_file: Some("/from-flag".into()),
+        ..Flags::default()
+    };
+
+    let key = |flags: Flags, variables: &[_], file| load(&flags, variables, file).unwrap().key;
+    assert_eq!(
+        key(Flags::default(), &[], "data_dir = \"/x\""),
+        KeySource::DataDir
+    );
+    assert_eq!(
+        key(Flags::default(), &[], file),
+        KeySource::File("/from-file".into())
+    );
+    assert_eq!(
+        key(Flags::default(), &[named], file),
+        KeySource::File("/from-variable".into())
+    );
+    assert_eq!(
+        key(Flags::default(), &[named, given], file),
+        KeySource::Given("secret".into())
+    );
+    assert_eq!(
+        key(flags(), &[named, given], file),
+        KeySource::File("/from-flag".into())
+    );
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let variables = [
+        ("BELLWETHER_DATA_DIR", "/x"),
+        ("BELLWETHER_KEY", "planted-key"),
+        ("BELLWETHER_SMTP_PASSWORD", "planted-password"),
+        ("BELLWETHER_SMTP_USER", "user"),
+        ("BELLWETHER_SMTP_HOST", "host"),
+        ("BELLWETHER_SMTP_FROM", "a@example.net"),
+    ];
+    let settings = load(&Flags::default(), &variables, "").unwrap();
+    let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
+    assert!(!shown.contains("planted"), "{shown}");
+}

@@ -1,0 +1,43 @@
+//! Why the command ends without success: one sentence, and the exit code that goes with it.
+
+use std::{fmt, process::ExitCode};
+
+use crate::config::ConfigError;
+
+/// Why the command ends without success.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    sentence: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Something that is not the configuration's fault: exit code 1.
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
+        Self {
+            sentence: sentence.into(),
+            code: 1,
+        }
+    }
+
+    /// The exit code.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.sentence)
+    }
+}
+
+/// A setting that cannot be used: exit code 2.
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self {
+            sentence: error.to_string(),
+            code: 2,
+        }
+    }
+}

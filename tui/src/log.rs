@@ -1,0 +1,65 @@
+//! Where log lines go, and how they are written.
+
+use std::{fs::OpenOptions, path::Path, sync::Mutex};
+
+use tracing::Subscriber;
+use tracing_subscriber::{
+    Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,
+};
+
+use crate::{
+    config::{LogFormat, Settings},
+    failure::Failure,
+};
+
+/// Writes log lines to standard error.
+pub(crate) fn to_standard_error(settings: &Settings) {
+    install(settings, std::io::stderr);
+}
+
+/// Writes log lines to a file, after those that it holds.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub(crate) fn to_file(settings: &Settings, path: &Path) -> Result<(), Failure> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    install(settings, Mutex::new(file));
+    Ok(())
+}
+
+fn install<W>(settings: &Settings, writer: W)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = match settings.log_format {
+        LogFormat::Text => text(writer),
+        LogFormat::Json => json(writer),
+    };
+    let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
+    // The command sets it once; a second one would be refused and change nothing.
+    drop(tracing::subscriber::set_global_default(subscriber));
+}
+
+type Lines<S> = Box<dyn Layer<S> + Send + Sync>;
+
+fn text<S, W>(writer: W) -> Lines<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false);
+    Box::new(layer.with_writer(writer))
+}
+
+fn json<S, W>(writer: W) -> Lines<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().json();
+    Box::new(layer.flatten_event(true).with_writer(writer))
+}

@@ -1,0 +1,105 @@
+//! Where a service answers: the line that says so, and the note of it in the data folder.
+
+use std::{fs, net::SocketAddr, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Settings;
+
+/// The file in the data folder that says where the service on it answers.
+const ADDRESS_FILE: &str = "addresses.json";
+
+/// Where a service answers; a part that does not run has no address.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Addresses {
+    ready: bool,
+    /// The REST address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rest: Option<String>,
+    /// The gRPC address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) grpc: Option<String>,
+}
+
+impl Addresses {
+    /// A service that answers at these addresses.
+    pub(crate) fn at(rest: Option<SocketAddr>, grpc: Option<SocketAddr>) -> Self {
+        let url = |address: SocketAddr| format!("http://{address}");
+        Self {
+            ready: true,
+            rest: rest.map(url),
+            grpc: grpc.map(url),
+        }
+    }
+
+    /// As one line of JSON.
+    pub(crate) fn line(&self) -> String {
+        serde_json::to_string(self).expect("texts are JSON")
+    }
+
+    /// Leaves a note of it in the data folder, for the commands on this machine.
+    pub(crate) fn write_note(&self, data_dir: &Path) {
+        if let Err(error) = fs::write(data_dir.join(ADDRESS_FILE), self.line() + "\n") {
+            tracing::warn!(%error, "other commands will not find this service by its data folder");
+        }
+    }
+
+    /// The note that the last service on the data folder left; it may not run any more.
+    pub(crate) fn read_note(data_dir: &Path) -> Option<Self> {
+        let text = fs::read_to_string(data_dir.join(ADDRESS_FILE)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+/// The gRPC address of the running service that the settings mean: the one that is named, else the
+/// one on the data folder, else the default.
+pub(crate) fn grpc_address(settings: &Settings) -> String {
+    let noted = || Addresses::read_note(&settings.data_dir)?.grpc;
+    let named = settings.connect.clone().or_else(noted);
+    named.unwrap_or_else(|| {
+        let listen = settings.grpc_listen.unwrap_or(Settings::GRPC_LISTEN);
+        format!("http://{listen}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_names_the_parts_that_run() {
+        let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        let cases = [
+            (
+                Addresses::at(address(8480), address(8481)),
+                r#"{"ready":true,"rest":"http://127.0.0.1:8480","grpc":"http://127.0.0.1:8481"}"#,
+            ),
+            (
+                Addresses::at(None, address(8481)),
+                r#"{"ready":true,"grpc":"http://127.0.0.1:8481"}"#,
+            ),
+            (
+                Addresses::at(address(8480), None),
+                r#"{"ready":true,"rest":"http://127.0.0.1:8480"}"#,
+            ),
+        ];
+        for (ready, line) in cases {
+            assert_eq!(ready.line(), line);
+        }
+    }
+
+    #[test]
+    fn a_service_is_found_by_its_data_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            data_dir: folder.path().to_owned(),
+            ..Settings::default()
+        };
+        assert_eq!(grpc_address(&settings), "http://127.0.0.1:8481");
+
+        let ready = Addresses::at(None, Some(SocketAddr::from(([127, 0, 0, 1], 4711))));
+        ready.write_note(folder.path());
+        assert_eq!(Addresses::read_note(folder.path()), Some(ready));
+        assert_eq!(grpc_address(&settings), "http://127.0.0.1:4711");
+    }
+}
