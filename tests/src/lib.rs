@@ -1,1 +1,19 @@
-//! Placeholder.
+//! Bellwether from outside: what journeys, tables and benchmarks are made with.
+//!
+//! The program under test is always the real binary on real sockets and files; only the world
+//! around it is stood in for: who receives webhooks, who takes mail, who sits at the terminal.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends"
+)]
+
+pub mod eventually;
+pub mod grpc;
+pub mod process;
+pub mod receiver;
+pub mod rest;
+pub mod smtp;
+pub mod terminal;
+pub mod tree;
+pub mod world;

@@ -1,0 +1,38 @@
+//! Waits for what happens some time later: the one place where a test sleeps.
+
+use std::time::{Duration, Instant};
+
+/// How long something may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks again and again until there is something, and gives it.
+///
+/// # Panics
+/// When there is nothing after 30 s; `what` says what was waited for.
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Like [`eventually`], on a thread of its own right.
+///
+/// # Panics
+/// When there is nothing after 30 s; `what` says what was waited for.
+pub fn eventually_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(PAUSE);
+    }
+}

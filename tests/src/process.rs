@@ -1,0 +1,182 @@
+//! The real `bellwether` binary as a process: built once, started, watched, ended.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::{OnceLock, mpsc},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::eventually::eventually_blocking;
+
+/// How long a service may take to its ready line.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// The binary, built on first use with the profile of the tests.
+///
+/// # Panics
+/// When it does not build.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args([
+            "build",
+            "--package",
+            "bellwether-tui",
+            "--bin",
+            "bellwether",
+        ]);
+        build.args(["--message-format", "json-render-diagnostics"]);
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        let output = build.stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "the binary does not build");
+        let executable = String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter_map(|message| Some(message.get("executable")?.as_str()?.to_owned()))
+            .next_back();
+        PathBuf::from(executable.expect("cargo names what it has built"))
+    })
+}
+
+/// The binary with arguments, out of reach of this machine's own settings.
+pub fn command<S: AsRef<OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(binary());
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    for name in inherited.filter(|name| name.to_string_lossy().starts_with("BELLWETHER_")) {
+        command.env_remove(name);
+    }
+    for folder in [
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_CACHE_HOME",
+    ] {
+        command.env_remove(folder);
+    }
+    command.env("HOME", home).args(arguments);
+    command
+}
+
+/// Runs the binary to its end.
+///
+/// # Panics
+/// When it cannot be started.
+pub fn run(mut command: Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// A running service.
+#[derive(Debug)]
+pub struct Service {
+    child: Child,
+    log: PathBuf,
+    /// Its ready line.
+    pub ready: Value,
+    /// From the start of the process to its ready line.
+    pub start_time: Duration,
+}
+
+impl Service {
+    /// Starts a service and waits for its ready line. Its log lines are added to `log`.
+    ///
+    /// # Panics
+    /// When it ends or is silent; with its log.
+    pub fn start(mut command: Command, log: &Path) -> Self {
+        let file = File::options().create(true).append(true).open(log).unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(file);
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let (sender, lines) = mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let line = lines.recv_timeout(START_MAX);
+        let start_time = start.elapsed();
+        let Ok(line) = line else {
+            drop(child.kill());
+            let log = std::fs::read_to_string(log).unwrap();
+            panic!("the service does not start:\n{log}");
+        };
+        let ready = serde_json::from_str(&line).unwrap();
+        Self {
+            child,
+            log: log.to_owned(),
+            ready,
+            start_time,
+        }
+    }
+
+    /// The address of a part, without scheme.
+    ///
+    /// # Panics
+    /// When that part does not run.
+    pub fn address(&self, part: &str) -> &str {
+        let url = self.ready[part].as_str();
+        url.unwrap_or_else(|| panic!("{part} does not run: {}", self.ready))
+            .trim_start_matches("http://")
+    }
+
+    /// The log so far.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Ends it as a power cut would: `kill -9`.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn terminate(mut self) -> ExitStatus {
+        signal("-TERM", self.child.id());
+        eventually_blocking("the service to end", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Sends a signal to a process.
+///
+/// # Panics
+/// When it does not exist.
+pub fn signal(signal: &str, process: u32) {
+    let status = Command::new("kill")
+        .args([signal, &process.to_string()])
+        .status();
+    assert!(status.unwrap().success(), "kill {signal} {process}");
+}

@@ -1,0 +1,186 @@
+//! Who sits at the terminal: the real console on a pseudo-terminal, its screen, and its keys.
+
+use std::{
+    io::{Read, Write},
+    num::NonZero,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+use crate::{eventually::eventually_blocking, process};
+
+/// A terminal with the console in it.
+pub struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    output: Arc<Mutex<Output>>,
+    // The terminal is gone when this is dropped.
+    _master: Box<dyn MasterPty + Send>,
+}
+
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Terminal")
+    }
+}
+
+struct Output {
+    screen: vt100::Parser,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+/// The screen's size.
+const SIZE: PtySize = PtySize {
+    rows: 36,
+    cols: 120,
+    pixel_width: 0,
+    pixel_height: 0,
+};
+
+impl Terminal {
+    /// Starts the binary with these arguments in a terminal of 120 by 36.
+    ///
+    /// # Panics
+    /// When there are no terminals or the binary does not start.
+    pub fn start(home: &Path, arguments: &[&str]) -> Self {
+        let pty = native_pty_system().openpty(SIZE).unwrap();
+        let mut command = CommandBuilder::new(process::binary());
+        command.args(arguments);
+        command.env("HOME", home);
+        command.env("TERM", "xterm-256color");
+        for name in [
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+            "NO_COLOR",
+            "BELLWETHER_KEY",
+        ] {
+            command.env_remove(name);
+        }
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let keys = pty.master.take_writer().unwrap();
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let [rows, columns] = [SIZE.rows, SIZE.cols].map(|cells| NonZero::new(cells).unwrap());
+        let screen = vt100::Parser::new(rows, columns, 0);
+        let output = Arc::new(Mutex::new(Output {
+            screen,
+            bytes: Vec::new(),
+            ended: false,
+        }));
+        let shared = Arc::clone(&output);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(length @ 1..) = reader.read(&mut chunk) {
+                let mut output = shared.lock().unwrap();
+                output.screen.process(&chunk[..length]);
+                output.bytes.extend_from_slice(&chunk[..length]);
+            }
+            shared.lock().unwrap().ended = true;
+        });
+        Self {
+            child,
+            keys,
+            output,
+            _master: pty.master,
+        }
+    }
+
+    /// What the screen shows.
+    ///
+    /// # Panics
+    /// Never, unless the reader has.
+    pub fn screen(&self) -> String {
+        self.output.lock().unwrap().screen.screen().contents()
+    }
+
+    /// Everything that was written to the terminal, with its control sequences.
+    ///
+    /// # Panics
+    /// Never, unless the reader has.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock().unwrap().bytes).into_owned()
+    }
+
+    /// Presses keys: text, or control characters such as `\r` and `\x1b`.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits until the screen shows all of these texts, and gives the screen.
+    ///
+    /// # Panics
+    /// When it does not; with what it shows.
+    pub fn shows(&self, texts: &[&str]) -> String {
+        let mut last = String::new();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        eventually_blocking("the screen", || {
+            last = self.screen();
+            let shown = texts.iter().all(|text| last.contains(text));
+            assert!(
+                shown || std::time::Instant::now() < deadline,
+                "the screen does not show {texts:?}:\n{last}"
+            );
+            shown.then(|| last.clone())
+        })
+    }
+
+    /// Waits until the program has ended and everything it wrote is read.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn ended(&mut self) -> ExitStatus {
+        let status = eventually_blocking("the console to end", || self.child.try_wait().unwrap());
+        eventually_blocking("the last output", || {
+            self.output.lock().unwrap().ended.then_some(())
+        });
+        status
+    }
+
+    /// The process.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn process(&self) -> u32 {
+        self.child.process_id().expect("the console runs")
+    }
+
+    /// The modes that were set and not taken back, as the control sequences that set them.
+    pub fn modes_left(&self) -> Vec<String> {
+        let written = self.written();
+        let mut set = std::collections::BTreeSet::new();
+        for sequence in written.split("\x1b[?").skip(1) {
+            let Some(end) =
+                sequence.find(|character: char| !character.is_ascii_digit() && character != ';')
+            else {
+                continue;
+            };
+            for mode in sequence[..end].split(';') {
+                match sequence.as_bytes()[end] {
+                    b'h' => set.insert(mode.to_owned()),
+                    b'l' => set.remove(mode),
+                    _ => false,
+                };
+            }
+        }
+        // The cursor (25) is meant to be seen: for it, set is restored.
+        set.remove("25");
+        let hidden = written.rfind("\x1b[?25l") > written.rfind("\x1b[?25h");
+        set.into_iter()
+            .chain(hidden.then(|| "25".to_owned()))
+            .collect()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+    }
+}

@@ -1,0 +1,50 @@
+//! The source tree, for tests that hold the project to its own rules.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The folder of the workspace.
+///
+/// # Panics
+/// When this package has no parent.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the workspace is around this package")
+}
+
+/// The files of the project with that ending, as paths from the root and texts, sorted.
+///
+/// # Panics
+/// When one cannot be read.
+pub fn files(ending: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for package in ["proto", "backend", "gateway", "tui", "tests"] {
+        walk(&root().join(package), ending, &mut found);
+    }
+    found.sort();
+    let text = |path: PathBuf| {
+        let name = path.strip_prefix(root()).expect("it was found there");
+        (
+            name.to_string_lossy().into_owned(),
+            fs::read_to_string(&path).unwrap(),
+        )
+    };
+    found.into_iter().map(text).collect()
+}
+
+fn walk(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, ending, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == ending)
+        {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A world of its own for a test: a temporary folder, a service on it, and its admin's key.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    grpc::{self, Grpc},
+    process::{self, Service},
+    rest::Rest,
+};
+
+/// A service in a temporary folder. Both are gone when it is dropped.
+#[derive(Debug)]
+pub struct World {
+    service: Option<Service>,
+    folder: TempDir,
+}
+
+impl World {
+    /// Starts `bellwether serve` on free ports, with messages to this machine allowed.
+    pub fn start() -> Self {
+        Self::with_settings("")
+    }
+
+    /// Like [`World::start`], with these further settings, as lines of `bellwether.toml`.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn with_settings(lines: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = format!(
+            "data_dir = {:?}\ngrpc_listen = \"127.0.0.1:0\"\nrest_listen = \"127.0.0.1:0\"\n\
+             {lines}\n[egress]\nallow = [\"127.0.0.0/8\"]\n",
+            folder.path().join("data").to_str().unwrap(),
+        );
+        std::fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
+        let mut world = Self {
+            service: None,
+            folder,
+        };
+        world.start_again();
+        world
+    }
+
+    /// Starts the service on its folder once more, after it was killed or has ended.
+    pub fn start_again(&mut self) {
+        let serve = process::command(self.folder.path(), ["serve"]);
+        self.service = Some(self.start_with(serve));
+    }
+
+    fn start_with(&self, mut command: std::process::Command) -> Service {
+        command
+            .arg("--config")
+            .arg(self.folder.path().join("bellwether.toml"));
+        Service::start(command, &self.folder.path().join("log"))
+    }
+
+    /// The service.
+    ///
+    /// # Panics
+    /// When it was ended.
+    pub fn service(&self) -> &Service {
+        self.service.as_ref().expect("the service runs")
+    }
+
+    /// Ends the service as a power cut would.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn kill(&mut self) {
+        self.service.take().expect("the service runs").kill();
+    }
+
+    /// Asks the service to end and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not run, or does not end.
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
+        self.service.take().expect("the service runs").terminate()
+    }
+
+    /// The folder of settings, log and data folder; a home for other commands.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The data folder.
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The key of the first client.
+    ///
+    /// # Panics
+    /// When the service has not written it.
+    pub fn admin_key(&self) -> String {
+        let key = std::fs::read_to_string(self.data_dir().join("admin.key")).unwrap();
+        key.trim().to_owned()
+    }
+
+    /// A REST client with the admin's key.
+    pub fn rest(&self) -> Rest {
+        Rest::new(self.service().address("rest"), Some(&self.admin_key()))
+    }
+
+    /// A gRPC channel with the admin's key.
+    pub fn grpc(&self) -> Grpc {
+        grpc::channel(self.service().address("grpc"), Some(&self.admin_key()))
+    }
+
+    /// A command of the binary on this world's data folder.
+    pub fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = process::command(self.folder.path(), arguments);
+        command.arg("--data-dir").arg(self.data_dir());
+        command
+    }
+
+    /// Makes a client by the command and gives its key.
+    ///
+    /// # Panics
+    /// When the command fails.
+    pub fn client(&self, name: &str, role: &str) -> String {
+        let command = self.command(&["client", "create", name, "--role", role]);
+        let output = process::run(command);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+}
+
+/// An event of that name about a host, with a severity.
+pub fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
+    json!({
+        "name": name,
+        "dimensions": {"host": host},
+        "severity": severity,
+        "summary": summary,
+    })
+}
