@@ -8,6 +8,7 @@ pub mod error;
 pub mod limits;
 pub mod matching;
 pub mod ops;
+pub mod rpc;
 pub mod server;
 pub mod store;
 pub mod template;

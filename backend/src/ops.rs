@@ -1,12 +1,15 @@
 //! What the service does: every change of state is one function and one commit.
 
-#[cfg(test)]
+pub mod client;
+pub mod commit;
+pub mod etag;
 pub mod notify;
 pub mod occurrence;
 pub mod overview;
 pub mod page;
 pub mod recent;
 pub mod ruleset;
+#[cfg(test)]
 pub(crate) mod samples;
 pub mod search;
 pub mod watch;

@@ -1,0 +1,247 @@
+//! Clients: named keys with a role, and the first one, which a new service makes for itself.
+
+use std::{path::Path, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+use tokio::{
+    fs,
+    io::{self, AsyncWriteExt},
+};
+
+use crate::{
+    clock::Clock,
+    domain::{Client, Name, RecordId, Role, Secret, Violation},
+    error::Error,
+    limits::PAGE_SIZE_MAX,
+    ops::{
+        commit::commit,
+        page::{Page, PageRequest, Scope},
+    },
+    store::{Changes, Direction, Lane, Store, Stored, engine::Range},
+};
+
+/// What every key starts with, so that people and scanners recognise one.
+const KEY_PREFIX: &str = "bw_";
+/// Clients of one service.
+const CLIENTS_MAX: usize = 10_000;
+/// The file in the data folder that holds the key of the first client.
+pub const ADMIN_KEY_FILE: &str = "admin.key";
+/// The name of the first client.
+const ADMIN_NAME: &str = "admin";
+
+/// What of a key is stored. A key has 256 random bits, so no slow hash is needed.
+pub fn key_hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+fn new_key() -> Secret {
+    let bits: [u8; 32] = rand::random();
+    Secret::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
+}
+
+/// Manages clients.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl Clients {
+    /// Manages the clients in a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Makes a client and its key, which cannot be read again.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken.
+    pub async fn create(&self, name: &str, role: Option<Role>) -> Result<(Client, Secret), Error> {
+        let mut violations = Vec::new();
+        let name =
+            Name::parse(name).map_err(|fault| violations.push(Violation::new("name", fault)));
+        if role.is_none() {
+            violations.push(Violation::new(
+                "role",
+                "is required: ingest, viewer, operator, editor or admin",
+            ));
+        }
+        let (Ok(name), Some(role)) = (name, role) else {
+            return Err(Error::Invalid(violations));
+        };
+        let key = new_key();
+        let client = self.client(name, role, &key);
+        let decide = || self.decide_create(&client);
+        commit(&self.store, Lane::Admin, decide).await?;
+        Ok((client, key))
+    }
+
+    /// Lists clients by name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a wrong page size or token.
+    pub async fn list(&self, page: &PageRequest) -> Result<Page<Client>, Error> {
+        let limit = page.limit()?;
+        let scope = Scope::new("clients");
+        let after = scope.last_key(&page.token)?;
+        let all = self.all().await?;
+        let total = all.len();
+        let is_next = |client: &Client| {
+            let key = client.name.as_str().as_bytes();
+            after.as_deref().is_none_or(|after| key > after)
+        };
+        let mut rest = all.into_iter().map(|stored| stored.value).filter(is_next);
+        let items: Vec<_> = rest.by_ref().take(limit).collect();
+        let next_page_token = match (items.last(), rest.next()) {
+            (Some(last), Some(_)) => scope.token(last.name.as_str().as_bytes()),
+            _ => String::new(),
+        };
+        Ok(Page {
+            items,
+            next_page_token,
+            total,
+        })
+    }
+
+    /// Reads the client of a name and identity.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`] when it was revoked.
+    pub async fn get(&self, name: &Name, id: RecordId) -> Result<Client, Error> {
+        let stored = self.find(name).await?.map(|stored| stored.value);
+        stored
+            .filter(|client| client.id == id)
+            .ok_or_else(|| Error::Unauthenticated("the key was revoked".into()))
+    }
+
+    /// Revokes a client: its key is worth nothing from now on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for the last client of the role `admin`.
+    pub async fn revoke(&self, name: &str) -> Result<(), Error> {
+        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let decide = async || {
+            let client = self.find(&name).await?.ok_or_else(absent)?;
+            let mut changes = self.store.changes();
+            if client.value.role == Role::Admin {
+                let other_admin = self.all().await?.into_iter().find(|other| {
+                    other.value.role == Role::Admin && other.value.id != client.value.id
+                });
+                let other_admin = other_admin.ok_or_else(|| {
+                    Error::FailedPrecondition(format!(
+                        "`{name}` is the last client of the role `admin`; make another one first"
+                    ))
+                })?;
+                // Two admins that revoke each other at the same moment: one of them stays.
+                changes.touch(&other_admin);
+            }
+            changes.delete(&client);
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    /// Makes the client `admin` of a service that has no clients yet, and writes its key to
+    /// [`ADMIN_KEY_FILE`] in the data folder, readable by the owner alone. Does nothing when there
+    /// are clients, also when the file is gone.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the file cannot be written, and those of the store.
+    pub async fn ensure_admin(&self, data_dir: &Path) -> Result<(), Error> {
+        if !self.page(Vec::new(), 1).await?.is_empty() {
+            return Ok(());
+        }
+        let key = new_key();
+        let name = Name::parse(ADMIN_NAME).expect("the word is a name");
+        let client = self.client(name, Role::Admin, &key);
+        // The file first: a key that opens nothing is overwritten by the next start, a client
+        // whose key nobody has would lock everybody out.
+        write_key_file(data_dir, &key)
+            .await
+            .map_err(|error| Error::Internal(Box::new(error)))?;
+        let mut changes = self.store.changes();
+        changes.insert(&client);
+        self.store.apply(Lane::Admin, changes).await?;
+        Ok(())
+    }
+    async fn decide_create(&self, client: &Client) -> Result<(Changes, ()), Error> {
+        if self.find(&client.name).await?.is_some() {
+            return Err(Error::AlreadyExists(format!(
+                "there is a client `{}` already",
+                client.name
+            )));
+        }
+        if self.all().await?.len() >= CLIENTS_MAX {
+            return Err(Error::Exhausted {
+                message: format!("there are {CLIENTS_MAX} clients, and no more are kept"),
+                retry_after: None,
+            });
+        }
+        let mut changes = self.store.changes();
+        changes.insert(client);
+        Ok((changes, ()))
+    }
+
+    fn client(&self, name: Name, role: Role, key: &Secret) -> Client {
+        let create_ms = self.clock.now_ms();
+        Client {
+            id: RecordId::from_parts(create_ms.unsigned_abs(), rand::random()),
+            name,
+            role,
+            key_hash: key_hash(key.reveal()),
+            create_ms,
+            last_used_ms: None,
+        }
+    }
+
+    async fn find(&self, name: &Name) -> Result<Option<Stored<Client>>, Error> {
+        Ok(self.store.get(name.as_str().into()).await?)
+    }
+
+    /// All clients, by name.
+    async fn all(&self) -> Result<Vec<Stored<Client>>, Error> {
+        let mut all: Vec<Stored<Client>> = Vec::new();
+        loop {
+            let start = all.last().map_or_else(Vec::new, |last| {
+                [last.value.name.as_str().as_bytes(), &[0]].concat()
+            });
+            let page = self.page(start, PAGE_SIZE_MAX).await?;
+            let is_last = page.len() < PAGE_SIZE_MAX;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn page(&self, start: Vec<u8>, limit: usize) -> Result<Vec<Stored<Client>>, Error> {
+        let range = Range { start, end: None };
+        Ok(self.store.page(range, Direction::Ascending, limit).await?)
+    }
+}
+
+/// Writes the key so that it is on disk, whole, before anybody relies on it.
+async fn write_key_file(data_dir: &Path, key: &Secret) -> io::Result<()> {
+    let draft = data_dir.join(format!("{ADMIN_KEY_FILE}.new"));
+    match fs::remove_file(&draft).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(&draft).await?;
+    file.write_all(format!("{}\n", key.reveal()).as_bytes())
+        .await?;
+    file.sync_all().await?;
+    fs::rename(&draft, data_dir.join(ADMIN_KEY_FILE)).await?;
+    // The name is on disk once its folder is.
+    fs::File::open(data_dir).await?.sync_all().await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Clients through their operations, on a store in memory.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    clock::ManualClock,
+    store::{Sealer, engine::memory::MemoryEngine},
+};
+
+fn clients() -> Clients {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    Clients::new(store, Arc::new(ManualClock::at(1_700_000_000_000)))
+}
+
+async fn names(clients: &Clients) -> Vec<String> {
+    let page = clients.list(&PageRequest::default()).await.unwrap();
+    let name = |client: Client| client.name.to_string();
+    page.items.into_iter().map(name).collect()
+}
+
+#[tokio::test]
+async fn a_key_is_recognisable_long_and_different_each_time() {
+    let clients = clients();
+    let (_, one) = clients.create("one", Some(Role::Viewer)).await.unwrap();
+    let (client, two) = clients.create("two", Some(Role::Viewer)).await.unwrap();
+    assert_ne!(one.reveal(), two.reveal());
+    assert!(one.reveal().starts_with("bw_"));
+    assert_eq!(one.reveal().len(), 3 + 43);
+    assert_eq!(client.key_hash, key_hash(two.reveal()));
+}
+
+#[tokio::test]
+async fn a_client_needs_a_name_that_is_free_and_a_role() {
+    let clients = clients();
+    let Err(Error::Invalid(violations)) = clients.create("a/b", None).await else {
+        panic!("it was made");
+    };
+    let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
+    assert_eq!(fields, ["name", "role"]);
+    clients.create("a", Some(Role::Ingest)).await.unwrap();
+    let again = clients.create("a", Some(Role::Admin)).await;
+    assert!(matches!(again, Err(Error::AlreadyExists(_))));
+}
+
+#[tokio::test]
+async fn a_list_goes_on_where_the_page_before_ended() {
+    let clients = clients();
+    for name in ["c", "a", "d", "b", "e"] {
+        clients.create(name, Some(Role::Viewer)).await.unwrap();
+    }
+    let (mut token, mut seen) = (String::new(), Vec::new());
+    loop {
+        let request = PageRequest { size: 2, token };
+        let page = clients.list(&request).await.unwrap();
+        assert_eq!(page.total, 5);
+        seen.extend(page.items.into_iter().map(|client| client.name.to_string()));
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn the_last_admin_is_not_revoked() {
+    let clients = clients();
+    clients.create("one", Some(Role::Admin)).await.unwrap();
+    clients.create("two", Some(Role::Admin)).await.unwrap();
+    clients.create("three", Some(Role::Editor)).await.unwrap();
+    clients.revoke("one").await.unwrap();
+    let Err(Error::FailedPrecondition(message)) = clients.revoke("two").await else {
+        panic!("it was revoked");
+    };
+    assert!(message.contains("`two` is the last client"));
+    clients.revoke("three").await.unwrap();
+    assert!(matches!(
+        clients.revoke("three").await,
+        Err(Error::NotFound(_))
+    ));
+    assert_eq!(names(&clients).await, ["two"]);
+}
+
+#[tokio::test]
+async fn two_admins_that_revoke_each_other_do_not_lock_everybody_out() {
+    for _ in 0..20 {
+        let clients = clients();
+        clients.create("one", Some(Role::Admin)).await.unwrap();
+        clients.create("two", Some(Role::Admin)).await.unwrap();
+        let (one, two) = tokio::join!(clients.revoke("one"), clients.revoke("two"));
+        assert!(one.is_ok() != two.is_ok());
+        assert_eq!(names(&clients).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_new_service_writes_the_key_of_its_first_admin_once() {
+    let clients = clients();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(ADMIN_KEY_FILE);
+    clients.ensure_admin(folder.path()).await.unwrap();
+    let key = std::fs::read_to_string(&path).unwrap();
+    let stored = clients.all().await.unwrap();
+    assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
+    assert_eq!(stored[0].value.role, Role::Admin);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // A lost file stays lost: whoever removed it may have wanted that.
+    std::fs::remove_file(&path).unwrap();
+    clients.ensure_admin(folder.path()).await.unwrap();
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_key_file_of_a_start_that_broke_off_is_replaced() {
+    let clients = clients();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("admin.key"), "bw_old").unwrap();
+    std::fs::write(folder.path().join("admin.key.new"), "bw_").unwrap();
+    clients.ensure_admin(folder.path()).await.unwrap();
+    let key = std::fs::read_to_string(folder.path().join(ADMIN_KEY_FILE)).unwrap();
+    let stored = clients.all().await.unwrap();
+    assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
+}

@@ -1,0 +1,39 @@
+//! Deciding and committing: read, decide, apply, and decide anew when somebody else was faster.
+
+use crate::{
+    error::Error,
+    store::{Changes, EngineError, Lane, Store},
+};
+
+/// How often a change is decided anew because what it rests on was changed meanwhile.
+const TRIES_MAX: usize = 16;
+
+/// Applies what `decide` decides, and answers with what it answers and the commit's place in the
+/// change log; no place when there was nothing to change.
+///
+/// # Errors
+/// Those of `decide` and of the store; [`Error::Aborted`] when others were faster every time.
+///
+/// # Cancel safety
+/// A dropped call may still be carried out.
+pub async fn commit<T, F>(
+    store: &Store,
+    lane: Lane,
+    decide: impl Fn() -> F,
+) -> Result<(T, Option<u64>), Error>
+where
+    F: Future<Output = Result<(Changes, T), Error>>,
+{
+    for _ in 0..TRIES_MAX {
+        let (changes, answer) = decide().await?;
+        if changes.is_empty() {
+            return Ok((answer, None));
+        }
+        match store.apply(lane, changes).await {
+            Ok(sequence) => return Ok((answer, Some(sequence))),
+            Err(EngineError::Conflict) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(EngineError::Conflict.into())
+}

@@ -1,0 +1,4 @@
+//! The gRPC services: each method checks its input, calls one operation and translates the answer.
+
+pub mod access;
+pub mod status;

@@ -1,0 +1,246 @@
+//! Keys and roles through the guard, in front of a service that answers with streams.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::sync::mpsc;
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::{Code, Status, body::Body};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+use super::*;
+use crate::{
+    clock::{Clock, ManualClock},
+    ops::client::Clients,
+    store::{Sealer, Store, engine::memory::MemoryEngine},
+};
+
+const GET_RULE: &str = "/bellwether.v1.RuleService/GetRule";
+const CREATE_RULE: &str = "/bellwether.v1.RuleService/CreateRule";
+const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+const START_MS: i64 = 1_700_000_000_000;
+
+struct World {
+    clock: Arc<ManualClock>,
+    clients: Clients,
+    keys: Arc<Keys>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let engine = Arc::new(MemoryEngine::new());
+        let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let keys = Keys::open(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+        Self {
+            keys: Arc::new(keys.await.unwrap()),
+            clients: Clients::new(store, Arc::clone(&clock) as Arc<dyn Clock>),
+            clock,
+        }
+    }
+
+    async fn key(&self, name: &str, role: Role) -> String {
+        let (_, key) = self.clients.create(name, Some(role)).await.unwrap();
+        key.reveal().to_owned()
+    }
+
+    /// What the guard answers to a call that carries these headers; `Ok` names the caller that
+    /// the service behind it saw.
+    async fn call(&self, path: &str, headers: &[(&str, &str)]) -> Result<Option<String>, Status> {
+        let service = service_fn(|request: Request<Body>| async move {
+            let caller = request.extensions().get::<Caller>();
+            let mut response = Response::new(Body::empty());
+            if let Some(caller) = caller {
+                let name = caller.name.as_str().parse().unwrap();
+                response.headers_mut().insert("caller", name);
+            }
+            Ok::<_, Infallible>(response)
+        });
+        let mut request = Request::post(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let guarded = Guard::new(Arc::clone(&self.keys)).layer(service);
+        let request = request.body(Body::empty()).unwrap();
+        let response = guarded.oneshot(request).await.unwrap();
+        match Status::from_header_map(response.headers()) {
+            Some(status) => Err(status),
+            None => Ok(response
+                .headers()
+                .get("caller")
+                .map(|name| name.to_str().unwrap().to_owned())),
+        }
+    }
+
+    async fn code(&self, path: &str, key: &str) -> Code {
+        let key = format!("Bearer {key}");
+        match self.call(path, &[("authorization", &key)]).await {
+            Ok(_) => Code::Ok,
+            Err(status) => status.code(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_travels_in_either_header() {
+    let world = World::new().await;
+    let key = world.key("ada", Role::Viewer).await;
+    let bearer = format!("Bearer {key}");
+    let lower = format!("bearer  {key} ");
+    let cases: [&[(&str, &str)]; 4] = [
+        &[("authorization", &bearer)],
+        &[("authorization", &lower)],
+        &[("zenoss-api-key", &key)],
+        &[("authorization", "Basic YTpi"), ("zenoss-api-key", &key)],
+    ];
+    for headers in cases {
+        let caller = world.call(GET_RULE, headers).await.unwrap();
+        assert_eq!(caller.as_deref(), Some("ada"), "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_a_key_that_is_known() {
+    let world = World::new().await;
+    let key = world.key("ada", Role::Admin).await;
+    let cut = format!("Bearer {}", &key[..key.len() - 1]);
+    let cases: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("authorization", "")],
+        &[("authorization", "Bearer")],
+        &[("authorization", &key)],
+        &[("authorization", &cut)],
+        &[("zenoss-api-key", "bw_x")],
+    ];
+    for headers in cases {
+        let status = world.call(GET_RULE, headers).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unauthenticated, "{headers:?}");
+        assert!(!status.message().contains("bw_"));
+    }
+}
+
+#[tokio::test]
+async fn a_role_that_is_not_enough_is_told_which_one_is() {
+    let world = World::new().await;
+    let viewer = world.key("v", Role::Viewer).await;
+    let ingest = world.key("i", Role::Ingest).await;
+    assert_eq!(world.code(GET_RULE, &viewer).await, Code::Ok);
+    assert_eq!(world.code(PUT_EVENTS, &ingest).await, Code::Ok);
+    assert_eq!(
+        world.code(PUT_EVENTS, &viewer).await,
+        Code::PermissionDenied
+    );
+    assert_eq!(world.code(GET_RULE, &ingest).await, Code::PermissionDenied);
+    let bearer = format!("Bearer {viewer}");
+    let headers = [("authorization", bearer.as_str())];
+    let status = world.call(CREATE_RULE, &headers).await.unwrap_err();
+    assert_eq!(status.code(), Code::PermissionDenied);
+    assert!(status.message().contains("`editor`"), "{status:?}");
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_in_the_table_is_answered_as_unknown() {
+    let world = World::new().await;
+    let key = world.key("ada", Role::Admin).await;
+    let unknown = "/zenoss.cloud.DataReceiverService/PutMetrics";
+    assert_eq!(world.code(unknown, &key).await, Code::Unimplemented);
+    assert_eq!(world.code(unknown, "bw_x").await, Code::Unauthenticated);
+    let health = world.call("/grpc.health.v1.Health/Check", &[]).await;
+    assert_eq!(health.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_worth_nothing_once_the_change_was_taken_in() {
+    let world = World::new().await;
+    world.key("keeper", Role::Admin).await;
+    let key = world.key("ada", Role::Admin).await;
+    assert_eq!(world.code(GET_RULE, &key).await, Code::Ok);
+    world.clients.revoke("ada").await.unwrap();
+    world.keys.catch_up().await.unwrap();
+    assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
+    // Another client of the same name does not revive it.
+    world.key("ada", Role::Admin).await;
+    assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
+}
+
+#[tokio::test]
+async fn open_streams_end_both_ways_when_their_key_is_revoked() {
+    let world = World::new().await;
+    world.key("keeper", Role::Admin).await;
+    let key = world.key("ada", Role::Viewer).await;
+    // Answers with what it is sent, until that ends; then tells how it ended.
+    let (ended, mut how_it_ended) = mpsc::channel(1);
+    let echo = service_fn(move |request: Request<Body>| {
+        let ended = ended.clone();
+        async move {
+            let (answer, frames) = mpsc::channel(1);
+            let mut incoming = request.into_body();
+            let pump = async move {
+                while let Some(frame) = incoming.frame().await {
+                    match frame {
+                        Ok(frame) => answer.send(Ok::<_, Status>(frame)).await.unwrap(),
+                        Err(status) => return ended.send(status).await.unwrap(),
+                    }
+                }
+            };
+            let frames = ReceiverStream::new(frames);
+            let pumped = futures_util::stream::once(pump).filter_map(|()| None);
+            let body = StreamBody::new(StreamExt::merge(frames, pumped));
+            Ok::<_, Infallible>(Response::new(Body::new(body)))
+        }
+    });
+    let mut guarded = Guard::new(Arc::clone(&world.keys)).layer(echo);
+    let (send, receive) = mpsc::channel::<Result<Frame<Bytes>, Status>>(1);
+    let request = Request::post(GET_RULE)
+        .header("zenoss-api-key", &key)
+        .body(StreamBody::new(ReceiverStream::new(receive)))
+        .unwrap();
+    let mut body = guarded.call(request).await.unwrap().into_body();
+    send.send(Ok(Frame::data(Bytes::from_static(b"one"))))
+        .await
+        .unwrap();
+    let frame = body.frame().await.unwrap().unwrap();
+    assert_eq!(frame.into_data().unwrap(), "one");
+
+    let revoke = async {
+        world.clients.revoke("ada").await.unwrap();
+        world.keys.catch_up().await.unwrap();
+    };
+    let next = tokio::time::timeout(Duration::from_secs(10), body.frame());
+    let (next, ()) = tokio::join!(next, revoke);
+    let trailers = next.unwrap().unwrap().unwrap().into_trailers().unwrap();
+    let status = Status::from_header_map(&trailers).unwrap();
+    assert_eq!(status.code(), Code::Unauthenticated);
+    assert!(body.frame().await.is_none());
+    drop(guarded);
+    // The service behind saw its input end with an error, or was dropped with its output.
+    if let Some(status) = how_it_ended.recv().await {
+        assert_eq!(status.code(), Code::Unauthenticated);
+    }
+}
+
+#[tokio::test]
+async fn the_last_use_is_kept_to_the_minute_and_written_once_a_minute() {
+    let world = World::new().await;
+    let key = world.key("ada", Role::Viewer).await;
+    let shutdown = CancellationToken::new();
+    let running = Arc::clone(&world.keys).run(shutdown.clone());
+    let used = async {
+        let page = world.clients.list(&Default::default()).await.unwrap();
+        page.items[0].last_used_ms
+    };
+    let story = async {
+        world.clock.advance(Duration::from_secs(30));
+        assert_eq!(world.code(GET_RULE, &key).await, Code::Ok);
+        assert_eq!(used.await, None);
+        shutdown.cancel();
+    };
+    tokio::join!(running, story);
+    let page = world.clients.list(&Default::default()).await.unwrap();
+    let used_ms = page.items[0].last_used_ms.unwrap();
+    assert_eq!(used_ms % 60_000, 0);
+    assert!((START_MS - 30_000..=START_MS + 30_000).contains(&used_ms));
+}

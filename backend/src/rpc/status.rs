@@ -1,0 +1,159 @@
+//! What went wrong, as a gRPC status: the one place that knows which code a kind of error has.
+
+use std::{collections::HashMap, error::Error as StdError};
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
+
+use crate::{domain::Violation, error::Error};
+
+/// The `domain` of every `ErrorInfo`.
+pub const ERROR_DOMAIN: &str = "bellwether";
+
+/// Details travel in a header, and clients take 16 KiB of headers: the text of violations is cut
+/// so that they fit after base64.
+const VIOLATION_BYTES_MAX: usize = 6 * 1024;
+/// Characters of a message, which travels percent-encoded in a header as well.
+const MESSAGE_CHARACTERS_MAX: usize = 1_000;
+
+impl From<Error> for Status {
+    /// Translates an error. The chain of sources of an internal fault goes to the log.
+    fn from(error: Error) -> Self {
+        if let Error::Internal(source) = &error {
+            tracing::error!(fault = chain(source.as_ref()), "internal fault");
+        }
+        let (code, reason) = code_and_reason(&error);
+        let mut details = ErrorDetails::with_error_info(reason, ERROR_DOMAIN, HashMap::new());
+        match &error {
+            Error::Invalid(violations) => {
+                details.set_bad_request(fitting(violations));
+            }
+            Error::Exhausted { retry_after, .. } => {
+                if retry_after.is_some() {
+                    details.set_retry_info(*retry_after);
+                }
+            }
+            _ => {}
+        }
+        Self::with_error_details(code, message(&error), details)
+    }
+}
+
+/// The code of each kind of error, and its `ErrorInfo.reason`.
+fn code_and_reason(error: &Error) -> (Code, &'static str) {
+    match error {
+        Error::Invalid(_) => (Code::InvalidArgument, "FIELDS_INVALID"),
+        Error::NotFound(_) => (Code::NotFound, "NOT_FOUND"),
+        Error::AlreadyExists(_) => (Code::AlreadyExists, "NAME_TAKEN"),
+        Error::FailedPrecondition(_) => (Code::FailedPrecondition, "STATE_FORBIDS"),
+        Error::Aborted(_) => (Code::Aborted, "CHANGED_MEANWHILE"),
+        Error::Unauthenticated(_) => (Code::Unauthenticated, "KEY_NOT_ACCEPTED"),
+        Error::PermissionDenied(_) => (Code::PermissionDenied, "ROLE_LACKING"),
+        Error::Exhausted { .. } => (Code::ResourceExhausted, "LIMIT_REACHED"),
+        Error::Unavailable(_) => (Code::Unavailable, "UNAVAILABLE"),
+        Error::Unimplemented(_) => (Code::Unimplemented, "NOT_SERVED"),
+        Error::Internal(_) => (Code::Internal, "INTERNAL"),
+    }
+}
+
+fn message(error: &Error) -> String {
+    let text = error.to_string();
+    match text.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
+
+/// The violations that fit into the details, in order; the last one tells how many did not.
+fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
+    let mut room = VIOLATION_BYTES_MAX;
+    let mut fitting = Vec::new();
+    for violation in violations {
+        let needed = violation.field.len() + violation.description.len();
+        if needed > room {
+            let left = violations.len() - fitting.len();
+            fitting.push(FieldViolation::new(
+                "",
+                format!("{left} more are not listed"),
+            ));
+            break;
+        }
+        room -= needed;
+        fitting.push(FieldViolation::new(
+            &violation.field,
+            &violation.description,
+        ));
+    }
+    fitting
+}
+
+fn chain(mut fault: &dyn StdError) -> String {
+    let mut text = fault.to_string();
+    while let Some(source) = fault.source() {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        fault = source;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_violated_field_is_listed_with_its_path() {
+        let status = Status::from(Error::Invalid(vec![
+            Violation::new("name", "is required"),
+            Violation::new("type.webhook.url", "is not an address"),
+        ]));
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert_eq!(status.message(), "name: is required (and 1 more)");
+        let details = status.get_error_details();
+        let listed: Vec<_> = details
+            .bad_request()
+            .unwrap()
+            .field_violations
+            .iter()
+            .map(|violation| violation.field.as_str())
+            .collect();
+        assert_eq!(listed, ["name", "type.webhook.url"]);
+        assert_eq!(details.error_info().unwrap().domain, ERROR_DOMAIN);
+    }
+
+    #[test]
+    fn details_fit_into_a_header_however_much_is_wrong() {
+        let many = (0..1_000)
+            .map(|at| Violation::new(format!("tags[{at}]"), "x".repeat(100)))
+            .collect();
+        let status = Status::from(Error::Invalid(many));
+        assert!(status.details().len() < 11 * 1024);
+        let details = status.get_error_details();
+        let last = details.bad_request().unwrap().field_violations.last();
+        assert!(last.unwrap().description.ends_with("more are not listed"));
+        let status = Status::from(Error::NotFound("x".repeat(100_000)));
+        assert_eq!(status.message().chars().count(), MESSAGE_CHARACTERS_MAX + 1);
+    }
+
+    #[test]
+    fn an_exhausted_limit_says_when_to_come_back() {
+        let status = Status::from(Error::Exhausted {
+            message: "too many requests".into(),
+            retry_after: Some(Duration::from_secs(3)),
+        });
+        assert_eq!(status.code(), Code::ResourceExhausted);
+        let details = status.get_error_details();
+        let retry = details.retry_info().unwrap();
+        assert_eq!(retry.retry_delay, Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn an_internal_fault_keeps_its_sources_from_the_caller() {
+        let source = std::io::Error::other("/data/bellwether.redb is damaged");
+        let status = Status::from(Error::Internal(Box::new(source)));
+        assert_eq!(status.code(), Code::Internal);
+        assert!(!format!("{status:?}").contains("redb"));
+    }
+}
