@@ -1,20 +1,27 @@
 //! Sending: from the decision to notify to what became of every attempt.
 
+pub mod dispatcher;
 pub mod egress;
 pub mod sample;
 pub mod sender;
 pub mod verdict;
 
+pub(crate) mod breaker;
 pub(crate) mod dial;
+pub(crate) mod health;
 pub(crate) mod http;
+pub(crate) mod lane;
+pub(crate) mod rate;
 #[cfg(test)]
 pub(crate) mod receiver;
 pub(crate) mod rendered;
+pub(crate) mod schedule;
 pub(crate) mod signature;
 #[cfg(test)]
 pub(crate) mod smtp_receiver;
 pub(crate) mod transcript;
 
+pub use dispatcher::{Dispatcher, Standing};
 pub use egress::Guard;
 pub use sender::{EventSink, Order, Sender};
 pub use verdict::{Advice, Report, Verdict};

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod commit;
+pub mod delivery;
 pub mod etag;
 pub mod notify;
 pub mod occurrence;

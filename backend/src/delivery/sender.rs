@@ -104,25 +104,24 @@ impl Sender {
 
     async fn attempt(&self, order: Order<'_>) -> Ending {
         let parts = &*self.0;
-        let surroundings = Context {
-            delivery_id: order.delivery,
-            tenant: &parts.tenant,
-            link_base: &parts.link_base,
-        };
-        // The destination may be of another kind than when the notification was decided.
-        let same_kind = order.content.destination_kind.word() == order.kind.word();
         let current;
-        let content = if same_kind {
+        let content = if order.content.destination_kind.word() == order.kind.word() {
             order.content
         } else {
+            // The destination is of another kind than when the notification was decided.
             current = Content {
                 destination_kind: order.kind.clone(),
                 ..order.content.clone()
             };
             &current
         };
+        let surroundings = Context {
+            delivery_id: order.delivery,
+            tenant: &parts.tenant,
+            link_base: &parts.link_base,
+        };
         let message = message::render(content, &surroundings).message;
-        let mut mission = Mission {
+        let mission = Mission {
             id: order.delivery,
             start_ms: parts.clock.now_ms(),
             timeout: order.timeout,
@@ -130,6 +129,23 @@ impl Sender {
             http: &parts.http,
         };
         match (order.kind, message) {
+            (DestinationKind::Event(_), Message::Event(event)) => {
+                let chain = &content.occurrence.chain;
+                event::send(parts.sink.as_deref(), event, chain, order.rule).await
+            }
+            (kind, message) => self.send_out(mission, kind, message).await,
+        }
+    }
+
+    /// Sends what leaves the house.
+    async fn send_out(
+        &self,
+        mut mission: Mission<'_>,
+        kind: &DestinationKind,
+        message: Message,
+    ) -> Ending {
+        let parts = &*self.0;
+        match (kind, message) {
             (DestinationKind::Webhook(webhook), Message::Webhook { content_type, body }) => {
                 webhook::send(&mission, webhook, &content_type, body.into()).await
             }
@@ -166,10 +182,6 @@ impl Sender {
             }
             (DestinationKind::ServiceNow(servicenow), Message::ServiceNow { body }) => {
                 servicenow::send(&mut mission, &parts.tokens, servicenow, &body).await
-            }
-            (DestinationKind::Event(_), Message::Event(event)) => {
-                let chain = &content.occurrence.chain;
-                event::send(parts.sink.as_deref(), event, chain, order.rule).await
             }
             _ => (
                 Verdict::unreachable("the message was made for another kind of destination"),

@@ -37,15 +37,6 @@ impl std::fmt::Debug for Masker {
 }
 
 impl Masker {
-    /// A masker for those secrets.
-    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut masker = Self::default();
-        for secret in secrets {
-            masker.add(secret);
-        }
-        masker
-    }
-
     /// Masks one more secret: the whole, and the words in it (`Bearer TOKEN`, two signing secrets).
     pub(crate) fn add(&mut self, secret: &str) {
         for text in [secret.trim()].into_iter().chain(words_of(secret)) {
@@ -121,9 +112,17 @@ fn cut(text: &str, limit_bytes: usize) -> &str {
 mod tests {
     use super::*;
 
+    fn masker(secrets: &[&str]) -> Masker {
+        let mut masker = Masker::default();
+        for secret in secrets {
+            masker.add(secret);
+        }
+        masker
+    }
+
     #[test]
     fn a_secret_is_masked_in_every_spelling() {
-        let masker = Masker::new([
+        let masker = masker(&[
             "Bearer s3cr/et\"x",
             "whsec_aaaa whsec_bbbb",
             "two-part~* s3cret",
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_cut_never_shows_the_start_of_a_secret() {
-        let masker = Masker::new(["canary-secret"]);
+        let masker = masker(&["canary-secret"]);
         for limit_bytes in 0..40 {
             let shown = masker.mask("0123456789 canary-secret and more text", limit_bytes);
             assert!(shown.len() <= limit_bytes);

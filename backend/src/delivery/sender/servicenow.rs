@@ -16,7 +16,7 @@ use crate::{
         http::{Answer, Failure, HttpRequest},
         verdict::{Advice, Verdict},
     },
-    domain::{Transcript, destination::ServiceNow},
+    domain::{Outcome, Transcript, destination::ServiceNow},
 };
 
 /// Tokens that are kept; beyond that the cache starts anew.
@@ -121,21 +121,12 @@ async fn fetch(
     tokens: &Tokens,
     servicenow: &ServiceNow,
 ) -> Result<String, Box<Ending>> {
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    match &servicenow.refresh_token {
-        Some(refresh_token) => form
-            .append_pair("grant_type", "refresh_token")
-            .append_pair("refresh_token", refresh_token.reveal()),
-        None => form.append_pair("grant_type", "client_credentials"),
-    };
-    form.append_pair("client_id", &servicenow.client_id)
-        .append_pair("client_secret", servicenow.client_secret.reveal());
     let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
     let request = HttpRequest {
         method: Method::POST,
         url: token_url(servicenow),
         headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
-        body: form.finish().into(),
+        body: token_form(servicenow).into(),
     };
     let (result, transcript) = mission.exchange(request).await;
     let answer = match &result {
@@ -144,8 +135,8 @@ async fn fetch(
             let mut verdict = mission.judge(other);
             verdict.explanation = mission.explain(&format!("no token: {}", verdict.explanation));
             // What broke was not the message.
-            if verdict.outcome == crate::domain::Outcome::Unknown {
-                verdict.outcome = crate::domain::Outcome::Unreachable;
+            if verdict.outcome == Outcome::Unknown {
+                verdict.outcome = Outcome::Unreachable;
             }
             return Err(Box::new((verdict, transcript)));
         }
@@ -174,6 +165,20 @@ async fn fetch(
         },
     );
     Ok(bearer.into())
+}
+
+/// What a token is asked for with.
+fn token_form(servicenow: &ServiceNow) -> String {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    match &servicenow.refresh_token {
+        Some(refresh_token) => form
+            .append_pair("grant_type", "refresh_token")
+            .append_pair("refresh_token", refresh_token.reveal()),
+        None => form.append_pair("grant_type", "client_credentials"),
+    };
+    form.append_pair("client_id", &servicenow.client_id)
+        .append_pair("client_secret", servicenow.client_secret.reveal());
+    form.finish()
 }
 
 fn token_url(servicenow: &ServiceNow) -> String {

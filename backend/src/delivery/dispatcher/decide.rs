@@ -1,0 +1,105 @@
+//! How a delivery changes when an attempt begins, ends, or is lost: no I/O.
+
+use std::time::Duration;
+
+use crate::{
+    delivery::{
+        schedule::{Next, Schedule, millis},
+        verdict::{Advice, Report},
+    },
+    domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome, Transcript},
+};
+
+/// How much longer than an attempt a lease is, so that the end can still be recorded.
+const LEASE_MARGIN: Duration = Duration::from_secs(10);
+
+/// What a decision rests on.
+#[derive(Debug)]
+pub(super) struct Circumstances<'a> {
+    pub(super) schedule: &'a Schedule,
+    pub(super) now_ms: i64,
+    /// From 0 to 1, for the jitter.
+    pub(super) random: f64,
+    /// The destination's settings; none when the destination is gone.
+    pub(super) settings: Option<DeliverySettings>,
+}
+
+/// A delivery whose next attempt begins, and that attempt.
+pub(super) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Delivery, Attempt) {
+    let until_ms = now_ms.saturating_add(millis(timeout + LEASE_MARGIN));
+    let begun = Delivery {
+        state: DeliveryState::Leased { until_ms },
+        attempts: delivery.attempts + 1,
+        ..delivery.clone()
+    };
+    let attempt = Attempt {
+        delivery: begun.id,
+        number: begun.attempts,
+        start_ms: now_ms,
+        duration: None,
+        outcome: None,
+        explanation: String::new(),
+        transcript: Transcript::default(),
+    };
+    (begun, attempt)
+}
+
+/// An attempt that ended.
+pub(super) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
+    Attempt {
+        duration: Some(report.duration),
+        outcome: Some(report.verdict.outcome),
+        explanation: report.verdict.explanation.clone(),
+        transcript: report.transcript.clone(),
+        ..attempt.clone()
+    }
+}
+
+/// An attempt whose lease ran out: whoever made it did not live to tell.
+pub(super) fn lost(attempt: &Attempt) -> Attempt {
+    Attempt {
+        outcome: Some(Outcome::Unknown),
+        explanation: "the service stopped before the end of this attempt was known".into(),
+        ..attempt.clone()
+    }
+}
+
+/// A delivery after its attempt of that number; none when somebody else decided meanwhile.
+pub(super) fn after(
+    delivery: &Delivery,
+    number: u32,
+    ended: &Attempt,
+    advice: Advice,
+    around: &Circumstances<'_>,
+) -> Option<Delivery> {
+    let is_ours =
+        matches!(delivery.state, DeliveryState::Leased { .. }) && delivery.attempts == number;
+    let is_delivered = delivery.state == DeliveryState::Delivered;
+    if ended.outcome == Some(Outcome::Delivered) {
+        return (!is_delivered).then(|| Delivery {
+            state: DeliveryState::Delivered,
+            end_ms: Some(around.now_ms),
+            ..delivery.clone()
+        });
+    }
+    if !is_ours {
+        return None;
+    }
+    let Circumstances { now_ms, random, .. } = *around;
+    let (state, end_ms) = match around.settings {
+        None => (DeliveryState::Cancelled, Some(now_ms)),
+        Some(settings) => match around
+            .schedule
+            .next(number, advice, settings, now_ms, random)
+        {
+            Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
+            Next::Dead => (DeliveryState::Dead, Some(now_ms)),
+        },
+    };
+    Some(Delivery {
+        state,
+        end_ms,
+        last_error: ended.explanation.clone(),
+        ..delivery.clone()
+    })
+}

@@ -1,0 +1,375 @@
+//! One commit: the ends of attempts, and the leases of those that begin.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Bound,
+    sync::Arc,
+};
+
+use rand::Rng;
+
+use super::{
+    Dispatcher,
+    decide::{self, Circumstances},
+};
+use crate::{
+    delivery::{
+        health,
+        schedule::timeout,
+        verdict::{Advice, Report},
+    },
+    domain::{Attempt, Delivery, DeliveryState, Destination, Health, HealthState, RecordId},
+    store::{
+        Changes, Direction, EngineError, Index, Lane as Queue, Stored,
+        engine::Range,
+        record::bytes::{Key, id_at, moment_at},
+    },
+};
+
+/// Times a plan is made anew because somebody else changed what it rests on.
+const TRIES_MAX: usize = 16;
+
+/// What one commit does, and what follows from it once it is on disk.
+#[derive(Debug)]
+pub(super) struct Plan {
+    changes: Changes,
+    /// The deliveries whose ends are recorded, with when they are due next.
+    ends: Vec<(RecordId, Option<i64>)>,
+    /// Destinations that are paused from now on.
+    paused: Vec<RecordId>,
+    /// When the first delivery that is left is due, by destination.
+    left: Vec<(RecordId, i64)>,
+    /// What is to be sent.
+    pub(super) leases: Vec<Lease>,
+}
+
+/// A delivery to send.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) delivery: Delivery,
+    pub(super) destination: Arc<Destination>,
+}
+
+/// A delivery that is due.
+struct Due {
+    destination: Arc<Destination>,
+    key: Vec<u8>,
+}
+
+impl Dispatcher {
+    /// Records the ends there are and, when asked to, leases what is due.
+    pub(super) async fn commit_plan(&mut self, leasing: bool) -> Result<Plan, EngineError> {
+        for _ in 0..TRIES_MAX {
+            let mut plan = Plan {
+                changes: self.store.changes(),
+                ends: Vec::new(),
+                paused: Vec::new(),
+                left: Vec::new(),
+                leases: Vec::new(),
+            };
+            self.plan_ends(&mut plan).await?;
+            if leasing {
+                self.plan_leases(&mut plan).await?;
+            }
+            let changes = std::mem::replace(&mut plan.changes, self.store.changes());
+            let sequence = if changes.is_empty() {
+                None
+            } else {
+                match self.store.apply(Queue::Bulk, changes).await {
+                    Ok(sequence) => Some(sequence),
+                    Err(EngineError::Conflict) => continue,
+                    Err(error) => return Err(error),
+                }
+            };
+            self.adopt(&plan, sequence);
+            return Ok(plan);
+        }
+        Err(EngineError::Conflict)
+    }
+
+    /// Takes over into memory what is on disk now.
+    fn adopt(&mut self, plan: &Plan, sequence: Option<u64>) {
+        for &(destination, due_ms) in &plan.left {
+            if let Some(lane) = self.lanes.get_mut(&destination) {
+                lane.due_ms = due_ms;
+                self.turn = destination;
+            }
+        }
+        for &(delivery, due_ms) in &plan.ends {
+            let Some(finished) = self.unrecorded.remove(&delivery) else {
+                continue;
+            };
+            if let Some(sequence) = sequence {
+                self.recorded.insert(delivery, sequence);
+            }
+            if let Some(lane) = self.lanes.get_mut(&finished.destination) {
+                lane.unrecorded -= 1;
+                lane.expect(due_ms.unwrap_or(i64::MAX));
+            }
+        }
+        for destination in &plan.paused {
+            if let Some(lane) = self.lanes.get_mut(destination) {
+                lane.paused = true;
+            }
+        }
+    }
+
+    async fn plan_ends(&mut self, plan: &mut Plan) -> Result<(), EngineError> {
+        let finished: Vec<(RecordId, RecordId, u32, Report)> = self
+            .unrecorded
+            .iter()
+            .filter_map(|(id, ending)| {
+                let report = ending.report.clone()?;
+                Some((*id, ending.destination, ending.number, report))
+            })
+            .collect();
+        if finished.is_empty() {
+            return Ok(());
+        }
+        let keys = finished
+            .iter()
+            .map(|(id, ..)| id.to_bytes().into())
+            .collect();
+        let deliveries = self.store.get_many::<Delivery>(keys).await?;
+        let keys = finished
+            .iter()
+            .map(|(id, _, number, _)| attempt_key(*id, *number))
+            .collect();
+        let attempts = self.store.get_many::<Attempt>(keys).await?;
+        let mut healths = self
+            .healths(finished.iter().map(|(_, destination, ..)| *destination))
+            .await?;
+        for (((id, destination, number, report), delivery), attempt) in
+            finished.into_iter().zip(deliveries).zip(attempts)
+        {
+            let now_ms = self.clock.now_ms();
+            let settings = self.destination(destination).map(|found| found.delivery);
+            let around = Circumstances {
+                schedule: &self.schedule,
+                now_ms,
+                random: self.random.random(),
+                settings,
+            };
+            let mut due_ms = None;
+            if let (Some(delivery), Some(attempt)) = (delivery, attempt) {
+                let ended = decide::ended(&attempt.value, &report);
+                let advice = report.verdict.advice;
+                if let Some(next) = decide::after(&delivery.value, number, &ended, advice, &around)
+                {
+                    due_ms = next.state.due_ms();
+                    plan.changes.update(&delivery, &next);
+                }
+                plan.changes.update(&attempt, &ended);
+            }
+            plan.ends.push((id, due_ms));
+            if settings.is_some() {
+                let (_, current) = healths.entry(destination).or_default();
+                let pause_after = self.config.pause_after;
+                let next = health::after(
+                    current.as_ref(),
+                    destination,
+                    &report.verdict,
+                    now_ms,
+                    pause_after,
+                );
+                *current = next.or(current.take());
+            }
+        }
+        for (destination, (old, current)) in healths {
+            plan_health(plan, destination, old.as_ref(), current);
+        }
+        Ok(())
+    }
+
+    fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {
+        self.lanes.get(&id)?.destination.as_ref()
+    }
+
+    /// The health of destinations: as it is stored, and as it becomes.
+    async fn healths(
+        &self,
+        destinations: impl Iterator<Item = RecordId>,
+    ) -> Result<BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>, EngineError> {
+        let destinations: Vec<_> = destinations.collect::<HashSet<_>>().into_iter().collect();
+        let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
+        let stored = self.store.get_many::<Health>(keys).await?;
+        let both = stored.into_iter().map(|old| {
+            let current = old.as_ref().map(|old| old.value.clone());
+            (old, current)
+        });
+        Ok(destinations.into_iter().zip(both).collect())
+    }
+
+    async fn plan_leases(&mut self, plan: &mut Plan) -> Result<(), EngineError> {
+        let due = self.due(plan).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let keys = due.iter().map(|due| due.key.clone()).collect();
+        let deliveries = self.store.get_many::<Delivery>(keys).await?;
+        for (due, delivery) in due.into_iter().zip(deliveries) {
+            let Some(delivery) = delivery else {
+                continue;
+            };
+            let settings = due.destination.delivery;
+            let attempts_max = self.schedule.attempts_max(settings);
+            match delivery.value.state {
+                DeliveryState::Leased { .. } => {
+                    self.plan_lost(plan, &delivery, &due.destination).await?;
+                }
+                DeliveryState::Pending { .. } | DeliveryState::Retry { .. }
+                    if delivery.value.attempts >= attempts_max =>
+                {
+                    let dead = Delivery {
+                        state: DeliveryState::Dead,
+                        end_ms: Some(self.clock.now_ms()),
+                        ..delivery.value.clone()
+                    };
+                    plan.changes.update(&delivery, &dead);
+                }
+                DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
+                    let limit = timeout(&self.config, &due.destination);
+                    let (begun, attempt) =
+                        decide::begun(&delivery.value, limit, self.clock.now_ms());
+                    plan.changes.update(&delivery, &begun);
+                    plan.changes.insert(&attempt);
+                    plan.leases.push(Lease {
+                        delivery: begun,
+                        destination: due.destination,
+                    });
+                }
+                DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A delivery whose lease ran out goes on as after a failed attempt.
+    async fn plan_lost(
+        &mut self,
+        plan: &mut Plan,
+        delivery: &Stored<Delivery>,
+        destination: &Destination,
+    ) -> Result<(), EngineError> {
+        let number = delivery.value.attempts;
+        let key = attempt_key(delivery.value.id, number);
+        let Some(attempt) = self.store.get::<Attempt>(key).await? else {
+            return Err(EngineError::Corrupt(format!(
+                "attempt {number} of delivery {} is missing",
+                delivery.value.id
+            )));
+        };
+        let lost = decide::lost(&attempt.value);
+        let around = Circumstances {
+            schedule: &self.schedule,
+            now_ms: self.clock.now_ms(),
+            random: self.random.random(),
+            settings: Some(destination.delivery),
+        };
+        let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
+        if let Some(next) = next {
+            let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
+            plan.changes.update(delivery, &next);
+            let left = plan.left.iter_mut().find(|(id, _)| *id == destination.id);
+            if let Some((_, left_ms)) = left {
+                *left_ms = due_ms.min(*left_ms);
+            }
+        }
+        plan.changes.update(&attempt, &lost);
+        Ok(())
+    }
+
+    /// The deliveries that may begin now, destinations taking turns.
+    async fn due(&mut self, plan: &mut Plan) -> Result<Vec<Due>, EngineError> {
+        let now_ms = self.clock.now_ms();
+        let in_flight_default = self.config.max_in_flight_per_destination;
+        let after_turn = (Bound::Excluded(self.turn), Bound::Unbounded);
+        let before: Vec<_> = self.lanes.range(..=self.turn).map(|(id, _)| *id).collect();
+        let order: Vec<_> = self
+            .lanes
+            .range(after_turn)
+            .map(|(id, _)| *id)
+            .chain(before)
+            .collect();
+        let mut ready = Vec::new();
+        for id in order {
+            let Some(lane) = self.lanes.get_mut(&id) else {
+                continue;
+            };
+            let opening = lane.opening(in_flight_default, now_ms);
+            if let (Some(opening), Some(destination)) = (opening, &lane.destination)
+                && opening.from_ms <= now_ms
+                && !plan.paused.contains(&id)
+            {
+                ready.push((Arc::clone(destination), opening.room, lane.unrecorded));
+            }
+        }
+        let mut free = self
+            .config
+            .max_in_flight
+            .saturating_sub(self.attempts.len());
+        let share = (free / ready.len().max(1)).max(1);
+        let mut due = Vec::new();
+        for (destination, room, unrecorded) in ready {
+            if free == 0 {
+                break;
+            }
+            let room = room.min(share).min(free);
+            // Our own leases stand among the entries; one more tells what comes after.
+            let limit = room + unrecorded + 1;
+            let range = Range::under(&destination.id.to_bytes());
+            let index = Index::DeliveryByDue;
+            let entries = self
+                .store
+                .engine()
+                .entries(index, range, Direction::Ascending, limit)
+                .await?;
+            let mut left_ms = i64::MAX;
+            let mut taken = 0;
+            for (entry, key) in entries {
+                let (Some(due_ms), Some(id)) = (moment_at(&entry, 16), id_at(&entry, 24)) else {
+                    return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
+                };
+                if self.unrecorded.contains_key(&id) {
+                    continue;
+                }
+                if due_ms > now_ms || taken == room {
+                    left_ms = due_ms;
+                    break;
+                }
+                taken += 1;
+                due.push(Due {
+                    destination: Arc::clone(&destination),
+                    key,
+                });
+            }
+            free -= taken;
+            plan.left.push((destination.id, left_ms));
+        }
+        Ok(due)
+    }
+}
+
+fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
+    Key::new().id(delivery).number(number).build()
+}
+
+/// Records a destination's health when it changed.
+fn plan_health(
+    plan: &mut Plan,
+    destination: RecordId,
+    old: Option<&Stored<Health>>,
+    current: Option<Health>,
+) {
+    let Some(current) = current else {
+        return;
+    };
+    match old {
+        Some(old) if old.value == current => return,
+        Some(old) => plan.changes.update(old, &current),
+        None => plan.changes.insert(&current),
+    }
+    if current.state == HealthState::Paused {
+        plan.paused.push(destination);
+    }
+}

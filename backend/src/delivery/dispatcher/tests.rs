@@ -1,0 +1,353 @@
+//! The dispatcher on a store in memory, against real sockets, with a clock that tests move.
+
+mod simulation;
+mod world;
+
+use std::time::Duration;
+
+use world::{MINUTE, SECOND, START_MS, World, set, switch};
+
+use crate::{
+    delivery::receiver::Reply,
+    domain::{DeliverySettings, DeliveryState, HealthState, Outcome},
+};
+
+#[tokio::test]
+async fn what_is_decided_is_delivered_and_recorded() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let before = world.notify(&destination, 3).await;
+    world.start();
+    world.settled().await;
+    let after = world.notify(&destination, 3).await;
+    world.settled().await;
+    assert_eq!(receiver.count(), 6);
+    for id in before.into_iter().chain(after) {
+        let delivery = world.delivery(id).await;
+        assert_eq!(delivery.state, DeliveryState::Delivered);
+        assert_eq!((delivery.attempts, delivery.end_ms), (1, Some(START_MS)));
+        let [attempt] = world.attempts(id).await.try_into().unwrap();
+        assert_eq!(attempt.outcome, Some(Outcome::Delivered));
+        assert!(attempt.duration.is_some());
+        assert_eq!(attempt.transcript.response.unwrap().status, 200);
+    }
+    assert_eq!(
+        world.health(&destination).await.unwrap().state,
+        HealthState::Healthy
+    );
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn failures_are_retried_by_the_schedule_until_the_delivery_is_dead() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (receiver, _) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.live(Duration::from_secs(5 * 24 * 3600)).await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Dead, 8)
+    );
+    assert!(
+        delivery.last_error.contains("500"),
+        "{}",
+        delivery.last_error
+    );
+    let starts: Vec<_> = world
+        .attempts(id)
+        .await
+        .iter()
+        .map(|attempt| attempt.start_ms)
+        .collect();
+    let waits: Vec<_> = starts
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) / 1000)
+        .collect();
+    assert_eq!(waits, [5, 300, 1800, 7200, 18_000, 36_000, 36_000]);
+    let ids: Vec<_> = receiver.received();
+    assert!(
+        ids.iter()
+            .all(|request| request.header("webhook-id") == id.to_string())
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_is_final_after_three_tries_and_a_receiver_may_ask_for_time() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (refusing, _) = switch(Reply::status(404)).await;
+    let asked = vec![("retry-after", "90".to_owned())];
+    let (busy, reply) = switch(Reply::Answer(429, asked, String::new())).await;
+    let first = world
+        .destination("refusing", refusing.url("/"), DeliverySettings::default())
+        .await;
+    let second = world
+        .destination("busy", busy.url("/"), DeliverySettings::default())
+        .await;
+    let [refused] = world.notify(&first, 1).await.try_into().unwrap();
+    let [waiting] = world.notify(&second, 1).await.try_into().unwrap();
+    world.start();
+    world.live(89 * SECOND).await;
+    assert_eq!(busy.count(), 1);
+    set(&reply, 200);
+    world.live(SECOND).await;
+    assert_eq!(
+        world.delivery(waiting).await.state,
+        DeliveryState::Delivered
+    );
+    world.live(10 * MINUTE).await;
+    let delivery = world.delivery(refused).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Dead, 3)
+    );
+}
+
+#[tokio::test]
+async fn a_410_pauses_the_destination_until_somebody_edits_it() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(410)).await;
+    let settings = DeliverySettings {
+        max_in_flight: Some(1),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    let ids = world.notify(&destination, 3).await;
+    world.start();
+    world.live(60 * MINUTE).await;
+    assert_eq!(receiver.count(), 1, "one attempt was enough");
+    assert_eq!(
+        world.health(&destination).await.unwrap().state,
+        HealthState::Paused
+    );
+    assert_eq!(world.delivery(ids[1]).await.attempts, 0);
+    // A pause outlives the process.
+    world.stop().await;
+    world.start();
+    world.live(60 * MINUTE).await;
+    assert_eq!(receiver.count(), 1);
+    set(&reply, 200);
+    world
+        .edit("hook", |destination| {
+            destination.description = "mended".into();
+        })
+        .await;
+    world.live(MINUTE).await;
+    for id in ids {
+        assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+    }
+    assert_eq!(
+        world.health(&destination).await.unwrap().state,
+        HealthState::Healthy
+    );
+}
+
+#[tokio::test]
+async fn days_of_failures_pause_a_destination() {
+    let mut world = World::new();
+    world.config.delivery.pause_after = 60 * MINUTE;
+    let (receiver, _) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    world.notify(&destination, 1).await;
+    world.start();
+    world.live(24 * 60 * MINUTE).await;
+    let health = world.health(&destination).await.unwrap();
+    assert_eq!(health.state, HealthState::Paused);
+    assert!(health.last_error.contains("500"));
+    let waiting = world.all().await;
+    assert!(
+        matches!(waiting[0].state, DeliveryState::Retry { .. }),
+        "its queue stays"
+    );
+}
+
+#[tokio::test]
+async fn an_open_breaker_spares_attempts_and_a_probe_closes_it() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let ids = world.notify(&destination, 100).await;
+    world.start();
+    world.live(60 * SECOND).await;
+    assert!(
+        receiver.count() < 20,
+        "{} requests to a dead receiver",
+        receiver.count()
+    );
+    set(&reply, 200);
+    world.live(6 * 60 * MINUTE).await;
+    for id in ids {
+        let delivery = world.delivery(id).await;
+        assert_eq!(delivery.state, DeliveryState::Delivered);
+        assert!(delivery.attempts <= 3, "{}", delivery.attempts);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_a_crash_cut_off_is_of_unknown_outcome_and_made_again() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::Hang).await;
+    let settings = DeliverySettings {
+        timeout: Some(30 * SECOND),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    let mut standing = world.running.as_ref().unwrap().standing.clone();
+    standing
+        .wait_for(|standing| standing.in_flight == 1)
+        .await
+        .unwrap();
+    world.kill();
+    assert!(matches!(
+        world.delivery(id).await.state,
+        DeliveryState::Leased { .. }
+    ));
+    assert_eq!(world.attempts(id).await[0].outcome, None);
+    set(&reply, 200);
+    world.start();
+    world.live(39 * SECOND).await;
+    assert_eq!(
+        world.delivery(id).await.attempts,
+        1,
+        "the lease has not run out"
+    );
+    world.live(10 * SECOND).await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Delivered, 2)
+    );
+    let outcomes: Vec<_> = world
+        .attempts(id)
+        .await
+        .iter()
+        .map(|attempt| attempt.outcome)
+        .collect();
+    assert_eq!(outcomes, [Some(Outcome::Unknown), Some(Outcome::Delivered)]);
+    assert!(
+        receiver
+            .received()
+            .iter()
+            .all(|request| request.header("webhook-id") == id.to_string())
+    );
+}
+
+#[tokio::test]
+async fn what_waits_for_a_deleted_destination_is_cancelled() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    world.notify(&destination, 600).await;
+    world.start();
+    world.live(SECOND).await;
+    world.delete("hook").await;
+    // A new destination of that name is another one.
+    world
+        .destination("hook", receiver.url("/new"), DeliverySettings::default())
+        .await;
+    world.live(MINUTE).await;
+    let all = world.all().await;
+    assert!(
+        all.iter()
+            .all(|delivery| delivery.state == DeliveryState::Cancelled)
+    );
+    assert!(
+        receiver
+            .received()
+            .iter()
+            .all(|request| request.path == "/")
+    );
+}
+
+#[tokio::test]
+async fn a_rate_and_a_width_are_kept() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let settings = DeliverySettings {
+        max_per_minute: Some(10),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    let ids = world.notify(&destination, 45).await;
+    world.start();
+    world.live(10 * MINUTE).await;
+    let mut starts = Vec::new();
+    for id in ids {
+        starts.push(world.attempts(id).await[0].start_ms);
+    }
+    starts.sort_unstable();
+    for from in &starts {
+        let within = starts
+            .iter()
+            .filter(|at| (*from..*from + 60_000).contains(*at))
+            .count();
+        assert!(within <= 10, "{within} in a minute");
+    }
+    assert_eq!(receiver.count(), 45);
+}
+
+#[tokio::test]
+async fn a_hanging_destination_delays_nobody_else() {
+    let mut world = World::new();
+    let (hanging, _) = switch(Reply::Hang).await;
+    let (good, _) = switch(Reply::status(200)).await;
+    let settings = DeliverySettings {
+        timeout: Some(30 * SECOND),
+        ..DeliverySettings::default()
+    };
+    let slow = world.destination("slow", hanging.url("/"), settings).await;
+    let quick = world
+        .destination("quick", good.url("/"), DeliverySettings::default())
+        .await;
+    world.notify(&slow, 500).await;
+    world.notify(&quick, 500).await;
+    world.start();
+    let mut standing = world.running.as_ref().unwrap().standing.clone();
+    let done = standing.wait_for(|standing| standing.in_flight == 8 && good.count() == 500);
+    tokio::time::timeout(10 * SECOND, done)
+        .await
+        .expect("the quick one is done")
+        .unwrap();
+    assert_eq!(hanging.count(), 8, "no more than its share is under way");
+    world.kill();
+}
+
+#[tokio::test]
+async fn a_good_end_lets_attempts_under_way_end() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::Hang).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    let mut standing = world.running.as_ref().unwrap().standing.clone();
+    standing
+        .wait_for(|standing| standing.in_flight == 1)
+        .await
+        .unwrap();
+    world.stop().await;
+    let [attempt] = world.attempts(id).await.try_into().unwrap();
+    assert_eq!(attempt.outcome, Some(Outcome::Unreachable), "{attempt:?}");
+    assert!(matches!(
+        world.delivery(id).await.state,
+        DeliveryState::Retry { .. }
+    ));
+}

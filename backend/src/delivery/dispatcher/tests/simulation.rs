@@ -1,0 +1,104 @@
+//! An hour among misbehaving destinations, held against a small model.
+
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::world::World;
+use crate::{
+    delivery::receiver::{Receiver, Reply},
+    domain::{DeliverySettings, DeliveryState},
+};
+
+/// What a destination of the simulation does with a message.
+#[derive(Debug, Clone, Copy)]
+enum Mood {
+    Good,
+    /// Fails that many times for each message, then takes it.
+    Late(usize),
+    Refusing,
+    Dead,
+    Closing,
+}
+
+/// A receiver in that mood.
+async fn moody(mood: Mood) -> Receiver {
+    let seen = Mutex::new(BTreeMap::<String, usize>::new());
+    Receiver::start(move |request| {
+        let mut seen = seen.lock().unwrap();
+        let times = seen.entry(request.header("webhook-id").into()).or_default();
+        *times += 1;
+        match mood {
+            Mood::Late(failures) if *times <= failures => Reply::status(503),
+            Mood::Good | Mood::Late(_) => Reply::status(200),
+            Mood::Refusing => Reply::status(400),
+            Mood::Dead => Reply::status(500),
+            Mood::Closing => Reply::Close,
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_hour_among_misbehaving_destinations_ends_as_a_small_model_says() {
+    let mut world = World::new();
+    let steps = [0, 5, 60, 120, 300];
+    world.config.delivery.schedule = steps.map(Duration::from_secs).into();
+    let moods = [
+        Mood::Good,
+        Mood::Late(1),
+        Mood::Late(2),
+        Mood::Refusing,
+        Mood::Dead,
+        Mood::Closing,
+    ];
+    let mut receivers = Vec::new();
+    let mut destinations = Vec::new();
+    for (index, mood) in moods.into_iter().enumerate() {
+        let receiver = moody(mood).await;
+        let name = format!("destination {index}");
+        let destination = world.destination(&name, receiver.url("/"), DeliverySettings::default());
+        destinations.push(destination.await);
+        receivers.push(receiver);
+    }
+    world.start();
+    let mut random = StdRng::seed_from_u64(42);
+    let mut told = vec![Vec::new(); moods.len()];
+    for _ in 0..40 {
+        let which = random.random_range(0..moods.len());
+        let count = random.random_range(1..=12);
+        told[which].extend(world.notify(&destinations[which], count).await);
+        world
+            .live(Duration::from_secs(random.random_range(1..60)))
+            .await;
+        if random.random_bool(0.2) {
+            world.stop().await;
+            world.start();
+        }
+    }
+    // A dead destination gets one probe in five minutes, so its queue takes long to die.
+    world.live(Duration::from_secs(10 * 24 * 3600)).await;
+    for (which, mood) in moods.into_iter().enumerate() {
+        let (state, attempts) = match mood {
+            Mood::Good => (DeliveryState::Delivered, 1),
+            Mood::Late(failures) => (DeliveryState::Delivered, failures + 1),
+            Mood::Refusing => (DeliveryState::Dead, 3),
+            Mood::Dead | Mood::Closing => (DeliveryState::Dead, steps.len()),
+        };
+        for &id in &told[which] {
+            let delivery = world.delivery(id).await;
+            assert_eq!(
+                (delivery.state, delivery.attempts as usize),
+                (state, attempts),
+                "{mood:?}"
+            );
+            assert_eq!(world.attempts(id).await.len(), attempts);
+        }
+        assert_eq!(
+            receivers[which].count(),
+            told[which].len() * attempts,
+            "{mood:?}"
+        );
+    }
+    assert!(told.iter().flatten().count() > 200);
+}

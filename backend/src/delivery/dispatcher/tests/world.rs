@@ -1,0 +1,271 @@
+//! A store, a clock, a dispatcher, and receivers: what its tests stand on.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rand::{SeedableRng, rngs::StdRng};
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, ManualClock},
+    config::Config,
+    delivery::{
+        Dispatcher, Guard, Sender, Standing,
+        receiver::{Received, Receiver, Reply},
+        sample,
+    },
+    domain::{
+        Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, Health,
+        Name, RecordId,
+        destination::{Webhook, WebhookMethod},
+    },
+    store::{Direction, Lane, Store, engine::Range},
+};
+
+pub(super) const START_MS: i64 = 1_700_000_000_000;
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
+
+/// A store, a clock, and a dispatcher that can be stopped and started.
+pub(super) struct World {
+    pub(super) config: Config,
+    store: Store,
+    pub(super) clock: Arc<ManualClock>,
+    made: u64,
+    pub(super) running: Option<Running>,
+}
+
+pub(super) struct Running {
+    pub(super) standing: watch::Receiver<Standing>,
+    shutdown: CancellationToken,
+    task: JoinSet<()>,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let mut config = Config::new("unused");
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.delivery.timeout = Duration::from_millis(300);
+        Self {
+            config,
+            store: Store::in_memory(),
+            clock: Arc::new(ManualClock::at(START_MS)),
+            made: 0,
+            running: None,
+        }
+    }
+
+    pub(super) fn start(&mut self) {
+        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let sender = Sender::new(&self.config, guard, Arc::clone(&clock), None);
+        let dispatcher = Dispatcher::new(
+            self.store.clone(),
+            clock,
+            sender,
+            self.config.delivery.clone(),
+            StdRng::seed_from_u64(7),
+        );
+        let standing = dispatcher.standing();
+        let shutdown = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(dispatcher.run(shutdown.clone()));
+        self.running = Some(Running {
+            standing,
+            shutdown,
+            task,
+        });
+    }
+
+    /// Ends the dispatcher as a crash does.
+    pub(super) fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Ends the dispatcher in good order.
+    pub(super) async fn stop(&mut self) {
+        let mut running = self.running.take().unwrap();
+        running.shutdown.cancel();
+        running.task.join_next().await.unwrap().unwrap();
+    }
+
+    /// Waits until there is nothing to do before the clock moves; answers when there will be.
+    pub(super) async fn settled(&mut self) -> i64 {
+        let head = self.store.engine().log_head().await.unwrap();
+        let clock = Arc::clone(&self.clock);
+        let running = self.running.as_mut().unwrap();
+        let settled = running.standing.wait_for(|standing| {
+            standing.in_flight == 0
+                && standing.wakes_ms > clock.now_ms()
+                && standing.log_sequence >= head
+        });
+        let settled = tokio::time::timeout(20 * SECOND, settled).await;
+        settled.expect("settles within 20 s").unwrap().wakes_ms
+    }
+
+    /// Moves the clock from one thing to do to the next for so long.
+    pub(super) async fn live(&mut self, time: Duration) {
+        let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
+        loop {
+            let next_ms = self.settled().await.min(end_ms);
+            let left_ms = u64::try_from(next_ms - self.clock.now_ms()).unwrap();
+            self.clock.advance(Duration::from_millis(left_ms));
+            if next_ms == end_ms {
+                self.settled().await;
+                return;
+            }
+        }
+    }
+
+    pub(super) fn id(&mut self) -> RecordId {
+        self.made += 1;
+        RecordId::from_parts(self.clock.now_ms().try_into().unwrap(), self.made.into())
+    }
+
+    pub(super) async fn destination(
+        &mut self,
+        name: &str,
+        url: String,
+        delivery: DeliverySettings,
+    ) -> Destination {
+        let now_ms = self.clock.now_ms();
+        let destination = Destination {
+            id: self.id(),
+            name: Name::parse(name).unwrap(),
+            description: String::new(),
+            tags: Vec::new(),
+            kind: DestinationKind::Webhook(Webhook {
+                url,
+                method: WebhookMethod::Post,
+                headers: Vec::new(),
+                payload: String::new(),
+                signing_secret: None,
+            }),
+            delivery,
+            revision: 1,
+            create_ms: now_ms,
+            update_ms: now_ms,
+        };
+        let mut changes = self.store.changes();
+        changes.insert(&destination);
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+        destination
+    }
+
+    pub(super) async fn edit(&self, name: &str, edit: impl FnOnce(&mut Destination)) {
+        let stored = self
+            .store
+            .get::<Destination>(name.into())
+            .await
+            .unwrap()
+            .unwrap();
+        let mut edited = stored.value.clone();
+        edited.update_ms = self.clock.now_ms();
+        edited.revision += 1;
+        edit(&mut edited);
+        let mut changes = self.store.changes();
+        changes.update(&stored, &edited);
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+    }
+
+    pub(super) async fn delete(&self, name: &str) {
+        let stored = self
+            .store
+            .get::<Destination>(name.into())
+            .await
+            .unwrap()
+            .unwrap();
+        let mut changes = self.store.changes();
+        changes.delete(&stored);
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+    }
+
+    /// Decides so many notifications in one commit.
+    pub(super) async fn notify(
+        &mut self,
+        destination: &Destination,
+        count: usize,
+    ) -> Vec<RecordId> {
+        let now_ms = self.clock.now_ms();
+        let content = sample::content(
+            sample::occurrence(now_ms),
+            destination.kind.clone(),
+            String::new(),
+        );
+        let ids: Vec<_> = (0..count).map(|_| self.id()).collect();
+        let mut changes = self.store.changes();
+        for &id in &ids {
+            changes.insert(&Delivery {
+                id,
+                rule: None,
+                destination: destination.id,
+                destination_name: destination.name.to_string(),
+                event: Some(content.occurrence.event),
+                state: DeliveryState::Pending { due_ms: now_ms },
+                test: false,
+                attempts: 0,
+                last_error: String::new(),
+                create_ms: now_ms,
+                end_ms: None,
+                retry_of: None,
+                content: content.clone(),
+            });
+        }
+        self.store.apply(Lane::Bulk, changes).await.unwrap();
+        ids
+    }
+
+    pub(super) async fn delivery(&self, id: RecordId) -> Delivery {
+        let key = id.to_bytes().into();
+        self.store
+            .get::<Delivery>(key)
+            .await
+            .unwrap()
+            .unwrap()
+            .value
+    }
+
+    pub(super) async fn attempts(&self, id: RecordId) -> Vec<Attempt> {
+        let range = Range::under(&id.to_bytes());
+        let attempts = self
+            .store
+            .page(range, Direction::Ascending, 100)
+            .await
+            .unwrap();
+        attempts.into_iter().map(|attempt| attempt.value).collect()
+    }
+
+    pub(super) async fn all(&self) -> Vec<Delivery> {
+        let range = Range::under(&[]);
+        let all = self
+            .store
+            .page(range, Direction::Ascending, 100_000)
+            .await
+            .unwrap();
+        all.into_iter().map(|delivery| delivery.value).collect()
+    }
+
+    pub(super) async fn health(&self, destination: &Destination) -> Option<Health> {
+        let key = destination.id.to_bytes().into();
+        self.store
+            .get::<Health>(key)
+            .await
+            .unwrap()
+            .map(|health| health.value)
+    }
+}
+
+/// Answers with what is in the box.
+pub(super) async fn switch(first: Reply) -> (Receiver, Arc<Mutex<Reply>>) {
+    let reply = Arc::new(Mutex::new(first));
+    let current = Arc::clone(&reply);
+    let receiver = Receiver::start(move |_: &Received| current.lock().unwrap().clone()).await;
+    (receiver, reply)
+}
+
+pub(super) fn set(reply: &Mutex<Reply>, status: u16) {
+    *reply.lock().unwrap() = Reply::status(status);
+}

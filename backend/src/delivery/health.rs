@@ -1,0 +1,114 @@
+//! How a destination fares, from what became of its attempts.
+
+use std::time::Duration;
+
+use crate::{
+    delivery::{
+        schedule::millis,
+        verdict::{Advice, Verdict},
+    },
+    domain::{Destination, Health, HealthState, Outcome, RecordId},
+};
+
+/// A destination's health after an attempt; none when it stays as it was.
+pub(crate) fn after(
+    old: Option<&Health>,
+    destination: RecordId,
+    verdict: &Verdict,
+    now_ms: i64,
+    pause_after: Duration,
+) -> Option<Health> {
+    let state = old.map(|health| health.state);
+    if state == Some(HealthState::Paused) {
+        return None;
+    }
+    if verdict.outcome == Outcome::Delivered {
+        return (state != Some(HealthState::Healthy)).then(|| Health {
+            destination,
+            state: HealthState::Healthy,
+            since_ms: now_ms,
+            failures: 0,
+            last_error: String::new(),
+        });
+    }
+    let failing = old.filter(|health| health.state == HealthState::Failing);
+    let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
+    let lasted_ms = now_ms.saturating_sub(failing_since_ms);
+    let pauses = verdict.advice == Advice::Pause || lasted_ms >= millis(pause_after);
+    let (state, since_ms) = if pauses {
+        (HealthState::Paused, now_ms)
+    } else {
+        (HealthState::Failing, failing_since_ms)
+    };
+    Some(Health {
+        destination,
+        state,
+        since_ms,
+        failures: failing
+            .map_or(0, |health| health.failures)
+            .saturating_add(1),
+        last_error: verdict.explanation.clone(),
+    })
+}
+
+/// Whether nothing is to be sent. Whoever edits a paused destination resumes it.
+pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
+    health.state == HealthState::Paused && destination.update_ms <= health.since_ms
+}
+
+/// The health of a destination that somebody resumed: it has yet to prove itself.
+pub(crate) fn resumed(paused: &Health, now_ms: i64) -> Health {
+    Health {
+        state: HealthState::Failing,
+        since_ms: now_ms,
+        failures: 0,
+        ..paused.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE_AFTER: Duration = Duration::from_secs(60);
+
+    fn step(old: Option<&Health>, verdict: &Verdict, now_ms: i64) -> Option<Health> {
+        after(
+            old,
+            RecordId::from_parts(1, 1),
+            verdict,
+            now_ms,
+            PAUSE_AFTER,
+        )
+    }
+
+    #[test]
+    fn failures_in_a_row_pause_in_the_end_and_a_success_ends_the_row() {
+        let failure = Verdict::unreachable("refused");
+        let first = step(None, &failure, 1_000).unwrap();
+        assert_eq!((first.state, first.since_ms), (HealthState::Failing, 1_000));
+        let second = step(Some(&first), &failure, 60_999).unwrap();
+        assert_eq!((second.state, second.failures), (HealthState::Failing, 2));
+        let healthy = step(Some(&second), &Verdict::delivered("ok"), 61_000).unwrap();
+        assert_eq!((healthy.state, healthy.failures), (HealthState::Healthy, 0));
+        assert_eq!(
+            step(Some(&healthy), &Verdict::delivered("ok"), 61_001),
+            None
+        );
+        let paused = step(Some(&second), &failure, 61_000).unwrap();
+        assert_eq!(
+            (paused.state, paused.since_ms),
+            (HealthState::Paused, 61_000)
+        );
+        assert_eq!(
+            step(Some(&paused), &Verdict::delivered("late"), 61_001),
+            None
+        );
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_for_good_pauses_at_once() {
+        let gone = Verdict::rejected("410 Gone", Advice::Pause);
+        assert_eq!(step(None, &gone, 1_000).unwrap().state, HealthState::Paused);
+    }
+}

@@ -1,0 +1,98 @@
+//! A limit of attempts a minute.
+
+use std::collections::VecDeque;
+
+/// The length of the window.
+const WINDOW_MS: i64 = 60_000;
+/// Starts are counted by this much time, so that a window holds few counters.
+const SLOT_MS: i64 = 1_000;
+
+/// Counts what started in the last minute.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rate {
+    /// The slot's start, and how many started in it.
+    slots: VecDeque<(i64, u32)>,
+}
+
+impl Rate {
+    /// How many may start now, and when the next ones may, in milliseconds since 1970.
+    pub(crate) fn room(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
+        let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
+            return (usize::MAX, i64::MIN);
+        };
+        while self
+            .slots
+            .front()
+            .is_some_and(|(start_ms, _)| over_at(*start_ms) <= now_ms)
+        {
+            self.slots.pop_front();
+        }
+        let started: u32 = self.slots.iter().map(|(_, count)| count).sum();
+        let next_ms = match self.slots.front() {
+            Some(&(start_ms, _)) if started >= limit => over_at(start_ms),
+            _ => i64::MIN,
+        };
+        (limit.saturating_sub(started) as usize, next_ms)
+    }
+
+    /// Takes note that so many start now.
+    pub(crate) fn note(&mut self, count: u32, now_ms: i64) {
+        let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);
+        match self.slots.back_mut() {
+            Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
+            _ => self.slots.push_back((slot_ms, count)),
+        }
+        // Without a limit nobody looks, and nothing may pile up.
+        while self
+            .slots
+            .front()
+            .is_some_and(|(start_ms, _)| over_at(*start_ms) <= now_ms)
+        {
+            self.slots.pop_front();
+        }
+    }
+}
+
+/// When the last start of a slot is a minute old.
+fn over_at(slot_start_ms: i64) -> i64 {
+    slot_start_ms + SLOT_MS + WINDOW_MS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_minute_holds_more_than_the_limit() {
+        let mut rate = Rate::default();
+        let mut starts = Vec::new();
+        let mut now_ms = 0;
+        while now_ms < 300_000 {
+            let (room, _) = rate.room(Some(10), now_ms);
+            let count = room.min(3);
+            rate.note(u32::try_from(count).unwrap(), now_ms);
+            starts.extend(vec![now_ms; count]);
+            now_ms += 700;
+        }
+        let most = starts
+            .iter()
+            .map(|from| {
+                starts
+                    .iter()
+                    .filter(|at| (*from..*from + 60_000).contains(*at))
+                    .count()
+            })
+            .max();
+        assert_eq!(most, Some(10));
+        assert!(starts.len() >= 40, "{}", starts.len());
+    }
+
+    #[test]
+    fn a_full_window_says_when_there_is_room() {
+        let mut rate = Rate::default();
+        rate.note(2, 500);
+        assert_eq!(rate.room(Some(2), 600), (0, 61_000));
+        assert_eq!(rate.room(Some(2), 61_000), (2, i64::MIN));
+        assert_eq!(rate.room(None, 0), (usize::MAX, i64::MIN));
+    }
+}

@@ -1,0 +1,150 @@
+//! When a failed delivery is tried again, and when it is given up.
+
+use std::time::Duration;
+
+use crate::{
+    config::DeliveryConfig,
+    delivery::verdict::Advice,
+    domain::{DeliverySettings, Destination},
+};
+
+/// Attempts for a message that the receiver refused for what it is.
+const FEW: u32 = 3;
+/// The longest wait that a receiver can ask for.
+const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Decides what follows a failed attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    steps: Vec<Duration>,
+    jitter: f64,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another attempt.
+    Retry {
+        /// When it is due, in milliseconds since 1970.
+        due_ms: i64,
+    },
+    /// None.
+    Dead,
+}
+
+impl Schedule {
+    pub(crate) fn new(config: &DeliveryConfig) -> Self {
+        Self {
+            steps: config.schedule.clone(),
+            jitter: config.jitter,
+        }
+    }
+
+    /// How many attempts a delivery gets.
+    pub(crate) fn attempts_max(&self, settings: DeliverySettings) -> u32 {
+        let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX).max(1);
+        settings
+            .max_attempts
+            .map_or(steps, |wanted| wanted.min(steps))
+    }
+
+    /// What follows when that many attempts were made; `random` is from 0 to 1.
+    pub(crate) fn next(
+        &self,
+        attempts: u32,
+        advice: Advice,
+        settings: DeliverySettings,
+        now_ms: i64,
+        random: f64,
+    ) -> Next {
+        let refused = match advice {
+            Advice::GiveUp => true,
+            Advice::FewMore => attempts >= FEW,
+            Advice::Again | Advice::AgainAfter(_) | Advice::Pause => false,
+        };
+        let step = self.steps.get(attempts as usize);
+        let (Some(step), false) = (step, refused || attempts >= self.attempts_max(settings)) else {
+            return Next::Dead;
+        };
+        let off = 1.0 + self.jitter * (2.0 * random - 1.0);
+        let wait = step.mul_f64(off.max(0.0));
+        let wait = match advice {
+            Advice::AgainAfter(asked) => wait.max(asked.min(ASKED_WAIT_MAX)),
+            _ => wait,
+        };
+        Next::Retry {
+            due_ms: now_ms.saturating_add(millis(wait)),
+        }
+    }
+}
+
+/// How long an attempt to a destination may take.
+pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
+    destination.delivery.timeout.unwrap_or(config.timeout)
+}
+
+/// A duration as the clock counts.
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_SECONDS: u64 = 24 * 3600;
+
+    fn next(attempts: u32, advice: Advice, settings: DeliverySettings, random: f64) -> Option<i64> {
+        let schedule = Schedule::new(&DeliveryConfig::default());
+        match schedule.next(attempts, advice, settings, 1_000, random) {
+            Next::Retry { due_ms } => Some(due_ms - 1_000),
+            Next::Dead => None,
+        }
+    }
+
+    #[test]
+    fn waits_follow_the_schedule_and_end_with_it() {
+        let waits: Vec<_> = (1..=8)
+            .map(|attempts| next(attempts, Advice::Again, DeliverySettings::default(), 0.5))
+            .collect();
+        let seconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
+        let expected = seconds.map(|seconds| Some(seconds * 1000));
+        assert_eq!(waits[..7], expected);
+        assert_eq!(waits[7], None);
+    }
+
+    #[test]
+    fn jitter_is_a_fifth_either_way() {
+        let settings = DeliverySettings::default();
+        assert_eq!(next(2, Advice::Again, settings, 0.0), Some(240_000));
+        assert_eq!(next(2, Advice::Again, settings, 1.0), Some(360_000));
+    }
+
+    #[test]
+    fn advice_and_settings_shorten_and_stretch() {
+        let default = DeliverySettings::default();
+        let two = DeliverySettings {
+            max_attempts: Some(2),
+            ..default
+        };
+        let asked = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
+        let cases = [
+            (1, Advice::GiveUp, default, None),
+            (2, Advice::FewMore, default, Some(300_000)),
+            (3, Advice::FewMore, default, None),
+            (1, Advice::Pause, default, Some(5_000)),
+            (1, Advice::Again, two, Some(5_000)),
+            (2, Advice::Again, two, None),
+            (1, asked(60), default, Some(60_000)),
+            (1, asked(1), default, Some(5_000)),
+            (1, asked(30 * DAY_SECONDS), default, Some(86_400_000)),
+        ];
+        for (attempts, advice, settings, wait_ms) in cases {
+            assert_eq!(
+                next(attempts, advice, settings, 0.5),
+                wait_ms,
+                "{attempts} {advice:?}"
+            );
+        }
+    }
+}
