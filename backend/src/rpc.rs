@@ -1,4 +1,5 @@
 //! The gRPC services: each method checks its input, calls one operation and translates the answer.
 
 pub mod access;
+pub mod convert;
 pub mod status;

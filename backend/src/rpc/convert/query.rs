@@ -1,0 +1,298 @@
+//! Queries between the wire and the domain.
+
+use bellwether_proto::v1::{self, clause::Kind, equals::Value as EqualsValue};
+use prost_types::{Value, value::Kind as ValueKind};
+
+use crate::domain::{Clause, Literal, Query, Violation};
+
+/// Takes a query from the wire; none, and a fault, when there is no clause.
+///
+/// A clause that says nothing adds a fault, and a harmless clause stands in for it, so that the
+/// rest of the query can be checked as well: use the query only when no fault was added.
+/// `path` is where the query stands in the request, such as `type.event.query`.
+pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -> Option<Query> {
+    let mut reader = Reader { faults };
+    let Some(wire) = wire else {
+        reader.fault(path, "is required");
+        return None;
+    };
+    let path = format!("{path}.clause");
+    let Some(wire) = wire.clause else {
+        reader.fault(path, "is required");
+        return None;
+    };
+    let clause = reader.clause(wire, &path);
+    Some(Query { clause })
+}
+
+/// Takes a single clause, as a search carries it; see [`query`].
+pub fn clause(wire: v1::Clause, path: &str, faults: &mut Vec<Violation>) -> Clause {
+    Reader { faults }.clause(wire, path)
+}
+
+struct Reader<'a> {
+    faults: &'a mut Vec<Violation>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, path: impl Into<String>, description: &str) {
+        self.faults.push(Violation::new(path, description));
+    }
+
+    // The wire's own limit of 100 levels bounds the recursion.
+    fn clause(&mut self, wire: v1::Clause, path: &str) -> Clause {
+        let Some(kind) = wire.kind else {
+            self.fault(
+                path,
+                "states no condition; give exactly one of and, or, not, equals, in, \
+                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith",
+            );
+            return stand_in();
+        };
+        match kind {
+            Kind::And(and) => Clause::And(self.clauses(and.clauses, &format!("{path}.and"))),
+            Kind::Or(or) => Clause::Or(self.clauses(or.clauses, &format!("{path}.or"))),
+            Kind::Not(not) => {
+                let path = format!("{path}.not.clause");
+                let Some(clause) = not.clause else {
+                    self.fault(path, "is required");
+                    return stand_in();
+                };
+                Clause::Not(Box::new(self.clause(*clause, &path)))
+            }
+            Kind::Equals(equals) => match self.equals_value(equals.value, path) {
+                Some(literal) => Clause::Equals(equals.field, literal),
+                None => stand_in(),
+            },
+            Kind::In(within) => self.within(within, path),
+            Kind::GreaterAndEquals(compare) => {
+                match self.literal(compare.value, format!("{path}.greaterAndEquals.value")) {
+                    Some(literal) => Clause::GreaterAndEquals(compare.field, literal),
+                    None => stand_in(),
+                }
+            }
+            Kind::LessAndEquals(compare) => {
+                match self.literal(compare.value, format!("{path}.lessAndEquals.value")) {
+                    Some(literal) => Clause::LessAndEquals(compare.field, literal),
+                    None => stand_in(),
+                }
+            }
+            Kind::Contains(part) => Clause::Contains(part.field, part.value),
+            Kind::StartsWith(part) => Clause::StartsWith(part.field, part.value),
+            Kind::EndsWith(part) => Clause::EndsWith(part.field, part.value),
+        }
+    }
+
+    fn clauses(&mut self, wire: Vec<v1::Clause>, path: &str) -> Vec<Clause> {
+        let numbered = wire.into_iter().enumerate();
+        numbered
+            .map(|(at, clause)| self.clause(clause, &format!("{path}.clauses[{at}]")))
+            .collect()
+    }
+
+    fn within(&mut self, wire: v1::In, path: &str) -> Clause {
+        let values = wire.values.into_iter().enumerate();
+        // All of them are read before one that is missing ends it, so that every fault is named.
+        let literals: Vec<_> = values
+            .map(|(at, value)| self.literal(Some(value), format!("{path}.in.values[{at}]")))
+            .collect();
+        match literals.into_iter().collect() {
+            Some(literals) => Clause::In(wire.field, literals),
+            None => stand_in(),
+        }
+    }
+
+    fn equals_value(&mut self, value: Option<EqualsValue>, path: &str) -> Option<Literal> {
+        match value {
+            Some(EqualsValue::StringVal(text)) => Some(Literal::Text(text)),
+            Some(EqualsValue::BoolVal(truth)) => Some(Literal::Bool(truth)),
+            Some(EqualsValue::NumberVal(number)) => {
+                self.number(number, format!("{path}.equals.numberVal"))
+            }
+            None => {
+                self.fault(
+                    format!("{path}.equals"),
+                    "states no value; give exactly one of stringVal, numberVal, boolVal",
+                );
+                None
+            }
+        }
+    }
+
+    fn literal(&mut self, value: Option<Value>, path: String) -> Option<Literal> {
+        match value.and_then(|value| value.kind) {
+            Some(ValueKind::StringValue(text)) => Some(Literal::Text(text)),
+            Some(ValueKind::NumberValue(number)) => self.number(number, path),
+            None | Some(ValueKind::NullValue(_)) => {
+                self.fault(path, "is required: a text or a number");
+                None
+            }
+            Some(ValueKind::BoolValue(_) | ValueKind::StructValue(_) | ValueKind::ListValue(_)) => {
+                self.fault(path, "is neither a text nor a number");
+                None
+            }
+        }
+    }
+
+    fn number(&mut self, number: f64, path: String) -> Option<Literal> {
+        if number.is_finite() {
+            return Some(Literal::Number(number));
+        }
+        self.fault(path, "is not a finite number");
+        None
+    }
+}
+
+/// A clause that is always well formed.
+fn stand_in() -> Clause {
+    Clause::Contains("summary".into(), "stand-in".into())
+}
+
+/// Puts a query on the wire.
+pub fn to_wire(query: &Query) -> v1::Query {
+    v1::Query {
+        clause: Some(clause_to_wire(&query.clause)),
+    }
+}
+
+/// Puts a clause on the wire.
+pub fn clause_to_wire(clause: &Clause) -> v1::Clause {
+    let all = |clauses: &[Clause]| clauses.iter().map(clause_to_wire).collect();
+    let kind = match clause {
+        Clause::And(clauses) => Kind::And(v1::And {
+            clauses: all(clauses),
+        }),
+        Clause::Or(clauses) => Kind::Or(v1::Or {
+            clauses: all(clauses),
+        }),
+        Clause::Not(clause) => Kind::Not(Box::new(v1::Not {
+            clause: Some(Box::new(clause_to_wire(clause))),
+        })),
+        Clause::Equals(field, literal) => Kind::Equals(v1::Equals {
+            field: field.clone(),
+            value: Some(match literal {
+                Literal::Text(text) => EqualsValue::StringVal(text.clone()),
+                Literal::Number(number) => EqualsValue::NumberVal(*number),
+                Literal::Bool(truth) => EqualsValue::BoolVal(*truth),
+            }),
+        }),
+        Clause::In(field, literals) => Kind::In(v1::In {
+            field: field.clone(),
+            values: literals.iter().map(value_to_wire).collect(),
+        }),
+        Clause::GreaterAndEquals(field, literal) => Kind::GreaterAndEquals(v1::GreaterAndEquals {
+            field: field.clone(),
+            value: Some(value_to_wire(literal)),
+        }),
+        Clause::LessAndEquals(field, literal) => Kind::LessAndEquals(v1::LessAndEquals {
+            field: field.clone(),
+            value: Some(value_to_wire(literal)),
+        }),
+        Clause::Contains(field, value) => Kind::Contains(v1::Contains {
+            field: field.clone(),
+            value: value.clone(),
+        }),
+        Clause::StartsWith(field, value) => Kind::StartsWith(v1::StartsWith {
+            field: field.clone(),
+            value: value.clone(),
+        }),
+        Clause::EndsWith(field, value) => Kind::EndsWith(v1::EndsWith {
+            field: field.clone(),
+            value: value.clone(),
+        }),
+    };
+    v1::Clause { kind: Some(kind) }
+}
+
+fn value_to_wire(literal: &Literal) -> Value {
+    Value {
+        kind: Some(match literal {
+            Literal::Text(text) => ValueKind::StringValue(text.clone()),
+            Literal::Number(number) => ValueKind::NumberValue(*number),
+            Literal::Bool(truth) => ValueKind::BoolValue(*truth),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clause_of(kind: Kind) -> v1::Clause {
+        v1::Clause { kind: Some(kind) }
+    }
+
+    #[test]
+    fn every_clause_that_says_nothing_is_named_by_its_path() {
+        let equals = v1::Equals {
+            field: "name".into(),
+            value: None,
+        };
+        let order = v1::GreaterAndEquals {
+            field: "count".into(),
+            value: None,
+        };
+        let within = v1::In {
+            field: "name".into(),
+            values: vec![
+                Value::from("a"),
+                Value::from(true),
+                Value::from(f64::INFINITY),
+            ],
+        };
+        let clauses = vec![
+            v1::Clause { kind: None },
+            clause_of(Kind::Equals(equals)),
+            clause_of(Kind::GreaterAndEquals(order)),
+            clause_of(Kind::In(within)),
+            clause_of(Kind::Not(Box::new(v1::Not { clause: None }))),
+        ];
+        let wire = v1::Query {
+            clause: Some(clause_of(Kind::And(v1::And { clauses }))),
+        };
+        let mut faults = Vec::new();
+        assert!(query(Some(wire), "type.event.query", &mut faults).is_some());
+        let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        let clauses = "type.event.query.clause.and.clauses";
+        let expected = [
+            format!("{clauses}[0]"),
+            format!("{clauses}[1].equals"),
+            format!("{clauses}[2].greaterAndEquals.value"),
+            format!("{clauses}[3].in.values[1]"),
+            format!("{clauses}[3].in.values[2]"),
+            format!("{clauses}[4].not.clause"),
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn a_query_without_a_clause_is_a_fault() {
+        let cases = [(None, "q"), (Some(v1::Query { clause: None }), "q.clause")];
+        for (wire, field) in cases {
+            let mut faults = Vec::new();
+            assert_eq!(query(wire, "q", &mut faults), None);
+            assert_eq!(faults[0].field, field);
+        }
+    }
+
+    #[test]
+    fn every_clause_comes_back_as_it_went_out() {
+        let text = || Literal::Text("a".into());
+        let clause = Clause::And(vec![
+            Clause::Or(vec![Clause::Equals("f".into(), Literal::Bool(true))]),
+            Clause::Not(Box::new(Clause::Equals("f".into(), text()))),
+            Clause::Equals("f".into(), Literal::Number(1.5)),
+            Clause::In("f".into(), vec![text(), Literal::Number(2.0)]),
+            Clause::GreaterAndEquals("f".into(), text()),
+            Clause::LessAndEquals("f".into(), Literal::Number(3.0)),
+            Clause::Contains("f".into(), "v".into()),
+            Clause::StartsWith("f".into(), "v".into()),
+            Clause::EndsWith("f".into(), "v".into()),
+        ]);
+        let mut faults = Vec::new();
+        let sent = Query { clause };
+        let back = query(Some(to_wire(&sent)), "q", &mut faults);
+        assert_eq!(back, Some(sent));
+        assert_eq!(faults, []);
+    }
+}

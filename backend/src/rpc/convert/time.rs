@@ -1,0 +1,33 @@
+//! Moments and durations between the wire and the domain.
+
+use std::time::Duration;
+
+use prost_types::Timestamp;
+
+/// Puts milliseconds since 1970 on the wire.
+pub fn timestamp(at_ms: i64) -> Timestamp {
+    Timestamp {
+        seconds: at_ms.div_euclid(1_000),
+        nanos: i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).expect("less than a second fits"),
+    }
+}
+
+/// Puts a duration on the wire.
+pub fn duration(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_nanos()).expect("less than a second fits"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_before_1970_have_nanoseconds_that_count_forward() {
+        for (at_ms, seconds, nanos) in [(1_500, 1, 500_000_000), (-1, -1, 999_000_000), (0, 0, 0)] {
+            assert_eq!(timestamp(at_ms), Timestamp { seconds, nanos });
+        }
+    }
+}
