@@ -4,6 +4,7 @@ pub mod client;
 pub mod commit;
 pub mod delivery;
 pub mod etag;
+pub mod explain;
 pub mod notify;
 pub mod occurrence;
 pub mod overview;
@@ -13,4 +14,5 @@ pub mod ruleset;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod search;
+pub mod test_trigger;
 pub mod watch;

@@ -4,14 +4,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     clock::Clock,
-    domain::{Delivery, Destination, Health, HealthState, RecordId, Rule, Severity, Status},
+    domain::{Delivery, Health, HealthState, RecordId, Severity, Status},
     error::Error,
     ops::{
+        ruleset::Snapshot,
         recent::{RECENT_MAX, Recent, Traffic},
         search::{Filter, Walk, count},
     },
     store::{
-        Direction, Index, Kind, Store,
+        Direction, Index, Store,
         engine::Range,
         record::bytes::{Key, id_at},
     },
@@ -71,21 +72,21 @@ pub async fn overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
     traffic: &Traffic,
+    snapshot: &Snapshot,
 ) -> Result<Overview, Error> {
     let now_ms = clock.now_ms();
     let open = open_by_severity(store).await?;
-    let rules = rules(store).await?;
     let dead = dead_by_destination(store, now_ms).await?;
     Ok(Overview {
         acknowledged: acknowledged(store, open.values().sum()).await?,
         open,
         events_per_minute: traffic.per_minute(now_ms),
-        destinations: destinations(store, clock, &dead).await?,
+        destinations: destinations(store, clock, snapshot, &dead).await?,
         oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
-        triggers: stored(store, Kind::Trigger).await?,
-        destinations_stored: stored(store, Kind::Destination).await?,
-        rules: rules.0,
-        enabled_rules: rules.1,
+        triggers: snapshot.trigger_count(),
+        destinations_stored: snapshot.destinations().len(),
+        rules: snapshot.rules().len(),
+        enabled_rules: snapshot.rules().iter().filter(|rule| rule.enabled).count(),
     })
 }
 
@@ -127,68 +128,18 @@ async fn acknowledged(store: &Store, open: usize) -> Result<Option<usize>, Error
     }
 }
 
-async fn stored(store: &Store, kind: Kind) -> Result<usize, Error> {
-    let mut range = Range {
-        start: Vec::new(),
-        end: None,
-    };
-    let mut number = 0;
-    loop {
-        let engine = store.engine();
-        let page = engine
-            .page(kind, range.clone(), Direction::Ascending, PAGE)
-            .await?;
-        number += page.len();
-        match page.into_iter().last() {
-            Some((key, _)) if number % PAGE == 0 => range.start = [&key[..], &[0]].concat(),
-            _ => return Ok(number),
-        }
-    }
-}
-
-/// How many rules there are, and how many of them are enabled.
-async fn rules(store: &Store) -> Result<(usize, usize), Error> {
-    let mut range = Range {
-        start: Vec::new(),
-        end: None,
-    };
-    let (mut number, mut enabled) = (0, 0);
-    loop {
-        let page = store
-            .page::<Rule>(range.clone(), Direction::Ascending, PAGE)
-            .await?;
-        number += page.len();
-        enabled += page.iter().filter(|rule| rule.value.enabled).count();
-        match page.last() {
-            Some(last) if page.len() == PAGE => {
-                range.start = [last.value.name.as_str().as_bytes(), &[0]].concat();
-            }
-            _ => return Ok((number, enabled)),
-        }
-    }
-}
-
 async fn destinations(
     store: &Store,
     clock: &Arc<dyn Clock>,
+    snapshot: &Snapshot,
     dead: &BTreeMap<RecordId, usize>,
 ) -> Result<Vec<DestinationOverview>, Error> {
     let recent = Recent::new(store.clone(), Arc::clone(clock));
-    let range = Range {
-        start: Vec::new(),
-        end: None,
-    };
-    let page = store
-        .page::<Destination>(range, Direction::Ascending, DESTINATIONS_MAX)
-        .await?;
-    let keys = page
-        .iter()
-        .map(|found| found.value.id.to_bytes().into())
-        .collect();
+    let looked_at = || snapshot.destinations().take(DESTINATIONS_MAX);
+    let keys = looked_at().map(|found| found.id.to_bytes().into()).collect();
     let healths = store.get_many::<Health>(keys).await?;
     let mut overviews = Vec::new();
-    for (found, health) in page.into_iter().zip(healths) {
-        let destination = found.value;
+    for (destination, health) in looked_at().zip(healths) {
         let under = Range::under(&destination.id.to_bytes());
         let waiting = store
             .engine()
