@@ -72,3 +72,5 @@ pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// Rules that may lead to an event one after the other, through `event` destinations.
 pub const CHAIN_MAX: usize = 16;
+/// Occurrences of one event read at once.
+pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;

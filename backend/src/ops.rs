@@ -5,6 +5,7 @@ pub mod commit;
 pub mod delivery;
 pub mod etag;
 pub mod explain;
+pub mod find;
 pub mod notify;
 pub mod occurrence;
 pub mod overview;

@@ -2,4 +2,6 @@
 
 pub mod access;
 pub mod convert;
+pub mod event_query;
+pub mod overview;
 pub mod status;

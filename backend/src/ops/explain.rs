@@ -69,7 +69,10 @@ pub async fn explain(
     let paused = paused(store, snapshot).await?;
     let mut explanations = Vec::new();
     for rule in snapshot.rules() {
-        let told = occurrence.notified.iter().find(|notified| notified.rule == rule.id);
+        let told = occurrence
+            .notified
+            .iter()
+            .find(|notified| notified.rule == rule.id);
         let deliveries = sent.remove(&rule.id).unwrap_or_default();
         let triggers = triggers(rule, snapshot, occurrence);
         let gates = gates(rule, told, occurrence, &paused, now_ms);
@@ -121,7 +124,10 @@ async fn deliveries_by_rule(
 }
 
 async fn paused(store: &Store, snapshot: &Snapshot) -> Result<Vec<RecordId>, Error> {
-    let keys = snapshot.destinations().map(|found| found.id.to_bytes().into()).collect();
+    let keys = snapshot
+        .destinations()
+        .map(|found| found.id.to_bytes().into())
+        .collect();
     let healths = store.get_many::<Health>(keys).await?.into_iter().flatten();
     let paused = healths.filter(|health| health.value.state == HealthState::Paused);
     Ok(paused.map(|health| health.value.destination).collect())
@@ -131,7 +137,12 @@ fn triggers(rule: &Rule, snapshot: &Snapshot, occurrence: &Occurrence) -> Vec<Tr
     let explain = |name: &Name| TriggerExplanation {
         trigger_name: name.clone(),
         query: snapshot.loaded(name).and_then(|loaded| {
-            Some(loaded.query.as_ref()?.explain(&loaded.trigger.query, occurrence))
+            Some(
+                loaded
+                    .query
+                    .as_ref()?
+                    .explain(&loaded.trigger.query, occurrence),
+            )
         }),
     };
     rule.trigger_names.iter().map(explain).collect()
@@ -147,7 +158,12 @@ fn gates(
     let enabled = Gate {
         name: "enabled",
         passed: rule.enabled,
-        detail: if rule.enabled { "the rule is enabled" } else { "the rule is disabled" }.into(),
+        detail: if rule.enabled {
+            "the rule is enabled"
+        } else {
+            "the rule is disabled"
+        }
+        .into(),
     };
     let suppressed = Gate {
         name: "suppressed",
@@ -181,26 +197,41 @@ fn already_notified(rule: &Rule, told: Option<&Notified>) -> Gate {
     let (passed, detail) = match (told, rule.repeat) {
         (None, _) => (true, "it has not notified about this occurrence".to_owned()),
         (Some(_), true) => (true, "it has notified, and the rule repeats".to_owned()),
-        (Some(_), false) => {
-            (false, "it has notified about this occurrence, and does not repeat".to_owned())
-        }
+        (Some(_), false) => (
+            false,
+            "it has notified about this occurrence, and does not repeat".to_owned(),
+        ),
     };
-    Gate { name: "already notified", passed, detail }
+    Gate {
+        name: "already notified",
+        passed,
+        detail,
+    }
 }
 
 fn repeat_interval(rule: &Rule, told: Option<&Notified>, now_ms: i64) -> Gate {
     let interval_ms = i64::from(rule.repeat_interval_seconds) * 1000;
     let (passed, detail) = match told {
         Some(told) if rule.repeat => {
-            let left_ms = told.last_ms.saturating_add(interval_ms).saturating_sub(now_ms);
+            let left_ms = told
+                .last_ms
+                .saturating_add(interval_ms)
+                .saturating_sub(now_ms);
             match left_ms {
                 ..=0 => (true, "the interval has passed".to_owned()),
-                left_ms => (false, format!("{} s of the interval are left", left_ms / 1000 + 1)),
+                left_ms => (
+                    false,
+                    format!("{} s of the interval are left", left_ms / 1000 + 1),
+                ),
             }
         }
         _ => (true, "there is no interval to wait for".to_owned()),
     };
-    Gate { name: "repeat interval", passed, detail }
+    Gate {
+        name: "repeat interval",
+        passed,
+        detail,
+    }
 }
 
 fn reason(
@@ -211,7 +242,10 @@ fn reason(
 ) -> String {
     if notified {
         let ended = |state: DeliveryState| {
-            deliveries.iter().filter(|delivery| delivery.state == state).count()
+            deliveries
+                .iter()
+                .filter(|delivery| delivery.state == state)
+                .count()
         };
         let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
         return format!(
@@ -228,6 +262,8 @@ fn reason(
     }
     match gates.iter().find(|gate| !gate.passed) {
         Some(gate) => format!("it did not notify: {}", gate.detail),
-        None => "it would notify if the event came now; it did not match when the event came".into(),
+        None => {
+            "it would notify if the event came now; it did not match when the event came".into()
+        }
     }
 }

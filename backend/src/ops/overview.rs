@@ -7,8 +7,8 @@ use crate::{
     domain::{Delivery, Health, HealthState, RecordId, Severity, Status},
     error::Error,
     ops::{
-        ruleset::Snapshot,
         recent::{RECENT_MAX, Recent, Traffic},
+        ruleset::Snapshot,
         search::{Filter, Walk, count},
     },
     store::{
@@ -136,7 +136,9 @@ async fn destinations(
 ) -> Result<Vec<DestinationOverview>, Error> {
     let recent = Recent::new(store.clone(), Arc::clone(clock));
     let looked_at = || snapshot.destinations().take(DESTINATIONS_MAX);
-    let keys = looked_at().map(|found| found.id.to_bytes().into()).collect();
+    let keys = looked_at()
+        .map(|found| found.id.to_bytes().into())
+        .collect();
     let healths = store.get_many::<Health>(keys).await?;
     let mut overviews = Vec::new();
     for (destination, health) in looked_at().zip(healths) {

@@ -39,7 +39,10 @@ pub async fn test_trigger(
     filter: &Filter,
 ) -> Result<TriggerTest, Error> {
     let mut walk = Walk::new(store, filter, NEWEST_FIRST, None);
-    let mut test = TriggerTest { matched_by_saved: saved.map(|_| 0), ..TriggerTest::default() };
+    let mut test = TriggerTest {
+        matched_by_saved: saved.map(|_| 0),
+        ..TriggerTest::default()
+    };
     while test.scanned < SCANNED_MAX {
         let batch = walk.next(BATCH).await?;
         if batch.is_empty() {

@@ -1,4 +1,7 @@
 //! The only place that takes wire messages apart and puts them together.
 
+pub mod event;
+pub mod health;
 pub mod query;
+pub mod search;
 pub mod time;

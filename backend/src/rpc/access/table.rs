@@ -9,7 +9,7 @@ pub enum Need {
     Nothing,
     /// Any key.
     Key,
-    /// The role `ingest`, or `operator` and above.
+    /// The role `ingest` or `admin`.
     Ingest,
     /// The role `viewer` or above.
     Viewer,
@@ -26,7 +26,7 @@ impl Need {
     pub fn allows(self, role: Role) -> bool {
         match self {
             Self::Nothing | Self::Key => true,
-            Self::Ingest => role == Role::Ingest || role >= Role::Operator,
+            Self::Ingest => matches!(role, Role::Ingest | Role::Admin),
             Self::Viewer => role >= Role::Viewer,
             Self::Operator => role >= Role::Operator,
             Self::Editor => role >= Role::Editor,
@@ -197,7 +197,7 @@ mod tests {
         ];
         let cases = [
             (Need::Key, [true, true, true, true, true]),
-            (Need::Ingest, [true, false, true, true, true]),
+            (Need::Ingest, [true, false, false, false, true]),
             (Need::Viewer, [false, true, true, true, true]),
             (Need::Operator, [false, false, true, true, true]),
             (Need::Editor, [false, false, false, true, true]),

@@ -1,0 +1,245 @@
+//! Stored events on their way out.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1;
+
+use super::health::health;
+use crate::{
+    domain::{
+        Annotation, CloseReason, Delivery, DeliveryState, HistoryEntry, Occurrence, Severity,
+        Value, value::Fields,
+    },
+    matching::Explained,
+    ops::{
+        explain::{Gate, RuleExplanation, TriggerExplanation},
+        overview::{DestinationOverview, Overview},
+        search::{Bucket, Found},
+        watch::News,
+    },
+};
+
+/// An event with the occurrences that were asked for; all of them are of that event.
+///
+/// `newest` is the event's newest occurrence, which knows how often the event was sent.
+pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
+    v1::Event {
+        id: newest.event.to_string(),
+        name: newest.name.clone(),
+        r#type: newest.kind.clone(),
+        dimensions: newest.dimensions.clone(),
+        count: Some(signed(newest.prior_count.saturating_add(newest.count))),
+        occurrences: occurrences.into_iter().map(occurrence).collect(),
+    }
+}
+
+/// An event with one occurrence. The count is that up to this occurrence.
+pub fn single(found: Occurrence) -> v1::Event {
+    let mut event = event(&found, Vec::new());
+    event.occurrences.push(occurrence(found));
+    event
+}
+
+fn occurrence(found: Occurrence) -> v1::Occurrence {
+    let reason = match found.close.map(|close| close.reason) {
+        None => v1::occurrence::CloseReason::Unspecified,
+        Some(CloseReason::Sender) => v1::occurrence::CloseReason::Sender,
+        Some(CloseReason::Operator) => v1::occurrence::CloseReason::Operator,
+        Some(CloseReason::Aged) => v1::occurrence::CloseReason::Aged,
+    };
+    v1::Occurrence {
+        id: found.id().to_string(),
+        event_id: found.event.to_string(),
+        number: i32::try_from(found.number).unwrap_or(i32::MAX),
+        severity: found.severity as i32,
+        status: found.status as i32,
+        acknowledged: Some(found.acknowledged),
+        metadata_fields: (!found.metadata.is_empty()).then(|| structure(found.metadata)),
+        summary: found.summary,
+        body: found.body,
+        start_time: found.start_ms,
+        last_seen: found.last_seen_ms,
+        close_time: found.close.map(|close| close.at_ms),
+        close_reason: reason.into(),
+        count: Some(signed(found.count)),
+        annotations: found.annotations.into_iter().map(annotation).collect(),
+        history: found.history.into_iter().map(history_entry).collect(),
+        r#type: found.kind,
+    }
+}
+
+fn annotation(note: Annotation) -> v1::Annotation {
+    v1::Annotation {
+        annotation_id: note.id,
+        annotation: note.text,
+        author: note.author.to_string(),
+        create_time: note.create_ms,
+        update_time: note.update_ms,
+    }
+}
+
+fn history_entry(entry: HistoryEntry) -> v1::HistoryEntry {
+    v1::HistoryEntry {
+        time: entry.at_ms,
+        author: entry
+            .author
+            .map(|author| author.to_string())
+            .unwrap_or_default(),
+        field: entry.field.word().into(),
+        from: entry.from,
+        to: entry.to,
+    }
+}
+
+/// JSON fields as the wire carries them.
+pub fn structure(fields: Fields) -> prost_types::Struct {
+    let fields = fields
+        .into_iter()
+        .map(|(key, value)| (key, wire_value(value)));
+    prost_types::Struct {
+        fields: fields.collect(),
+    }
+}
+
+fn wire_value(value: Value) -> prost_types::Value {
+    use prost_types::value::Kind;
+    let kind = match value {
+        Value::Null => Kind::NullValue(0),
+        Value::Bool(flag) => Kind::BoolValue(flag),
+        Value::Number(number) => Kind::NumberValue(number),
+        Value::Text(text) => Kind::StringValue(text),
+        Value::List(values) => Kind::ListValue(prost_types::ListValue {
+            values: values.into_iter().map(wire_value).collect(),
+        }),
+        Value::Object(fields) => Kind::StructValue(structure(fields)),
+    };
+    prost_types::Value { kind: Some(kind) }
+}
+
+/// A page of a search.
+pub fn page(found: Found) -> v1::SearchEventsResponse {
+    let count = found.occurrences.len();
+    v1::SearchEventsResponse {
+        results: found.occurrences.into_iter().map(single).collect(),
+        page_info: Some(v1::PageInfo {
+            count: Some(small(count)),
+            total_count: found.total.map(small),
+            has_next: Some(found.has_next),
+            start_cursor: found.start_cursor,
+            end_cursor: found.end_cursor,
+        }),
+    }
+}
+
+/// A span of time.
+pub fn bucket(bucket: Bucket) -> v1::FrequencyBucket {
+    v1::FrequencyBucket {
+        start: bucket.start_ms,
+        end: bucket.end_ms,
+        count_by_severity: by_name(bucket.by_severity),
+    }
+}
+
+fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
+    let counts = counts.into_iter();
+    counts
+        .map(|(severity, count)| (severity.enum_name().to_owned(), small(count)))
+        .collect()
+}
+
+/// News of a watch.
+pub fn news(news: News) -> v1::WatchEventsResponse {
+    v1::WatchEventsResponse {
+        events: news.changed.into_iter().map(single).collect(),
+        left_occurrence_ids: news.left.into_iter().map(|id| id.to_string()).collect(),
+        resume_token: news.resume_token,
+        gap: news.gap,
+    }
+}
+
+/// Why one rule did or did not notify.
+pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
+    let delivery = |delivery: Delivery| v1::ExplainedDelivery {
+        id: delivery.id.to_string(),
+        state: state_name(delivery.state).into(),
+        destination_name: delivery.destination_name,
+    };
+    v1::RuleExplanation {
+        rule_name: rule.rule_name.to_string(),
+        notified: Some(rule.notified),
+        reason: rule.reason,
+        triggers: rule.triggers.into_iter().map(trigger_explanation).collect(),
+        gates: rule.gates.into_iter().map(gate).collect(),
+        deliveries: rule.deliveries.into_iter().map(delivery).collect(),
+    }
+}
+
+fn state_name(state: DeliveryState) -> &'static str {
+    let state = v1::delivery::State::try_from(i32::from(state.number()));
+    state.unwrap_or_default().as_str_name()
+}
+
+fn trigger_explanation(trigger: TriggerExplanation) -> v1::TriggerExplanation {
+    v1::TriggerExplanation {
+        trigger_name: trigger.trigger_name.to_string(),
+        matched: Some(trigger.query.as_ref().is_some_and(|query| query.result)),
+        clause: trigger.query.map(clause_explanation),
+    }
+}
+
+fn clause_explanation(clause: Explained) -> v1::ClauseExplanation {
+    v1::ClauseExplanation {
+        r#type: clause.kind.into(),
+        field: clause.field,
+        expected: clause.expected.map(wire_value),
+        actual: clause.actual.map(wire_value),
+        result: Some(clause.result),
+        clauses: clause.clauses.into_iter().map(clause_explanation).collect(),
+    }
+}
+
+fn gate(gate: Gate) -> v1::Gate {
+    v1::Gate {
+        name: gate.name.into(),
+        passed: Some(gate.passed),
+        detail: gate.detail,
+    }
+}
+
+/// The state of the service.
+pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
+    let minutes = overview.events_per_minute.into_iter();
+    let destinations = overview.destinations.into_iter();
+    v1::GetOverviewResponse {
+        open_by_severity: by_name(overview.open),
+        acknowledged_count: overview.acknowledged.map(small),
+        events_per_minute: minutes.map(|count| small(count as usize)).collect(),
+        destinations: destinations.map(destination_overview).collect(),
+        oldest_undelivered_time: overview.oldest_undelivered_ms.map(super::time::timestamp),
+        start_time: Some(super::time::timestamp(start_ms)),
+        version: env!("CARGO_PKG_VERSION").into(),
+        trigger_count: Some(small(overview.triggers)),
+        destination_count: Some(small(overview.destinations_stored)),
+        rule_count: Some(small(overview.rules)),
+        enabled_rule_count: Some(small(overview.enabled_rules)),
+    }
+}
+
+fn destination_overview(overview: DestinationOverview) -> v1::DestinationOverview {
+    v1::DestinationOverview {
+        destination_name: overview.name,
+        health: Some(health(overview.health.as_ref())),
+        waiting_count: Some(small(overview.waiting)),
+        dead_count: Some(small(overview.dead)),
+        delivered_count: Some(small(overview.delivered)),
+    }
+}
+
+/// A count as the wire carries it.
+pub fn small(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,176 @@
+//! What searches, counts and watches are about, on its way in.
+
+use bellwether_proto::v1::{self, page_input::Direction, sort_by::Sort};
+use prost::Message;
+
+use super::query::clause;
+use crate::{
+    domain::{Query, Severity, Status, Violation},
+    error::Error,
+    limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
+    matching::{CompiledQuery, compile},
+    ops::search::{Filter, SearchRequest, SortField},
+};
+
+/// Spans of time of a frequency.
+const BUCKETS_MAX: i32 = 500;
+const BUCKETS_DEFAULT: usize = 60;
+
+/// Takes which occurrences are meant from the wire.
+///
+/// # Errors
+/// Everything that is wrong, with paths from the request.
+pub fn filter(wire: Option<v1::EventQuery>) -> Result<Filter, Error> {
+    let mut faults = Vec::new();
+    let filter = read_filter(wire.unwrap_or_default(), &mut faults);
+    if faults.is_empty() {
+        Ok(filter)
+    } else {
+        Err(Error::Invalid(faults))
+    }
+}
+
+/// Takes a search from the wire.
+///
+/// # Errors
+/// Everything that is wrong, with paths from the request.
+pub fn search(wire: Option<v1::EventQuery>) -> Result<SearchRequest, Error> {
+    let mut faults = Vec::new();
+    let mut wire = wire.unwrap_or_default();
+    let page = wire.page_input.take().unwrap_or_default();
+    let (sort, ascending) = read_sort(&wire.sort_by, &mut faults);
+    let fingerprint = wire.encode_to_vec();
+    let limit = match usize::try_from(page.limit) {
+        Ok(0) => PAGE_SIZE_DEFAULT,
+        Ok(limit) => limit.min(PAGE_SIZE_MAX),
+        Err(_) => {
+            let fault = format!("is negative; give 1 to {PAGE_SIZE_MAX}");
+            faults.push(Violation::new("query.pageInput.limit", fault));
+            PAGE_SIZE_DEFAULT
+        }
+    };
+    let backward = match Direction::try_from(page.direction) {
+        Ok(Direction::Unspecified | Direction::Forward) => false,
+        Ok(Direction::Backward) => true,
+        Err(_) => {
+            let fault = "is neither FORWARD nor BACKWARD";
+            faults.push(Violation::new("query.pageInput.direction", fault));
+            false
+        }
+    };
+    let filter = read_filter(wire, &mut faults);
+    if !faults.is_empty() {
+        return Err(Error::Invalid(faults));
+    }
+    let cursor = page.cursor;
+    Ok(SearchRequest {
+        filter,
+        sort,
+        ascending,
+        limit,
+        cursor,
+        backward,
+        fingerprint,
+    })
+}
+
+/// Takes the number of spans of a frequency from the wire.
+///
+/// # Errors
+/// When it is out of range.
+pub fn bucket_count(number: i32) -> Result<usize, Error> {
+    match number {
+        0 => Ok(BUCKETS_DEFAULT),
+        1..=BUCKETS_MAX => Ok(usize::try_from(number).unwrap_or(BUCKETS_DEFAULT)),
+        _ => Err(Error::invalid(
+            "bucketCount",
+            format!("is not between 1 and {BUCKETS_MAX}"),
+        )),
+    }
+}
+
+fn read_filter(wire: v1::EventQuery, faults: &mut Vec<Violation>) -> Filter {
+    let range = wire.time_range.unwrap_or_default();
+    if let (Some(start), Some(end)) = (range.start, range.end)
+        && start > end
+    {
+        faults.push(Violation::new("query.timeRange", "ends before it starts"));
+    }
+    let compiled = wire.clause.and_then(|wire| read_query(wire, faults));
+    let severities = wire
+        .severities
+        .iter()
+        .enumerate()
+        .filter_map(|(at, number)| {
+            let severity = Severity::from_number(*number);
+            if severity.is_none() {
+                let field = format!("query.severities[{at}]");
+                faults.push(Violation::new(
+                    field,
+                    "is not one of SEVERITY_DEBUG to SEVERITY_CRITICAL",
+                ));
+            }
+            severity
+        });
+    let severities = severities.collect();
+    let statuses = wire.statuses.iter().enumerate().filter_map(|(at, number)| {
+        let status = Status::from_number(*number);
+        if status.is_none() {
+            let field = format!("query.statuses[{at}]");
+            let known = "is not one of STATUS_OPEN, STATUS_SUPPRESSED, STATUS_CLOSED";
+            faults.push(Violation::new(field, known));
+        }
+        status
+    });
+    Filter {
+        start_ms: range.start,
+        end_ms: range.end,
+        query: compiled,
+        severities,
+        statuses: statuses.collect(),
+    }
+}
+
+fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<CompiledQuery> {
+    let known = faults.len();
+    let query = Query {
+        clause: clause(wire, "query.clause", faults),
+    };
+    if faults.len() > known {
+        return None;
+    }
+    let prefix = |mut fault: Violation| {
+        fault.field.insert_str(0, "query.");
+        fault
+    };
+    compile(&query)
+        .map_err(|found| faults.extend(found.into_iter().map(prefix)))
+        .ok()
+}
+
+fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {
+    if wire.len() > 1 {
+        faults.push(Violation::new("query.sortBy", "has more than one entry"));
+    }
+    let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {
+        return (SortField::default(), false);
+    };
+    let field = match by.field.as_str() {
+        "" | "lastSeen" => SortField::LastSeen,
+        "startTime" => SortField::StartTime,
+        "severity" => SortField::Severity,
+        other => {
+            let fault = format!("{other:?} is not one of lastSeen, startTime, severity");
+            faults.push(Violation::new("query.sortBy[0].byField.field", fault));
+            SortField::default()
+        }
+    };
+    match v1::SortOrder::try_from(by.order) {
+        Ok(order) => (field, order == v1::SortOrder::Asc),
+        Err(_) => {
+            let fault = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
+            faults.push(Violation::new("query.sortBy[0].byField.order", fault));
+            (field, false)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `EventQueryService`: reading, finding and following events.
+
+use std::{pin::Pin, sync::Arc};
+
+use bellwether_proto::v1::{
+    CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
+    ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
+    SearchEventsRequest, SearchEventsResponse, WatchEventsRequest, WatchEventsResponse,
+    event_query_service_server::EventQueryService,
+};
+use futures_util::{Stream, stream};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::convert::{event, search as input};
+use crate::{
+    clock::Clock,
+    domain::{EventId, Occurrence, OccurrenceId},
+    error::Error,
+    limits::OCCURRENCES_PER_REQUEST_MAX,
+    ops::{explain, find, ruleset::Ruleset, search, watch::Watch},
+    store::Store,
+};
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// Serves reads of events.
+#[derive(Debug)]
+pub struct EventQueries {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    ruleset: Arc<Ruleset>,
+    shutdown: CancellationToken,
+}
+
+impl EventQueries {
+    /// Serves what that store holds; streams end when `shutdown` is cancelled.
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        ruleset: Arc<Ruleset>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            ruleset,
+            shutdown,
+        }
+    }
+
+    /// The newest occurrence of an event.
+    async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
+        let event = EventId::parse(id)
+            .ok_or_else(|| Error::invalid("id", "is no event id: it has 28 characters"))?;
+        let newest = find::newest(&self.store, event).await?;
+        newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
+    }
+
+    /// Occurrences of an event by id; one that does not exist is an error.
+    async fn occurrences(
+        &self,
+        newest: &Occurrence,
+        ids: &[String],
+    ) -> Result<Vec<Occurrence>, Error> {
+        if ids.is_empty() {
+            return Ok(vec![newest.clone()]);
+        }
+        if ids.len() > OCCURRENCES_PER_REQUEST_MAX {
+            let fault = format!("has more than {OCCURRENCES_PER_REQUEST_MAX} entries");
+            return Err(Error::invalid("occurrenceIds", fault));
+        }
+        let mut found = Vec::with_capacity(ids.len());
+        for (at, id) in ids.iter().enumerate() {
+            let field = || format!("occurrenceIds[{at}]");
+            let id = OccurrenceId::parse(id)
+                .filter(|id| id.event == newest.event)
+                .ok_or_else(|| Error::invalid(field(), "is no occurrence id of this event"))?;
+            let occurrence = find::occurrence(&self.store, id).await?;
+            found.push(
+                occurrence
+                    .ok_or_else(|| Error::NotFound(format!("there is no occurrence `{id}`")))?,
+            );
+        }
+        found.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.number));
+        Ok(found)
+    }
+}
+
+type Watched = Pin<Box<dyn Stream<Item = Result<WatchEventsResponse, Status>> + Send>>;
+
+#[async_trait]
+impl EventQueryService for EventQueries {
+    async fn get_event(
+        &self,
+        request: Request<GetEventRequest>,
+    ) -> Result<Response<GetEventResponse>, Status> {
+        let request = request.into_inner();
+        let newest = self.newest(&request.id).await?;
+        let occurrences = self.occurrences(&newest, &request.occurrence_ids).await?;
+        let result = Some(event::event(&newest, occurrences));
+        Ok(Response::new(GetEventResponse { result }))
+    }
+
+    async fn search_events(
+        &self,
+        request: Request<SearchEventsRequest>,
+    ) -> Result<Response<SearchEventsResponse>, Status> {
+        let request = input::search(request.into_inner().query)?;
+        let found = search::search(&self.store, &request).await?;
+        Ok(Response::new(event::page(found)))
+    }
+
+    async fn count_events(
+        &self,
+        request: Request<CountEventsRequest>,
+    ) -> Result<Response<CountEventsResponse>, Status> {
+        let filter = input::filter(request.into_inner().query)?;
+        let count = search::count(&self.store, &filter).await?;
+        Ok(Response::new(CountEventsResponse {
+            count: Some(event::small(count)),
+        }))
+    }
+
+    async fn event_frequency(
+        &self,
+        request: Request<EventFrequencyRequest>,
+    ) -> Result<Response<EventFrequencyResponse>, Status> {
+        let request = request.into_inner();
+        let filter = input::filter(request.query)?;
+        let bucket_count = input::bucket_count(request.bucket_count)?;
+        let end_ms = filter
+            .end_ms
+            .unwrap_or_else(|| self.clock.now_ms().saturating_add(1));
+        let start_ms = filter
+            .start_ms
+            .unwrap_or_else(|| end_ms.saturating_sub(DAY_MS));
+        let span = (start_ms, end_ms);
+        let buckets = search::frequency(&self.store, &filter, span, bucket_count).await?;
+        let buckets = buckets.into_iter().map(event::bucket).collect();
+        Ok(Response::new(EventFrequencyResponse { buckets }))
+    }
+
+    type WatchEventsStream = Watched;
+
+    async fn watch_events(
+        &self,
+        request: Request<WatchEventsRequest>,
+    ) -> Result<Response<Watched>, Status> {
+        let request = request.into_inner();
+        let mut filter = input::filter(request.query)?;
+        (filter.start_ms, filter.end_ms) = (None, None);
+        let watch = Watch::begin(self.store.clone(), filter, &request.resume_token).await?;
+        let news = stream::unfold(Some((watch, self.shutdown.clone())), |state| async {
+            let (mut watch, shutdown) = state?;
+            tokio::select! {
+                news = watch.next() => match news {
+                    Ok(news) => Some((Ok(event::news(news)), Some((watch, shutdown)))),
+                    Err(error) => Some((Err(error.into()), None)),
+                },
+                () = shutdown.cancelled() => {
+                    let stops = Error::Unavailable("the service is stopping".into());
+                    Some((Err(stops.into()), None))
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(news)))
+    }
+
+    async fn explain_event(
+        &self,
+        request: Request<ExplainEventRequest>,
+    ) -> Result<Response<ExplainEventResponse>, Status> {
+        let request = request.into_inner();
+        let newest = self.newest(&request.id).await?;
+        let ids: Vec<_> = Some(request.occurrence_id)
+            .into_iter()
+            .filter(|id| !id.is_empty())
+            .collect();
+        let occurrence = self
+            .occurrences(&newest, &ids)
+            .await
+            .map_err(|error| match error {
+                Error::Invalid(_) => {
+                    Error::invalid("occurrenceId", "is no occurrence id of this event")
+                }
+                other => other,
+            })?
+            .pop()
+            .unwrap_or(newest);
+        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let now_ms = self.clock.now_ms();
+        let rules = explain::explain(&self.store, &snapshot, &occurrence, now_ms).await?;
+        Ok(Response::new(ExplainEventResponse {
+            event_id: occurrence.event.to_string(),
+            occurrence_id: occurrence.id().to_string(),
+            rules: rules.into_iter().map(event::explanation).collect(),
+        }))
+    }
+}
