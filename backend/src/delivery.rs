@@ -2,6 +2,7 @@
 
 pub mod dispatcher;
 pub mod egress;
+pub mod retention;
 pub mod sample;
 pub mod sender;
 pub mod verdict;
@@ -23,5 +24,6 @@ pub(crate) mod transcript;
 
 pub use dispatcher::{Dispatcher, Standing};
 pub use egress::Guard;
+pub use retention::Retention;
 pub use sender::{EventSink, Order, Sender};
 pub use verdict::{Advice, Report, Verdict};

@@ -74,3 +74,7 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 pub const CHAIN_MAX: usize = 16;
 /// Occurrences of one event read at once.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
+/// Attempts of one delivery that are answered.
+pub const ATTEMPTS_MAX: usize = 100;
+/// Deliveries that one page of a filtered list looks at.
+pub const DELIVERIES_SCANNED_MAX: usize = 10_000;

@@ -29,7 +29,8 @@ use crate::{
         verdict::{Report, Verdict},
     },
     domain::{Delivery, Destination, Outcome, RecordId, Transcript},
-    store::{EngineError, Store},
+    error::Error,
+    store::Store,
 };
 
 /// How long to wait after the store did not answer.
@@ -149,7 +150,7 @@ impl Dispatcher {
     }
 
     /// Follows the change log, then commits ends and leases and starts what was leased.
-    async fn advance(&mut self) -> Result<(), EngineError> {
+    async fn advance(&mut self) -> Result<(), Error> {
         self.follow().await?;
         self.cancel_for_gone().await?;
         let plan = self.commit_plan(true).await?;

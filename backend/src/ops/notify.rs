@@ -259,7 +259,8 @@ fn keep(
     None
 }
 
-fn rule_content(rule: &Rule) -> RuleContent {
+/// What messages can tell about a rule.
+pub(crate) fn rule_content(rule: &Rule) -> RuleContent {
     RuleContent {
         name: rule.name.as_str().into(),
         description: rule.description.clone(),

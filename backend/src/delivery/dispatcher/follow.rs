@@ -6,6 +6,7 @@ use super::Dispatcher;
 use crate::{
     delivery::{breaker::Breaker, health, lane::Lane, rate::Rate},
     domain::{Delivery, Destination, Health, HealthState, RecordId},
+    error::Error,
     ops,
     store::{
         Direction, EngineError, Index, Kind, Lane as Queue,
@@ -211,7 +212,7 @@ impl Dispatcher {
 
     /// Cancels some of what waits for destinations that are gone, and forgets those for which
     /// nothing waits.
-    pub(super) async fn cancel_for_gone(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn cancel_for_gone(&mut self) -> Result<(), Error> {
         let lanes = self
             .lanes
             .iter()

@@ -1,0 +1,205 @@
+//! Lists deliveries, newest first, through the narrowest index that the filters allow.
+
+use super::Deliveries;
+use crate::{
+    domain::{Delivery, Destination, EventId, RecordId, Rule},
+    error::Error,
+    limits::DELIVERIES_SCANNED_MAX,
+    ops::page::{PageRequest, Scope},
+    store::{
+        Direction, Index, Record,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
+};
+
+/// Deliveries that are read at once.
+const BATCH_MIN: usize = 100;
+
+/// Which deliveries to list. What is empty does not filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only these states, by number.
+    pub states: Vec<u8>,
+    /// Only of rules that bore these names.
+    pub rule_names: Vec<String>,
+    /// Only to destinations that bore these names.
+    pub destination_names: Vec<String>,
+    /// Only about this event.
+    pub event: Option<EventId>,
+    /// Only those decided then or later, in milliseconds since 1970.
+    pub start_ms: Option<i64>,
+    /// Only those decided before, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+}
+
+/// Where to look: the prefixes of an index below which deliveries are sorted by identity.
+enum Walk {
+    All,
+    Under(Index, Vec<Vec<u8>>),
+}
+
+impl Filter {
+    fn passes(&self, delivery: &Delivery) -> bool {
+        let named = |names: &[String], name: &str| {
+            names.is_empty() || names.iter().any(|other| other == name)
+        };
+        let rule_name = if delivery.test {
+            ""
+        } else {
+            &delivery.content.rule.name
+        };
+        (self.states.is_empty() || self.states.contains(&delivery.state.number()))
+            && named(&self.rule_names, rule_name)
+            && named(&self.destination_names, &delivery.destination_name)
+            && (self.event.is_none() || self.event == delivery.event)
+    }
+
+    /// The page tokens of a list belong to its filters.
+    fn scope(&self) -> Scope {
+        let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
+        Scope::new("deliveries")
+            .with("states", self.states.iter().map(|state| [*state]))
+            .with("ruleNames", &self.rule_names)
+            .with("destinationNames", &self.destination_names)
+            .with("eventId", self.event.map(EventId::to_bytes))
+            .with("start", moment(self.start_ms))
+            .with("end", moment(self.end_ms))
+    }
+
+    /// The identities in question: from the first (included) to the last (not included).
+    fn bounds(&self) -> (RecordId, Option<RecordId>) {
+        let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
+        let start = self.start_ms.map_or(RecordId::first_at(0), first_at);
+        (start, self.end_ms.map(first_at))
+    }
+}
+
+impl Deliveries {
+    /// Lists deliveries, newest first; answers them with the token of the next page, which is
+    /// empty at the end. A page may hold fewer than asked for before the end: it stops after
+    /// having looked at many deliveries that do not pass.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a bad page size or token.
+    pub async fn list(
+        &self,
+        filter: &Filter,
+        page: &PageRequest,
+    ) -> Result<(Vec<Delivery>, String), Error> {
+        let limit = page.limit()?;
+        let scope = filter.scope();
+        let last_key = scope.last_key(&page.token)?;
+        let (start, end) = filter.bounds();
+        let mut below = match last_key {
+            Some(key) => id_at(&key, 0),
+            None => end,
+        };
+        let walk = self.walk(filter).await?;
+        let batch = (limit + 1).max(BATCH_MIN);
+        let mut scanned = 0;
+        let mut items = Vec::new();
+        loop {
+            let ids = self.newest(&walk, start, below, batch).await?;
+            let is_end = ids.len() < batch;
+            scanned += ids.len();
+            below = ids.last().copied().or(below);
+            let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
+            let found = self.store.get_many::<Delivery>(keys).await?;
+            let found = found.into_iter().flatten().map(|delivery| delivery.value);
+            items.extend(found.filter(|delivery| filter.passes(delivery)));
+            if items.len() > limit {
+                items.truncate(limit);
+                let last = items.last().map(Record::key);
+                return Ok((items, scope.token(&last.unwrap_or_default())));
+            }
+            match below {
+                Some(last) if !is_end && scanned >= DELIVERIES_SCANNED_MAX => {
+                    return Ok((items, scope.token(&last.to_bytes())));
+                }
+                Some(_) if !is_end => {}
+                _ => return Ok((items, String::new())),
+            }
+        }
+    }
+
+    /// The index to walk. A name that nothing bears now is only found in the deliveries themselves.
+    async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
+        if let Some(event) = filter.event {
+            let prefix = event.to_bytes().into();
+            return Ok(Walk::Under(Index::DeliveryByEvent, vec![prefix]));
+        }
+        let destinations = self
+            .ids(&filter.destination_names, |found: Destination| found.id)
+            .await?;
+        if let Some(prefixes) = destinations {
+            return Ok(Walk::Under(Index::DeliveryByDestination, prefixes));
+        }
+        if let Some(prefixes) = self.ids(&filter.rule_names, |found: Rule| found.id).await? {
+            return Ok(Walk::Under(Index::DeliveryByRule, prefixes));
+        }
+        if filter.states.is_empty() {
+            return Ok(Walk::All);
+        }
+        let prefixes = filter.states.iter().map(|state| vec![*state]).collect();
+        Ok(Walk::Under(Index::DeliveryByState, prefixes))
+    }
+
+    /// The identities behind names; none when there are no names, or not every one is borne now.
+    async fn ids<T: Record>(
+        &self,
+        names: &[String],
+        id: impl Fn(T) -> RecordId,
+    ) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let keys = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let found = self.store.get_many::<T>(keys).await?;
+        let prefix =
+            |found: Option<crate::store::Stored<T>>| Some(id(found?.value).to_bytes().into());
+        Ok(found.into_iter().map(prefix).collect())
+    }
+
+    /// The newest identities below one, newest first.
+    async fn newest(
+        &self,
+        walk: &Walk,
+        start: RecordId,
+        below: Option<RecordId>,
+        limit: usize,
+    ) -> Result<Vec<RecordId>, Error> {
+        let range = |prefix: &[u8]| Range {
+            start: Key::new().rest(prefix).id(start).build(),
+            end: match below {
+                Some(below) => Some(Key::new().rest(prefix).id(below).build()),
+                None => Range::under(prefix).end,
+            },
+        };
+        let descending = Direction::Descending;
+        let mut ids = Vec::new();
+        match walk {
+            Walk::All => {
+                let page = self
+                    .store
+                    .page::<Delivery>(range(&[]), descending, limit)
+                    .await?;
+                ids.extend(page.into_iter().map(|delivery| delivery.value.id));
+            }
+            Walk::Under(index, prefixes) => {
+                for prefix in prefixes {
+                    let engine = self.store.engine();
+                    let entries = engine
+                        .entries(*index, range(prefix), descending, limit)
+                        .await?;
+                    let found = entries.iter().filter_map(|(_, key)| id_at(key, 0));
+                    ids.extend(found);
+                }
+                ids.sort_unstable_by(|a, b| b.cmp(a));
+                ids.dedup();
+                ids.truncate(limit);
+            }
+        }
+        Ok(ids)
+    }
+}
