@@ -45,6 +45,14 @@ pub const ANNOTATION_BYTES_MAX: usize = 16 * 1024;
 /// History entries kept for one occurrence.
 pub const HISTORY_MAX: usize = 100;
 
+/// Characters of an address that messages go to.
+pub const URL_CHARACTERS_MAX: usize = 2_048;
+/// Headers of a webhook.
+pub const HEADERS_MAX: usize = 50;
+/// Bytes of a header's name and value together.
+pub const HEADER_VALUE_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of a secret, and of other single-line settings of a destination.
+pub const SETTING_BYTES_MAX: usize = 4 * 1024;
 /// Characters of a description.
 pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
 /// Tags of a resource.

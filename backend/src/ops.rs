@@ -3,6 +3,7 @@
 pub mod client;
 pub mod commit;
 pub mod delivery;
+pub mod destination;
 pub mod etag;
 pub mod explain;
 pub mod find;
@@ -11,9 +12,14 @@ pub mod occurrence;
 pub mod overview;
 pub mod page;
 pub mod recent;
+pub mod resource;
+pub mod rule;
 pub mod ruleset;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod search;
 pub mod test_trigger;
+pub mod trigger;
+mod users;
+mod validate;
 pub mod watch;

@@ -1,0 +1,218 @@
+//! Triggers: stored, edited, and deleted when no rule needs them.
+
+use std::sync::Arc;
+
+use crate::{
+    clock::Clock,
+    domain::{Name, Query, Trigger, Violation},
+    error::Error,
+    matching,
+    ops::{
+        commit::commit,
+        page::{Page, PageRequest},
+        recent::Recent,
+        resource::{Filter, Origin, check_etag, check_free, find, list},
+        users::{Used, release, users_of},
+        validate::Faults,
+    },
+    store::{Changes, Lane, Store},
+};
+
+/// Where the query stands in a request.
+pub const QUERY_PATH: &str = "type.event.query";
+
+/// A trigger as its author describes it, not checked yet.
+#[derive(Debug, Clone, Default)]
+pub struct TriggerDraft {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// The condition; none only together with a fault.
+    pub query: Option<Query>,
+    /// For an update: the etag that must be current; empty asks for no check.
+    pub etag: String,
+    /// What was wrong with how the draft was written.
+    pub faults: Vec<Violation>,
+}
+
+/// A trigger, and what is known about its use.
+#[derive(Debug, Clone)]
+pub struct TriggerView {
+    /// The trigger.
+    pub trigger: Trigger,
+    /// The rules that use it, by name.
+    pub rule_names: Vec<Name>,
+    /// Notifications it caused in the last 24 hours.
+    pub recent_notifications: usize,
+}
+
+/// Manages triggers.
+#[derive(Debug, Clone)]
+pub struct Triggers {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    recent: Recent,
+}
+
+impl Triggers {
+    /// Manages the triggers in a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        let recent = Recent::new(store.clone(), Arc::clone(&clock));
+        Self {
+            store,
+            clock,
+            recent,
+        }
+    }
+
+    /// Stores a new trigger; with `validate_only`, only checks it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, [`Error::AlreadyExists`].
+    pub async fn create(
+        &self,
+        draft: TriggerDraft,
+        validate_only: bool,
+    ) -> Result<TriggerView, Error> {
+        let now_ms = self.clock.now_ms();
+        let trigger = checked(draft)?.into_trigger(&Origin::new(now_ms), now_ms);
+        let decide = async || {
+            check_free::<Trigger>(&self.store, &trigger.name).await?;
+            let mut changes = self.store.changes();
+            if !validate_only {
+                changes.insert(&trigger);
+            }
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        self.view(trigger).await
+    }
+
+    /// Reads a trigger.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, name: &str) -> Result<TriggerView, Error> {
+        self.view(find::<Trigger>(&self.store, name).await?.value)
+            .await
+    }
+
+    /// Lists triggers by name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+    pub async fn list(
+        &self,
+        filter: &Filter,
+        page: &PageRequest,
+    ) -> Result<Page<TriggerView>, Error> {
+        let page = list::<Trigger>(&self.store, filter, page).await?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for trigger in page.items {
+            items.push(self.view(trigger).await?);
+        }
+        Ok(Page {
+            items,
+            next_page_token: page.next_page_token,
+            total: page.total,
+        })
+    }
+
+    /// Replaces a trigger; with `validate_only`, only checks that it could.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
+    /// [`Error::Aborted`] when the draft's etag is not current.
+    pub async fn update(
+        &self,
+        draft: TriggerDraft,
+        validate_only: bool,
+    ) -> Result<TriggerView, Error> {
+        let etag = draft.etag.clone();
+        let checked = checked(draft)?;
+        let decide = async || {
+            let stored = find::<Trigger>(&self.store, checked.name.as_str()).await?;
+            check_etag(&etag, &stored.value)?;
+            let origin = Origin::of(&stored.value);
+            let trigger = checked.clone().into_trigger(&origin, self.clock.now_ms());
+            let mut changes = self.store.changes();
+            if !validate_only {
+                changes.update(&stored, &trigger);
+            }
+            Ok((changes, trigger))
+        };
+        let (trigger, _) = commit(&self.store, Lane::Admin, decide).await?;
+        self.view(trigger).await
+    }
+
+    /// Deletes a trigger; with `force`, takes it out of the rules that use it in the same commit.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Aborted`] when the etag is not current, and
+    /// [`Error::FailedPrecondition`], which names the rules that use it, without `force`.
+    pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
+        let decide = async || -> Result<(Changes, ()), Error> {
+            // The trigger before its rules: a rule that takes it up in between touches it.
+            let stored = find::<Trigger>(&self.store, name).await?;
+            check_etag(etag, &stored.value)?;
+            let mut changes = self.store.changes();
+            let used = Used::Trigger(&stored.value.name);
+            release(&self.store, used, force, self.clock.now_ms(), &mut changes).await?;
+            changes.delete(&stored);
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    async fn view(&self, trigger: Trigger) -> Result<TriggerView, Error> {
+        Ok(TriggerView {
+            rule_names: users_of(&self.store, Used::Trigger(&trigger.name)).await?,
+            recent_notifications: self.recent.of_trigger(trigger.id).await?,
+            trigger,
+        })
+    }
+}
+
+/// A draft that was found right.
+#[derive(Debug, Clone)]
+struct Checked {
+    name: Name,
+    description: String,
+    tags: Vec<String>,
+    query: Query,
+}
+
+impl Checked {
+    fn into_trigger(self, origin: &Origin, update_ms: i64) -> Trigger {
+        Trigger {
+            id: origin.id,
+            name: self.name,
+            description: self.description,
+            tags: self.tags,
+            query: self.query,
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms,
+        }
+    }
+}
+
+fn checked(draft: TriggerDraft) -> Result<Checked, Error> {
+    let mut faults = Faults::new(&draft.faults);
+    let name = faults.name(&draft.name);
+    faults.texts(&draft.description, &draft.tags);
+    if let Some(Err(violations)) = draft.query.as_ref().map(matching::compile) {
+        faults.add_under(QUERY_PATH, violations);
+    }
+    let checked = name.zip(draft.query).map(|(name, query)| Checked {
+        name,
+        description: draft.description,
+        tags: draft.tags,
+        query,
+    });
+    faults.or(checked)
+}

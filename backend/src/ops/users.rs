@@ -1,0 +1,121 @@
+//! The rules that use a trigger or a destination.
+
+use crate::{
+    domain::{Name, Rule},
+    error::Error,
+    limits::PAGE_SIZE_MAX,
+    store::{Changes, Direction, Index, Store, Stored, engine::Range, record::bytes::Key},
+};
+
+/// Rules that a message names; a longer list helps nobody.
+const NAMED_MAX: usize = 10;
+
+/// What rules use.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Used<'a> {
+    /// A trigger.
+    Trigger(&'a Name),
+    /// A destination.
+    Destination(&'a Name),
+}
+
+impl Used<'_> {
+    fn name(&self) -> &Name {
+        match self {
+            Self::Trigger(name) | Self::Destination(name) => name,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Trigger(name) => format!("trigger `{name}`"),
+            Self::Destination(name) => format!("destination `{name}`"),
+        }
+    }
+
+    fn index(&self) -> Index {
+        match self {
+            Self::Trigger(_) => Index::RuleByTrigger,
+            Self::Destination(_) => Index::RuleByDestination,
+        }
+    }
+
+    fn range(&self) -> Range {
+        Range::under(&Key::new().name(self.name().as_str()).build())
+    }
+}
+
+/// The names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
+pub(super) async fn users_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
+    let entries = store
+        .engine()
+        .entries(
+            used.index(),
+            used.range(),
+            Direction::Ascending,
+            PAGE_SIZE_MAX,
+        )
+        .await?;
+    let name = |(_, rule): (_, Vec<u8>)| Name::parse(std::str::from_utf8(&rule).ok()?).ok();
+    Ok(entries.into_iter().filter_map(name).collect())
+}
+
+/// Takes it out of every rule that uses it, as part of `changes`.
+///
+/// # Errors
+/// Without `force`, [`Error::FailedPrecondition`] when a rule uses it.
+pub(super) async fn release(
+    store: &Store,
+    used: Used<'_>,
+    force: bool,
+    now_ms: i64,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let mut range = used.range();
+    loop {
+        let rules = store
+            .page_by::<Rule>(
+                used.index(),
+                range.clone(),
+                Direction::Ascending,
+                PAGE_SIZE_MAX,
+            )
+            .await?;
+        let Some((last, _)) = rules.last() else {
+            return Ok(());
+        };
+        range.start = [&last[..], &[0]].concat();
+        let rules: Vec<_> = rules.into_iter().map(|(_, rule)| rule).collect();
+        if !force {
+            return Err(in_use(used, &rules));
+        }
+        for stored in rules {
+            let mut rule = stored.value.clone();
+            match used {
+                Used::Trigger(name) => rule.trigger_names.retain(|other| other != name),
+                Used::Destination(name) => rule.destination_names.retain(|other| other != name),
+            }
+            rule.revision += 1;
+            rule.update_ms = now_ms;
+            changes.update(&stored, &rule);
+        }
+    }
+}
+
+fn in_use(used: Used<'_>, rules: &[Stored<Rule>]) -> Error {
+    let named: Vec<_> = rules
+        .iter()
+        .take(NAMED_MAX)
+        .map(|rule| format!("`{}`", rule.value.name))
+        .collect();
+    let more = match rules.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let rules = if rules.len() == 1 { "rule" } else { "rules" };
+    Error::FailedPrecondition(format!(
+        "{} is used by the {rules} {}{more}; take it out of them first, or delete with `force`",
+        used.describe(),
+        named.join(", ")
+    ))
+}

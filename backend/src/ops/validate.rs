@@ -1,0 +1,138 @@
+//! Checks that collect everything that is wrong with a draft.
+
+use url::Url;
+
+use crate::{
+    domain::{Name, Violation},
+    error::Error,
+    limits::{
+        DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, TEMPLATE_BYTES_MAX,
+        URL_CHARACTERS_MAX,
+    },
+    template::Template,
+};
+
+/// What is wrong with a draft, so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<Violation>);
+
+impl Faults {
+    /// Begins with what was found while reading the draft.
+    pub(super) fn new(found: &[Violation]) -> Self {
+        Self(found.to_vec())
+    }
+
+    /// Adds a wrong field.
+    pub(super) fn add(&mut self, field: impl Into<String>, description: impl Into<String>) {
+        self.0.push(Violation::new(field, description));
+    }
+
+    /// Adds violations whose paths are relative to `prefix`.
+    pub(super) fn add_under(&mut self, prefix: &str, violations: Vec<Violation>) {
+        for violation in violations {
+            self.add(
+                format!("{prefix}.{}", violation.field),
+                violation.description,
+            );
+        }
+    }
+
+    /// All that is wrong, or what was made of the draft.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when anything is wrong.
+    ///
+    /// # Panics
+    /// When nothing is wrong and nothing was made.
+    pub(super) fn or<T>(self, made: Option<T>) -> Result<T, Error> {
+        if self.0.is_empty() {
+            return Ok(made.expect("what cannot be made has added what is wrong"));
+        }
+        Err(Error::Invalid(self.0))
+    }
+
+    /// Takes the name of a resource.
+    pub(super) fn name(&mut self, text: &str) -> Option<Name> {
+        Name::parse(text)
+            .map_err(|fault| self.add("name", fault))
+            .ok()
+    }
+
+    /// Checks description and tags.
+    pub(super) fn texts(&mut self, description: &str, tags: &[String]) {
+        let characters = description.chars().count();
+        if characters > DESCRIPTION_CHARACTERS_MAX {
+            self.add(
+                "description",
+                format!(
+                    "has {characters} characters; at most {DESCRIPTION_CHARACTERS_MAX} are kept"
+                ),
+            );
+        }
+        if tags.len() > TAGS_MAX {
+            self.add(
+                "tags",
+                format!("holds {} tags; at most {TAGS_MAX} are kept", tags.len()),
+            );
+        }
+        for (at, tag) in tags.iter().enumerate().take(TAGS_MAX) {
+            if !(1..=TAG_CHARACTERS_MAX).contains(&tag.chars().count()) {
+                self.add(
+                    format!("tags[{at}]"),
+                    format!("is not 1 to {TAG_CHARACTERS_MAX} characters long"),
+                );
+            }
+        }
+    }
+
+    /// Checks a template; an empty one stands for the default.
+    pub(super) fn template(&mut self, field: &str, text: &str) {
+        if text.len() > TEMPLATE_BYTES_MAX {
+            let size = text.len();
+            self.add(
+                field,
+                format!("has {size} bytes; at most {TEMPLATE_BYTES_MAX} are kept"),
+            );
+        } else if let Err(error) = Template::parse(text) {
+            self.add(field, format!("is not a template: {error}"));
+        }
+    }
+
+    /// Checks a text that must be there.
+    pub(super) fn required(&mut self, field: &str, text: &str) {
+        if text.trim().is_empty() {
+            self.add(field, "is required");
+        }
+    }
+
+    /// Checks an address that messages go to. The address is not repeated in what is wrong with
+    /// it: it may be secret.
+    pub(super) fn url(&mut self, field: &str, text: &str) {
+        if text.is_empty() {
+            return self.add(field, "is required: an `http` or `https` address");
+        }
+        if text.chars().count() > URL_CHARACTERS_MAX {
+            return self.add(
+                field,
+                format!("is longer than {URL_CHARACTERS_MAX} characters"),
+            );
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return self.add(field, "holds white space or control characters");
+        }
+        let url = match Url::parse(text) {
+            Ok(url) => url,
+            Err(error) => return self.add(field, format!("is not an address: {error}")),
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            self.add(field, "does not start with `http://` or `https://`");
+        } else if url.host_str().is_none_or(str::is_empty) {
+            self.add(field, "names no host");
+        } else if !url.username().is_empty() || url.password().is_some() {
+            self.add(
+                field,
+                "holds a user name or password; send credentials in a header",
+            );
+        }
+    }
+}
