@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The terminal admin console: a pure gRPC client.
+
+mod client;
+mod console;
+mod data;
+mod editor;
+mod headless;
+mod keymap;
+mod limits;
+mod model;
+mod options;
+mod terminal;
+mod text;
+mod theme;
+mod view;
+
+pub use headless::Headless;
+pub use keymap::Unknown as UnknownKey;
+pub use options::{Error, Key, Options, Theme};
+
+/// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
+/// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.
+///
+/// The service need not be there: the console says so, keeps trying, and can be left at any time.
+///
+/// # Errors
+/// There is no terminal, or it is gone.
+pub async fn run(options: Options) -> Result<(), Error> {
+    terminal::run(options).await
+}

@@ -1,0 +1,16 @@
+//! The connection to the service: calls, the live stream and the link that carries them.
+//!
+//! The console sends [`Command`]s and receives [`News`]; it never waits for either.
+
+mod call;
+mod convert;
+mod convert_from;
+mod link;
+mod protocol;
+mod watch;
+
+pub(crate) use link::{Link, start};
+pub(crate) use protocol::{
+    Answer, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Request, StatusChange,
+    Ticket,
+};

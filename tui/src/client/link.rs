@@ -1,0 +1,398 @@
+//! Keeps one link to the service: connects, notices that it broke, pauses, tries again.
+
+use std::{future::pending, time::Duration};
+
+use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
+use rand::Rng;
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+    time,
+};
+use tonic::{
+    metadata::{Ascii, MetadataValue},
+    service::interceptor::InterceptedService,
+    transport::{Channel, Endpoint},
+};
+
+use super::{Answer, Command, EventFilter, LinkState, News, Request, Ticket, call, convert, watch};
+use crate::{
+    data::{Caller, Failure, FailureKind},
+    limits,
+};
+
+/// The console's end of the connection. Dropping it ends the connection's tasks.
+#[derive(Debug)]
+pub(crate) struct Link {
+    commands: mpsc::Sender<Command>,
+    news: mpsc::Receiver<News>,
+    _tasks: JoinSet<()>,
+}
+
+impl Link {
+    /// Hands over a command without waiting. `false` when too many are waiting already.
+    pub(crate) fn send(&self, command: Command) -> bool {
+        self.commands.try_send(command).is_ok()
+    }
+
+    /// The next news; never ends.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> News {
+        match self.news.recv().await {
+            Some(news) => news,
+            None => pending().await,
+        }
+    }
+
+    /// The next news if there is one already.
+    pub(crate) fn try_next(&mut self) -> Option<News> {
+        self.news.try_recv().ok()
+    }
+}
+
+/// The channel with the key on every call.
+pub(super) type Carrier = InterceptedService<Channel, KeyHolder>;
+
+/// Puts the key on every call.
+#[derive(Clone)]
+pub(super) struct KeyHolder(Option<MetadataValue<Ascii>>);
+
+impl tonic::service::Interceptor for KeyHolder {
+    fn call(
+        &mut self,
+        mut request: tonic::Request<()>,
+    ) -> Result<tonic::Request<()>, tonic::Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// Starts the connection. The first attempt begins at once.
+pub(crate) fn start(endpoint: Endpoint, key: Option<MetadataValue<Ascii>>) -> Link {
+    let endpoint = endpoint
+        .connect_timeout(limits::CONNECT)
+        .http2_keep_alive_interval(limits::PING)
+        .keep_alive_timeout(limits::PING_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true);
+    let (commands, command_queue) = mpsc::channel(limits::QUEUE);
+    let (news_queue, news) = mpsc::channel(limits::QUEUE);
+    let supervisor = Supervisor {
+        endpoint,
+        key: KeyHolder(key),
+        commands: command_queue,
+        news: news_queue,
+        watched: None,
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(supervisor.run());
+    Link {
+        commands,
+        news,
+        _tasks: tasks,
+    }
+}
+
+/// What the console wants to follow, kept over broken links.
+#[derive(Clone)]
+struct Watched {
+    generation: Ticket,
+    filter: EventFilter,
+    resume_token: String,
+}
+
+struct Supervisor {
+    endpoint: Endpoint,
+    key: KeyHolder,
+    commands: mpsc::Receiver<Command>,
+    news: mpsc::Sender<News>,
+    watched: Option<Watched>,
+}
+
+/// How a time of being connected ended.
+enum End {
+    Broken(Failure),
+    /// The console is gone.
+    Over,
+}
+
+impl Supervisor {
+    async fn run(mut self) {
+        let mut failures = 0_u32;
+        loop {
+            self.tell(News::Link(LinkState::Connecting)).await;
+            let failure = match self.connect().await {
+                Ok((carrier, caller)) => {
+                    failures = 0;
+                    self.tell(News::Link(LinkState::Up(caller))).await;
+                    match self.serve(carrier).await {
+                        End::Broken(failure) => failure,
+                        End::Over => return,
+                    }
+                }
+                Err(failure) => failure,
+            };
+            let pause = pause_after(failures);
+            failures = failures.saturating_add(1);
+            let retry_in_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            self.tell(News::Link(LinkState::Down {
+                failure,
+                retry_in_ms,
+            }))
+            .await;
+            if !self.wait(pause).await {
+                return;
+            }
+        }
+    }
+
+    async fn tell(&self, news: News) {
+        // A closed queue means that the console is gone; the next command says so.
+        let _closed = self.news.send(news).await;
+    }
+
+    async fn connect(&mut self) -> Result<(Carrier, Caller), Failure> {
+        let attempt = connect(self.endpoint.clone(), self.key.clone());
+        tokio::pin!(attempt);
+        loop {
+            tokio::select! {
+                result = &mut attempt => return result,
+                command = self.commands.recv() => match command {
+                    Some(command) => refuse(&self.news, &mut self.watched, command).await,
+                    None => pending().await,
+                },
+            }
+        }
+    }
+
+    /// Answers commands while there is no link. `false` when the console is gone.
+    async fn wait(&mut self, pause: Duration) -> bool {
+        let pause = time::sleep(pause);
+        tokio::pin!(pause);
+        loop {
+            tokio::select! {
+                () = &mut pause => return true,
+                command = self.commands.recv() => match command {
+                    Some(Command::RetryNow) => return true,
+                    Some(command) => refuse(&self.news, &mut self.watched, command).await,
+                    None => return false,
+                },
+            }
+        }
+    }
+
+    async fn serve(&mut self, carrier: Carrier) -> End {
+        let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
+        let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
+        let mut stream = Stream::none();
+        self.follow(&mut stream, &carrier);
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(Command::Call(ticket, request)) => {
+                        running.retain(|(_, handle)| !handle.is_finished());
+                        let call = make_call(carrier.clone(), self.news.clone(), ticket, request);
+                        running.push((ticket, calls.spawn(call)));
+                    }
+                    Some(Command::Abandon(ticket)) => {
+                        for (_, handle) in running.iter().filter(|(other, _)| *other == ticket) {
+                            handle.abort();
+                        }
+                    }
+                    Some(Command::Watch { generation, filter, resume_token }) => {
+                        self.watched = Some(Watched { generation, filter, resume_token });
+                        self.follow(&mut stream, &carrier);
+                    }
+                    Some(Command::RetryNow) => {}
+                    None => return End::Over,
+                },
+                Some(ended) = calls.join_next() => match ended {
+                    Ok(Some(failure)) => return End::Broken(failure),
+                    Ok(None) => {}
+                    Err(error) if error.is_panic() => {
+                        return End::Broken(Failure::new(
+                            FailureKind::Internal,
+                            "a fault in the console itself; it was written to the log",
+                        ));
+                    }
+                    Err(_cancelled) => {}
+                },
+                ended = stream.ended() => match ended {
+                    watch::Ended::Broken(failure, token) => {
+                        self.keep_token(token);
+                        return End::Broken(failure);
+                    }
+                    watch::Ended::Behind(token) => {
+                        self.keep_token(token);
+                        self.follow(&mut stream, &carrier);
+                    }
+                    watch::Ended::Refused(generation, failure) => {
+                        self.tell(News::WatchRefused { generation, failure }).await;
+                        stream = Stream::heartbeat(carrier.clone());
+                    }
+                },
+            }
+        }
+    }
+
+    fn keep_token(&mut self, token: String) {
+        if let Some(watched) = &mut self.watched {
+            watched.resume_token = token;
+        }
+    }
+
+    fn follow(&self, stream: &mut Stream, carrier: &Carrier) {
+        *stream = match &self.watched {
+            Some(watched) => Stream::watch(carrier.clone(), watched.clone(), self.news.clone()),
+            None => Stream::heartbeat(carrier.clone()),
+        };
+    }
+}
+
+/// The one long call that shows that the link lives. Dropping it ends the call.
+struct Stream(JoinSet<watch::Ended>);
+
+impl Stream {
+    fn none() -> Self {
+        Self(JoinSet::new())
+    }
+
+    fn watch(carrier: Carrier, watched: Watched, news: mpsc::Sender<News>) -> Self {
+        let mut task = JoinSet::new();
+        let Watched {
+            generation,
+            filter,
+            resume_token,
+        } = watched;
+        task.spawn(watch::follow(
+            carrier,
+            generation,
+            filter,
+            resume_token,
+            news,
+        ));
+        Self(task)
+    }
+
+    fn heartbeat(carrier: Carrier) -> Self {
+        let mut task = JoinSet::new();
+        task.spawn(watch::heartbeat(carrier));
+        Self(task)
+    }
+
+    async fn ended(&mut self) -> watch::Ended {
+        match self.0.join_next().await {
+            Some(Ok(ended)) => ended,
+            Some(Err(_panicked)) => watch::Ended::Broken(
+                Failure::new(FailureKind::Internal, "a fault in the console itself"),
+                String::new(),
+            ),
+            None => pending().await,
+        }
+    }
+}
+
+async fn connect(endpoint: Endpoint, key: KeyHolder) -> Result<(Carrier, Caller), Failure> {
+    let channel = endpoint
+        .connect()
+        .await
+        .map_err(|error| convert::unreachable(&error))?;
+    let carrier = InterceptedService::new(channel, key);
+    let mut service = ClientServiceClient::new(carrier.clone());
+    let call = service.get_caller(GetCallerRequest {});
+    let answer = match time::timeout(limits::CONNECT, call).await {
+        Ok(answer) => answer.map_err(|status| convert::failure(&status))?,
+        Err(_elapsed) => {
+            return Err(Failure::new(
+                FailureKind::Unreachable,
+                "connected, but nothing answers",
+            ));
+        }
+    };
+    Ok((carrier, convert::caller(answer.into_inner())))
+}
+
+/// Makes one call; says when its failure means that the link is broken.
+async fn make_call(
+    carrier: Carrier,
+    news: mpsc::Sender<News>,
+    ticket: Ticket,
+    request: Request,
+) -> Option<Failure> {
+    let limit = match &request {
+        Request::TestDestination { .. } | Request::TestTrigger { .. } => limits::TEST_CALL,
+        _ => limits::CALL,
+    };
+    let result: Result<Answer, Failure> =
+        match time::timeout(limit, call::make(carrier, request)).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Failure::new(
+                FailureKind::TimedOut,
+                format!(
+                    "no answer within {} s; a change may have been made",
+                    limit.as_secs()
+                ),
+            )),
+        };
+    let broken = match &result {
+        Err(failure) if breaks_the_link(failure) => Some(failure.clone()),
+        _ => None,
+    };
+    let _closed = news.send(News::Answer(ticket, result)).await;
+    broken
+}
+
+fn breaks_the_link(failure: &Failure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::Unreachable | FailureKind::Unauthenticated
+    )
+}
+
+async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
+    match command {
+        Command::Call(ticket, _) => {
+            let failure = Failure::new(FailureKind::Unreachable, "there is no connection");
+            let _closed = news.send(News::Answer(ticket, Err(failure))).await;
+        }
+        Command::Watch {
+            generation,
+            filter,
+            resume_token,
+        } => {
+            *watched = Some(Watched {
+                generation,
+                filter,
+                resume_token,
+            });
+        }
+        Command::Abandon(_) | Command::RetryNow => {}
+    }
+}
+
+/// The pause after this many failures in a row: doubled each time, with up to a fifth of jitter.
+fn pause_after(failures: u32) -> Duration {
+    let base = limits::FIRST_PAUSE
+        .saturating_mul(1 << failures.min(5))
+        .min(limits::LONGEST_PAUSE);
+    base.mul_f64(rand::rng().random_range(0.8..=1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_a_fifth_of_a_second_to_five_seconds() {
+        assert!(pause_after(0) <= limits::FIRST_PAUSE);
+        assert!(pause_after(0) >= limits::FIRST_PAUSE.mul_f64(0.79));
+        for failures in 0..40 {
+            assert!(pause_after(failures) <= limits::LONGEST_PAUSE);
+        }
+        assert!(pause_after(30) >= limits::LONGEST_PAUSE.mul_f64(0.79));
+    }
+}

@@ -1,0 +1,181 @@
+//! The console itself: a model, a link and something to draw on. It owns no terminal and no keys.
+
+use std::collections::VecDeque;
+
+use crossterm::event::{Event, KeyEventKind};
+use jiff::Timestamp;
+use ratatui::{Terminal, backend::Backend, layout::Size};
+
+use crate::{
+    client::{self, Link, News},
+    limits,
+    model::{
+        Connection, Model,
+        message::{Effect, Msg, TextEdit},
+        update,
+    },
+    options::Options,
+    theme::Theme,
+    view,
+};
+
+/// Something that only the owner of the terminal can do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outward {
+    Edit(TextEdit),
+    Copy(String),
+    Suspend,
+}
+
+/// A console on any backend.
+#[derive(Debug)]
+pub(crate) struct Console<B: Backend> {
+    terminal: Terminal<B>,
+    model: Model,
+    link: Link,
+    theme: Theme,
+    outward: VecDeque<Outward>,
+    /// Whether anything changed since the last frame.
+    changed: bool,
+}
+
+impl<B: Backend> Console<B> {
+    /// Starts the connection and reads the size; draws nothing yet.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub(crate) fn start(options: Options, backend: B) -> Result<Self, B::Error> {
+        let terminal = Terminal::new(backend)?;
+        let size = terminal.size()?;
+        let service = options.endpoint.uri().to_string();
+        let mut model = Model::new(service, options.read_only, options.time_zone);
+        model.size = (size.width, size.height);
+        model.now_ms = now_ms();
+        let link = client::start(options.endpoint, options.key.map(|key| key.into_value()));
+        let outward = VecDeque::new();
+        Ok(Self {
+            terminal,
+            model,
+            link,
+            theme: options.theme,
+            outward,
+            changed: true,
+        })
+    }
+
+    pub(crate) fn wants_to_quit(&self) -> bool {
+        self.model.quit
+    }
+
+    pub(crate) fn take_outward(&mut self) -> Option<Outward> {
+        self.outward.pop_front()
+    }
+
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    pub(crate) fn backend_mut(&mut self) -> &mut B {
+        self.terminal.backend_mut()
+    }
+
+    /// Milliseconds until the model wants a tick; `None` while nothing on the screen moves.
+    pub(crate) fn wake_in_ms(&self) -> Option<u64> {
+        let wait = self.model.wake_at_ms()?.saturating_sub(now_ms());
+        Some(u64::try_from(wait).unwrap_or(0))
+    }
+
+    /// Takes in something that happened at the terminal.
+    pub(crate) fn input(&mut self, event: Event) {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.handle(Msg::Key(key)),
+            Event::Paste(text) => self.handle(Msg::Paste(text)),
+            Event::Resize(columns, rows) => self.handle(Msg::Resize(columns, rows)),
+            _ => {}
+        }
+    }
+
+    /// Takes in a message and settles, so that the next key acts on what it will see.
+    pub(crate) fn handle(&mut self, msg: Msg) {
+        self.model.now_ms = now_ms();
+        let effects = update::update(&mut self.model, msg);
+        self.carry_out(effects);
+        update::settle(&mut self.model);
+        self.changed = true;
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Send(command) => {
+                    if !self.link.send(command) {
+                        let token = crate::theme::Token::Bad;
+                        self.model
+                            .say(token, "too much is under way; try again in a moment");
+                    }
+                }
+                Effect::Edit(edit) => self.outward.push_back(Outward::Edit(edit)),
+                Effect::Copy(text) => self.outward.push_back(Outward::Copy(text)),
+                Effect::Suspend => self.outward.push_back(Outward::Suspend),
+            }
+        }
+    }
+
+    /// Waits for news and takes in what has come.
+    ///
+    /// # Cancel safety
+    /// No news is lost when the future is dropped.
+    pub(crate) async fn hear(&mut self) {
+        let first = self.link.next().await;
+        self.take_in(first);
+    }
+
+    /// Takes in this news and what else has come, up to the budget, as one change.
+    fn take_in(&mut self, first: News) {
+        self.model.now_ms = now_ms();
+        let mut next = Some(first);
+        let mut budget = limits::NEWS_BUDGET;
+        while let Some(news) = next {
+            let effects = update::update(&mut self.model, Msg::News(news));
+            self.carry_out(effects);
+            budget -= 1;
+            next = if budget == 0 {
+                None
+            } else {
+                self.link.try_next()
+            };
+        }
+        update::settle(&mut self.model);
+        self.changed = true;
+    }
+
+    /// Draws what has changed.
+    pub(crate) fn draw(&mut self) -> Result<(), B::Error> {
+        let (model, theme) = (&self.model, self.theme);
+        self.terminal
+            .draw(|frame| view::draw(model, theme, frame))?;
+        self.changed = false;
+        Ok(())
+    }
+
+    /// Draws everything, after somebody else had the screen.
+    pub(crate) fn redraw(&mut self) -> Result<(), B::Error> {
+        let Size { width, height } = self.terminal.size()?;
+        self.terminal
+            .resize(ratatui::layout::Rect::new(0, 0, width, height))?;
+        self.handle(Msg::Resize(width, height));
+        self.draw()
+    }
+
+    /// Whether nothing is under way: every call is answered and the link is up or known to be down.
+    pub(crate) fn is_idle(&self) -> bool {
+        let settled = !matches!(self.model.link, Connection::Connecting);
+        let asked = self.model.is_up() && !self.model.pending.is_empty();
+        settled && !asked
+    }
+}
+
+/// The one clock of the console.
+fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
+}

@@ -1,0 +1,159 @@
+//! The text of an object for `$EDITOR`: written with a head, read back, errors put at their lines.
+
+use serde_json::Value;
+
+use crate::data::{Draft, Kind};
+
+const MARK: &str = "//";
+
+/// Something wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// As `type.webhook.url`; empty when it concerns no field.
+    path: String,
+    /// Counted from 1, when it is known.
+    line: Option<usize>,
+    message: String,
+}
+
+impl Problem {
+    /// Something wrong with a field.
+    pub(crate) fn new(path: &str, message: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: None,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// The JSON over several lines, as people edit it.
+pub(crate) fn pretty(json: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(json).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Reads a text that came back: lines that begin with `//` are comments.
+///
+/// # Errors
+/// What is wrong, with its line when that is known.
+pub(crate) fn read(kind: Kind, text: &str) -> Result<(Value, Draft), Problem> {
+    let blank = |line: &str| {
+        if line.trim_start().starts_with(MARK) {
+            ""
+        } else {
+            line
+        }
+        .to_owned()
+    };
+    let bare: Vec<String> = text.lines().map(blank).collect();
+    let json: Value = serde_json::from_str(&bare.join("\n")).map_err(|error| Problem {
+        path: String::new(),
+        line: Some(error.line()),
+        message: error.to_string(),
+    })?;
+    let draft = Draft::from_json(kind, &json).map_err(|message| {
+        // Serde names what it does not know between backquotes.
+        let named = message.split('`').nth(1).unwrap_or_default();
+        let line = bare
+            .iter()
+            .position(|line| line.contains(&format!("\"{named}\"")));
+        Problem {
+            path: String::new(),
+            line: line.map(|line| line + 1),
+            message,
+        }
+    })?;
+    Ok((json, draft))
+}
+
+/// The text with its problems as comments above their lines; the comments of before are gone.
+pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
+    let old: Vec<&str> = text.lines().collect();
+    let mut comments: Vec<(usize, String)> = problems
+        .iter()
+        .map(|problem| {
+            let at = problem
+                .line
+                .map(|line| line - 1)
+                .or_else(|| locate(&old, &problem.path));
+            let path = if problem.path.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", problem.path)
+            };
+            (
+                at.unwrap_or(0),
+                format!("{MARK} ✗ {path}{}", problem.message.replace('\n', " ")),
+            )
+        })
+        .collect();
+    comments.sort();
+    let mut out = String::new();
+    for (index, line) in old.iter().enumerate() {
+        for (_, comment) in comments.iter().filter(|(at, _)| *at == index) {
+            out.push_str(comment);
+            out.push('\n');
+        }
+        if !line.trim_start().starts_with(MARK) {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The line that holds the last key of a path that can be found, looking downward key by key.
+fn locate(lines: &[&str], path: &str) -> Option<usize> {
+    let mut found = None;
+    for key in path.split(['.', '[', ']']).filter(|key| !key.is_empty()) {
+        let from = found.unwrap_or(0);
+        let quoted = format!("\"{key}\"");
+        match lines
+            .iter()
+            .enumerate()
+            .skip(from)
+            .find(|(_, line)| line.contains(&quoted))
+        {
+            Some((at, _)) => found = Some(at),
+            None => break,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "{\n  \"name\": \"a\",\n  \"type\": {\n    \"webhook\": {\n      \"url\": \"x\"\n    }\n  }\n}\n";
+
+    #[test]
+    fn an_error_of_the_service_stands_above_its_line() {
+        let marked = annotate(
+            TEXT,
+            &[Problem::new("type.webhook.url", "must be http or https")],
+        );
+        let lines: Vec<&str> = marked.lines().collect();
+        assert_eq!(lines[4], "// ✗ type.webhook.url: must be http or https");
+        assert_eq!(lines[5].trim(), "\"url\": \"x\"");
+    }
+
+    #[test]
+    fn comments_are_dropped_when_it_is_read_and_when_it_is_marked_again() {
+        let marked = annotate(TEXT, &[Problem::new("name", "is taken")]);
+        let (json, draft) = read(Kind::Destination, &marked).unwrap();
+        assert_eq!((json["name"].as_str(), draft.name()), (Some("a"), "a"));
+        assert_eq!(annotate(&marked, &[]), TEXT);
+    }
+
+    #[test]
+    fn a_slip_is_told_with_its_line() {
+        let problem = read(Kind::Rule, "{\n  \"name\": \"r\",\n  \"enabld\": true\n}").unwrap_err();
+        assert_eq!(problem.line, Some(3));
+        assert!(problem.message.contains("enabld"));
+        let problem = read(Kind::Rule, "{\n  \"name\": oops\n}").unwrap_err();
+        assert_eq!(problem.line, Some(2));
+    }
+}

@@ -1,0 +1,158 @@
+//! A console without a terminal: keys go in as text, screens come out as text.
+
+use std::time::Duration;
+
+use crossterm::event::Event;
+use ratatui::{backend::TestBackend, buffer::Buffer};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    console::{Console, Outward},
+    keymap,
+    model::message::Msg,
+    options::Options,
+    text,
+};
+
+/// Time that a console gets to become idle.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A whole console in memory, for tests, documents and pipes. It connects, follows and changes as
+/// the real one does.
+#[derive(Debug)]
+pub struct Headless {
+    console: Console<TestBackend>,
+    copied: Vec<String>,
+}
+
+impl Headless {
+    /// A console on a screen of this size.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn start(options: Options, columns: u16, rows: u16) -> Self {
+        let console = Console::start(options, TestBackend::new(columns, rows));
+        let Ok(console) = console;
+        Self {
+            console,
+            copied: Vec::new(),
+        }
+    }
+
+    /// Presses keys written as `j/err<Enter>` and takes in what has come meanwhile.
+    ///
+    /// # Errors
+    /// A name between angle brackets is not a key; those before it were pressed.
+    pub fn press(&mut self, keys: &str) -> Result<(), keymap::Unknown> {
+        for key in keymap::parse(keys)? {
+            self.console.input(Event::Key(key));
+        }
+        Ok(())
+    }
+
+    /// Pastes a text.
+    pub fn paste(&mut self, pasted: &str) {
+        self.console.input(Event::Paste(pasted.to_owned()));
+    }
+
+    /// Changes the size of the screen.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.console.backend_mut().resize(columns, rows);
+        self.console.input(Event::Resize(columns, rows));
+    }
+
+    /// Waits until nothing is under way: every call is answered, and the link is up or known to be
+    /// down. `false` when that takes longer than 20 s.
+    pub async fn idle(&mut self) -> bool {
+        self.until(|_| true).await
+    }
+
+    /// Waits until the screen shows this and nothing is under way. `false` after 20 s.
+    pub async fn shows(&mut self, wanted: &str) -> bool {
+        self.until(|screen| screen.contains(wanted)).await
+    }
+
+    async fn until(&mut self, wanted: impl Fn(&str) -> bool) -> bool {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            self.tick_if_due();
+            if self.console.is_idle() && wanted(&self.screen()) {
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+            let wake = self.console.wake_in_ms().map(Duration::from_millis);
+            let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
+            // Either news came, or it is time to look at the clock again.
+            let _woken = timeout_at(wake, self.console.hear()).await;
+        }
+    }
+
+    fn tick_if_due(&mut self) {
+        if self.console.wake_in_ms() == Some(0) {
+            self.console.handle(Msg::Tick);
+        }
+    }
+
+    /// Lets `edit` stand in for the editor, if one was asked for. `false` when none was.
+    pub fn edit(&mut self, edit: impl FnOnce(&str) -> String) -> bool {
+        self.take_outward(Some(edit))
+    }
+
+    fn take_outward(&mut self, mut edit: Option<impl FnOnce(&str) -> String>) -> bool {
+        let mut edited = false;
+        while let Some(outward) = self.console.take_outward() {
+            match outward {
+                Outward::Copy(copied) => self.copied.push(text::clean(&copied)),
+                Outward::Suspend => self.console.handle(Msg::Resumed),
+                Outward::Edit(asked) => {
+                    let Some(edit) = edit.take() else { continue };
+                    let text = edit(&asked.text);
+                    self.console.handle(Msg::Edited(asked, Ok(text)));
+                    edited = true;
+                }
+            }
+        }
+        edited
+    }
+
+    /// What was copied to the clipboard, oldest first.
+    pub fn copied(&mut self) -> &[String] {
+        self.take_outward(None::<fn(&str) -> String>);
+        &self.copied
+    }
+
+    /// Whether the operator has left.
+    pub fn has_quit(&self) -> bool {
+        self.console.wants_to_quit()
+    }
+
+    /// The screen with its styles.
+    pub fn buffer(&mut self) -> &Buffer {
+        let Ok(()) = self.console.draw();
+        self.console.backend_mut().buffer()
+    }
+
+    /// The screen as text, a line for each row, without the spaces at their ends.
+    pub fn screen(&mut self) -> String {
+        let buffer = self.buffer();
+        let area = *buffer.area();
+        let mut screen = String::new();
+        for y in area.top()..area.bottom() {
+            let mut line = String::new();
+            let mut skip = 0_usize;
+            for x in area.left()..area.right() {
+                let symbol = buffer[(x, y)].symbol();
+                if skip == 0 {
+                    line.push_str(symbol);
+                }
+                skip = skip.max(text::width(symbol)).saturating_sub(1);
+            }
+            screen.push_str(line.trim_end());
+            screen.push('\n');
+        }
+        screen
+    }
+}

@@ -1,0 +1,55 @@
+//! Every bound of the console, by name.
+
+use std::time::Duration;
+
+/// Occurrences held in the events list; the oldest are dropped first.
+pub(crate) const HELD_EVENTS: usize = 100_000;
+/// Occurrences asked for at once.
+pub(crate) const EVENT_PAGE: i32 = 500;
+/// Deliveries asked for at once.
+pub(crate) const DELIVERY_PAGE: i32 = 200;
+/// Deliveries held in a list.
+pub(crate) const HELD_DELIVERIES: usize = 20_000;
+/// Triggers, destinations, rules or clients held in a list.
+pub(crate) const HELD_RESOURCES: usize = 10_000;
+/// Resources asked for at once.
+pub(crate) const RESOURCE_PAGE: i32 = 1_000;
+/// Items changed by one action.
+pub(crate) const BULK_ITEMS: usize = 1_000;
+/// Pages remembered for going back.
+pub(crate) const HISTORY_PAGES: usize = 50;
+/// Commands and news that may wait between the console and the connection.
+pub(crate) const QUEUE: usize = 256;
+/// News handled before the keys are looked at again.
+pub(crate) const NEWS_BUDGET: usize = 256;
+/// Bytes typed or pasted into one field.
+pub(crate) const FIELD_BYTES: usize = 64 * 1024;
+/// Lines of a document, such as an event or a transcript.
+pub(crate) const DOCUMENT_LINES: usize = 5_000;
+/// Bytes copied to the clipboard.
+pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
+/// Bytes of a message from the service.
+pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// Clauses of a query that a form shows as a list.
+pub(crate) const FORM_CLAUSES: usize = 50;
+
+/// Until a connection attempt is given up.
+pub(crate) const CONNECT: Duration = Duration::from_secs(3);
+/// Between keep-alive pings; with [`PING_TIMEOUT`] a dead peer is noticed within 3 s.
+pub(crate) const PING: Duration = Duration::from_millis(1_700);
+/// Until an unanswered ping breaks the link.
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_millis(1_000);
+/// Until an ordinary call is given up.
+pub(crate) const CALL: Duration = Duration::from_secs(15);
+/// Until a test of a destination or a trigger is given up; an attempt may take 30 s.
+pub(crate) const TEST_CALL: Duration = Duration::from_secs(40);
+/// The first pause between connection attempts.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// The longest pause between connection attempts.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Between two frames that no key asked for.
+pub(crate) const FRAME: Duration = Duration::from_millis(33);
+/// Between two readings of a list that the service does not stream.
+pub(crate) const REFRESH_MS: i64 = 10_000;
+/// Between the last key in a form and its check by the service.
+pub(crate) const CHECK_PAUSE_MS: i64 = 500;

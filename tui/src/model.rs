@@ -1,0 +1,145 @@
+//! The whole state of the console, changed only by [`update::update`].
+
+pub(crate) mod access;
+pub(crate) mod document;
+pub(crate) mod events;
+pub(crate) mod field;
+pub(crate) mod filter;
+pub(crate) mod form;
+pub(crate) mod list;
+pub(crate) mod message;
+pub(crate) mod overlay;
+pub(crate) mod page;
+pub(crate) mod store;
+pub(crate) mod update;
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+
+use self::{
+    message::Purpose,
+    overlay::Overlay,
+    page::{Page, Route},
+    store::Store,
+};
+use crate::{
+    client::Ticket,
+    data::{Caller, Failure},
+    theme::Token,
+};
+
+/// Everything the console knows and shows.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// Columns and rows of the terminal.
+    pub(crate) size: (u16, u16),
+    /// Milliseconds since 1970, set before each update.
+    pub(crate) now_ms: i64,
+    pub(crate) zone: TimeZone,
+    /// The address of the service, for people.
+    pub(crate) service: String,
+    pub(crate) read_only: bool,
+    pub(crate) link: Connection,
+    /// The caller as last heard; kept while the link is down.
+    pub(crate) caller: Option<Caller>,
+    pub(crate) store: Store,
+    pub(crate) page: Page,
+    pub(crate) back: Vec<Page>,
+    pub(crate) forward: Vec<Page>,
+    pub(crate) overlay: Option<Overlay>,
+    pub(crate) notice: Option<Notice>,
+    pub(crate) quit: bool,
+    /// What each call under way is for.
+    pub(crate) pending: HashMap<Ticket, Purpose>,
+    last_ticket: Ticket,
+}
+
+/// How the link stands, with the times that matter to people.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Connection {
+    Connecting,
+    Up,
+    Down {
+        failure: Failure,
+        retry_at_ms: i64,
+        last_up_ms: Option<i64>,
+    },
+}
+
+/// A sentence at the bottom, until the next key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) token: Token,
+    pub(crate) text: String,
+}
+
+impl Model {
+    /// A console that has heard nothing yet.
+    pub(crate) fn new(service: String, read_only: bool, zone: TimeZone) -> Self {
+        Self {
+            size: (80, 24),
+            now_ms: 0,
+            zone,
+            service,
+            read_only,
+            link: Connection::Connecting,
+            caller: None,
+            store: Store::default(),
+            page: Page::new(Route::Overview),
+            back: Vec::new(),
+            forward: Vec::new(),
+            overlay: None,
+            notice: None,
+            quit: false,
+            pending: HashMap::new(),
+            last_ticket: Ticket(0),
+        }
+    }
+
+    /// A ticket that was never given out before.
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        self.last_ticket.0 += 1;
+        self.last_ticket
+    }
+
+    /// Rows that a list or a document has on the screen.
+    pub(crate) fn body_rows(&self) -> usize {
+        let banner = u16::from(matches!(self.link, Connection::Down { .. }));
+        usize::from(self.size.1.saturating_sub(3 + banner)).max(1)
+    }
+
+    /// Columns of the screen.
+    pub(crate) fn columns(&self) -> usize {
+        usize::from(self.size.0)
+    }
+
+    /// Whether calls can be made.
+    pub(crate) fn is_up(&self) -> bool {
+        self.link == Connection::Up
+    }
+
+    pub(crate) fn say(&mut self, token: Token, text: impl Into<String>) {
+        self.notice = Some(Notice {
+            token,
+            text: text.into(),
+        });
+    }
+
+    /// When something must happen without a key or news, if ever.
+    pub(crate) fn wake_at_ms(&self) -> Option<i64> {
+        let countdown = match &self.link {
+            Connection::Down { .. } => Some(self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000),
+            Connection::Connecting | Connection::Up => None,
+        };
+        let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
+        let check = self.page.form().and_then(|form| form.check_at_ms);
+        [countdown, refresh, check].into_iter().flatten().min()
+    }
+
+    /// When the list on the screen is read again, if the service does not stream it.
+    pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
+        let at = self.store.read_ms(&self.page.route)?;
+        Some(at.saturating_add(crate::limits::REFRESH_MS))
+    }
+}

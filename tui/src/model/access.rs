@@ -1,0 +1,42 @@
+//! What is allowed now, and the reason when it is not.
+
+use super::{Connection, Model};
+use crate::keymap::{Entry, Need};
+
+/// Whether an action can be taken; the reason for people when not.
+pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
+    let (role, writes) = match entry.need {
+        Need::None => return Ok(()),
+        Need::Role(role) => (role, false),
+        Need::Write(role) => (role, true),
+    };
+    if writes && model.read_only {
+        return Err("this console is read-only".to_owned());
+    }
+    if let Some(caller) = &model.caller
+        && !caller.role.covers(role)
+    {
+        let (own, needed) = (caller.role.word(), role.word());
+        return Err(format!("needs the role `{needed}`; this key is `{own}`"));
+    }
+    match &model.link {
+        Connection::Up => Ok(()),
+        // A form may be filled in while the link is away; it is sent when it is back.
+        _ if !writes || starts_a_form(entry) => Ok(()),
+        Connection::Connecting => Err("not connected yet".to_owned()),
+        Connection::Down { .. } => Err("not connected; nothing can be changed now".to_owned()),
+    }
+}
+
+fn starts_a_form(entry: &Entry) -> bool {
+    use crate::keymap::Action;
+    matches!(
+        entry.action,
+        Action::New
+            | Action::Edit
+            | Action::EditText
+            | Action::Duplicate
+            | Action::TriggerFromEvent
+            | Action::FormTest
+    )
+}

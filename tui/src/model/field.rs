@@ -1,0 +1,221 @@
+//! A text being typed: a cursor between graphemes, readline's keys, a bound on its size.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
+
+use crate::limits;
+
+/// A text and the place where typing goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TextField {
+    text: String,
+    /// A byte offset at a grapheme boundary.
+    cursor: usize,
+    /// Whether line ends may be typed.
+    pub(crate) lines: bool,
+}
+
+impl TextField {
+    /// A field holding `text`, with the cursor at the end.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            cursor: text.len(),
+            text,
+            lines: false,
+        }
+    }
+
+    /// The same field with room for line ends.
+    pub(crate) fn with_lines(mut self) -> Self {
+        self.lines = true;
+        self
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text before and after the cursor.
+    pub(crate) fn split(&self) -> (&str, &str) {
+        self.text.split_at(self.cursor)
+    }
+
+    /// Puts text in at the cursor; line ends become spaces where none may be, and what is beyond
+    /// the bound is left out.
+    pub(crate) fn insert(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = if self.lines {
+            text
+        } else {
+            text.trim_end_matches('\n').replace('\n', " ")
+        };
+        for grapheme in text.graphemes(true) {
+            if self.text.len() + grapheme.len() > limits::FIELD_BYTES {
+                return;
+            }
+            self.text.insert_str(self.cursor, grapheme);
+            self.cursor += grapheme.len();
+        }
+    }
+
+    /// Takes a key; `false` when it means nothing to a text.
+    pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Char('a') if control => self.cursor = self.line_start(),
+            KeyCode::Char('e') if control => self.cursor = self.line_end(),
+            KeyCode::Char('b') if alt => self.cursor = self.word_left(),
+            KeyCode::Char('f') if alt => self.cursor = self.word_right(),
+            KeyCode::Char('u') if control => self.remove(self.line_start(), self.cursor),
+            KeyCode::Char('k') if control => self.remove(self.cursor, self.line_end()),
+            KeyCode::Char('w') if control => self.remove(self.word_left(), self.cursor),
+            KeyCode::Char('h') if control => self.remove(self.left(), self.cursor),
+            KeyCode::Backspace if alt => self.remove(self.word_left(), self.cursor),
+            KeyCode::Char(char) if !control && !alt => self.insert(char.encode_utf8(&mut [0; 4])),
+            KeyCode::Enter if self.lines => self.insert("\n"),
+            KeyCode::Backspace => self.remove(self.left(), self.cursor),
+            KeyCode::Delete => self.remove(self.cursor, self.right()),
+            KeyCode::Left if control || alt => self.cursor = self.word_left(),
+            KeyCode::Right if control || alt => self.cursor = self.word_right(),
+            KeyCode::Left => self.cursor = self.left(),
+            KeyCode::Right => self.cursor = self.right(),
+            KeyCode::Home => self.cursor = self.line_start(),
+            KeyCode::End => self.cursor = self.line_end(),
+            KeyCode::Up if self.lines => return self.vertical(false),
+            KeyCode::Down if self.lines => return self.vertical(true),
+            _ => return false,
+        }
+        true
+    }
+
+    fn remove(&mut self, from: usize, to: usize) {
+        self.text.replace_range(from..to, "");
+        self.cursor = from;
+    }
+
+    fn left(&self) -> usize {
+        let mut cursor = GraphemeCursor::new(self.cursor, self.text.len(), true);
+        cursor
+            .prev_boundary(&self.text, 0)
+            .ok()
+            .flatten()
+            .unwrap_or(0)
+    }
+
+    fn right(&self) -> usize {
+        let mut cursor = GraphemeCursor::new(self.cursor, self.text.len(), true);
+        cursor
+            .next_boundary(&self.text, 0)
+            .ok()
+            .flatten()
+            .unwrap_or(self.text.len())
+    }
+
+    fn line_start(&self) -> usize {
+        self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.cursor..]
+            .find('\n')
+            .map_or(self.text.len(), |at| self.cursor + at)
+    }
+
+    fn word_left(&self) -> usize {
+        let words = self.text[..self.cursor].unicode_word_indices();
+        words.last().map_or(0, |(at, _)| at)
+    }
+
+    fn word_right(&self) -> usize {
+        let mut words = self.text[self.cursor..].unicode_word_indices();
+        words
+            .next()
+            .map_or(self.text.len(), |(at, word)| self.cursor + at + word.len())
+    }
+
+    /// Moves a line up or down at the same column; `false` when there is none.
+    fn vertical(&mut self, down: bool) -> bool {
+        let start = self.line_start();
+        let column = self.text[start..self.cursor].graphemes(true).count();
+        let line = if down {
+            let end = self.line_end();
+            if end == self.text.len() {
+                return false;
+            }
+            end + 1
+        } else {
+            if start == 0 {
+                return false;
+            }
+            self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1)
+        };
+        let rest = self.text[line..].split('\n').next().unwrap_or_default();
+        self.cursor = line
+            + rest
+                .graphemes(true)
+                .take(column)
+                .map(str::len)
+                .sum::<usize>();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::keymap::parse;
+
+    fn typed(start: &str, keys: &str) -> String {
+        let mut field = TextField::new(start).with_lines();
+        for key in parse(keys).unwrap() {
+            field.press(key);
+        }
+        let (before, after) = field.split();
+        format!("{before}|{after}")
+    }
+
+    #[test]
+    fn keys_do_what_a_shell_does() {
+        let cases = [
+            ("abc", "<Left><Backspace>", "a|c"),
+            ("one two", "<C-w>", "one |"),
+            ("one two", "<C-a>x", "x|one two"),
+            ("one\ntwo", "<C-u>", "one\n|"),
+            ("one\ntwo", "<Up>", "one|\ntwo"),
+            ("one\ntwo", "<Up><Home><Down>", "one\n|two"),
+            ("über👩\u{200d}🚒", "<Backspace>", "über|"),
+            ("ab", "<Home><Delete>", "|b"),
+            ("ab", "<Home><C-k>", "|"),
+        ];
+        for (start, keys, end) in cases {
+            assert_eq!(typed(start, keys), end, "{start:?} {keys}");
+        }
+    }
+
+    #[test]
+    fn a_paste_into_one_line_stays_one_line() {
+        let mut field = TextField::default();
+        field.insert("a\r\nb\n");
+        assert_eq!(field.text(), "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_of_keys_breaks_the_cursor(
+            start in any::<String>(),
+            keys in prop::collection::vec(0_usize..14, 0..60)
+        ) {
+            let all = parse("a<Left><Right><Up><Down><Home><End><Backspace><Delete><C-w><C-k><C-u>é<Enter>")
+                .unwrap();
+            let mut field = TextField::new(start).with_lines();
+            for key in keys {
+                field.press(all[key]);
+                prop_assert!(field.text.is_char_boundary(field.cursor));
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What operators type after `/`: words and comparisons, read into what the service is asked.
+
+use crate::{
+    client::DeliveryFilter,
+    data::{Clause, Comparison, DeliveryState},
+};
+
+/// Reads a filter of events: `severity>=error env=prod !host:lab disk`.
+///
+/// A bare word is looked for in summary, name and type; `:` means contains; `!` negates; quotes
+/// keep spaces together. Everything must hold.
+///
+/// # Errors
+/// A sentence for people when a comparison lacks its field or its value.
+pub(crate) fn events(text: &str) -> Result<Option<Clause>, String> {
+    let mut clauses = words(text)
+        .iter()
+        .map(|word| term(word))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(match clauses.len() {
+        0 => None,
+        1 => clauses.pop(),
+        _ => Some(Clause::And { clauses }),
+    })
+}
+
+fn term(word: &str) -> Result<Clause, String> {
+    if let Some(rest) = word.strip_prefix('!').filter(|rest| !rest.is_empty()) {
+        return Ok(Clause::Not {
+            clause: Box::new(term(rest)?),
+        });
+    }
+    let comparisons = [
+        (">=", Comparison::AtLeast),
+        ("<=", Comparison::AtMost),
+        ("=", Comparison::Equals),
+        (":", Comparison::Contains),
+    ];
+    let found = comparisons
+        .iter()
+        .filter_map(|(sign, comparison)| word.find(sign).map(|at| (at, *sign, *comparison)))
+        .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
+    let Some((at, sign, comparison)) = found else {
+        let anywhere = ["summary", "name", "type"];
+        return Ok(Clause::Or {
+            clauses: anywhere
+                .map(|field| Comparison::Contains.clause(field, word))
+                .to_vec(),
+        });
+    };
+    let (field, value) = (&word[..at], &word[at + sign.len()..]);
+    if field.is_empty() || value.is_empty() {
+        return Err(format!(
+            "`{word}`: write a field, `{sign}` and a value, as in `severity{sign}error`"
+        ));
+    }
+    Ok(comparison.clause(field, value))
+}
+
+/// Parts at spaces; quotes keep spaces together and are dropped.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for char in text.chars() {
+        match char {
+            '"' => quoted = !quoted,
+            char if char.is_whitespace() && !quoted => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            char => word.push(char),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Reads a filter of deliveries: `state=dead destination=pager rule=… event=…`.
+///
+/// # Errors
+/// A sentence for people when a part is not one of these.
+pub(crate) fn deliveries(text: &str) -> Result<DeliveryFilter, String> {
+    let mut filter = DeliveryFilter::default();
+    for word in words(text) {
+        match word.split_once('=') {
+            Some(("state", value)) => {
+                let state = DeliveryState::ALL
+                    .into_iter()
+                    .find(|state| state.word() == value);
+                let state = state.ok_or_else(|| {
+                    let known = DeliveryState::ALL.map(DeliveryState::word).join(", ");
+                    format!("`{value}` is not a state; there are {known}")
+                })?;
+                filter.states.push(state);
+            }
+            Some(("destination", value)) => filter.destination_names.push(value.to_owned()),
+            Some(("rule", value)) => filter.rule_names.push(value.to_owned()),
+            Some(("event", value)) => value.clone_into(&mut filter.event_id),
+            _ => {
+                return Err(format!(
+                    "`{word}`: write `state=dead`, `destination=NAME`, `rule=NAME` or `event=ID`"
+                ));
+            }
+        }
+    }
+    Ok(filter)
+}
+
+/// One part of a filter, quoted when it holds spaces.
+pub(crate) fn part(field: &str, value: &str) -> String {
+    if value.contains(char::is_whitespace) {
+        format!("{field}=\"{value}\"")
+    } else {
+        format!("{field}={value}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_becomes_a_query() {
+        let cases = [
+            ("", ""),
+            ("severity>=error", "severity >= error"),
+            (
+                "env=prod !host:lab",
+                "env = prod and not host contains \"lab\"",
+            ),
+            ("name=\"a b\"", "name = a b"),
+            (
+                "disk",
+                "summary contains \"disk\" or name contains \"disk\" or type contains \"disk\"",
+            ),
+            ("url:http://x", "url contains \"http://x\""),
+        ];
+        for (typed, read) in cases {
+            let clause = events(typed).unwrap();
+            assert_eq!(
+                clause.map_or(String::new(), |clause| clause.to_string()),
+                read,
+                "{typed}"
+            );
+        }
+        assert!(events("severity>=").unwrap_err().contains("severity>="));
+        assert!(events("=x").is_err());
+    }
+
+    #[test]
+    fn deliveries_are_filtered_by_state_and_names() {
+        let filter = deliveries("state=dead state=retry destination=\"my pager\"").unwrap();
+        assert_eq!(filter.states, [DeliveryState::Dead, DeliveryState::Retry]);
+        assert_eq!(filter.destination_names, ["my pager"]);
+        assert!(deliveries("state=ded").unwrap_err().contains("dead"));
+        assert!(deliveries("foo").is_err());
+    }
+}

@@ -1,0 +1,347 @@
+//! A resource being written: fields over the JSON of the object, which is never lost.
+
+mod clauses;
+mod input;
+mod schema;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub(crate) use self::{
+    clauses::{ClauseInput, Part},
+    input::Input,
+    schema::{FieldKind, FieldSpec},
+};
+use crate::{
+    client::Ticket,
+    data::{Draft, Failure, Kind, Role},
+};
+
+/// What a form writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FormKind {
+    Resource(Kind),
+    Client,
+}
+
+/// A form.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    pub(crate) kind: FormKind,
+    /// The name and etag of what is edited; absent for a new one.
+    pub(crate) stored: Option<(String, String)>,
+    /// The object as it was; what no field shows is taken over from here.
+    base: Value,
+    pub(crate) specs: &'static [FieldSpec],
+    /// One for each of `specs`.
+    pub(crate) inputs: Vec<Input>,
+    /// The focused field, and the part of it.
+    pub(crate) focus: usize,
+    pub(crate) part: usize,
+    pub(crate) reveal: bool,
+    /// What is wrong, by path; `""` for the whole.
+    pub(crate) errors: BTreeMap<String, String>,
+    /// Counts the changes, so that late answers are known.
+    pub(crate) version: u64,
+    /// When the service is asked to check.
+    pub(crate) check_at_ms: Option<i64>,
+    /// The check or the write under way.
+    pub(crate) waiting: Option<Ticket>,
+    /// Whether the service found nothing wrong with this version.
+    pub(crate) checked: bool,
+}
+
+impl Form {
+    /// A form over a stored or a new resource.
+    pub(crate) fn new(kind: Kind, stored: Option<(String, String)>, base: Value) -> Self {
+        let specs = schema::of(kind);
+        Self::with(FormKind::Resource(kind), stored, base, specs)
+    }
+
+    /// A form for a new client.
+    pub(crate) fn client() -> Self {
+        let base = serde_json::json!({"role": Role::Viewer.word()});
+        Self::with(FormKind::Client, None, base, schema::CLIENT)
+    }
+
+    fn with(
+        kind: FormKind,
+        stored: Option<(String, String)>,
+        base: Value,
+        specs: &'static [FieldSpec],
+    ) -> Self {
+        let inputs = specs
+            .iter()
+            .map(|spec| Input::read(spec, get(&base, spec.path)))
+            .collect();
+        let mut form = Self {
+            kind,
+            stored,
+            base,
+            specs,
+            inputs,
+            focus: 0,
+            part: 0,
+            reveal: false,
+            errors: BTreeMap::new(),
+            version: 0,
+            check_at_ms: None,
+            waiting: None,
+            checked: false,
+        };
+        if form.is_locked(0) {
+            form.step(true);
+        }
+        form
+    }
+
+    /// Takes in another text of the same object, as after `$EDITOR`.
+    pub(crate) fn replace(&mut self, json: Value) {
+        self.inputs = self
+            .specs
+            .iter()
+            .map(|spec| Input::read(spec, get(&json, spec.path)))
+            .collect();
+        self.base = json;
+        self.part = 0;
+        self.version += 1;
+    }
+
+    /// What is written, as `New trigger` or `Edit rule night`.
+    pub(crate) fn title(&self) -> String {
+        let word = match self.kind {
+            FormKind::Resource(kind) => kind.word(),
+            FormKind::Client => "client",
+        };
+        match &self.stored {
+            Some((name, _)) => format!("Edit {word} {name}"),
+            None => format!("New {word}"),
+        }
+    }
+
+    /// The word of the destination type that is chosen, else "".
+    fn chosen_type(&self) -> &'static str {
+        let chosen = self
+            .specs
+            .iter()
+            .zip(&self.inputs)
+            .find(|(spec, _)| spec.path == "type");
+        match chosen {
+            Some((
+                FieldSpec {
+                    kind: FieldKind::Choice(words),
+                    ..
+                },
+                Input::Choice(at),
+            )) => words.get(*at).copied().unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// Whether a field belongs to what is chosen now.
+    pub(crate) fn is_shown(&self, index: usize) -> bool {
+        let only = self.specs[index].only;
+        only.is_empty() || only == self.chosen_type()
+    }
+
+    /// Whether a field cannot be changed: names are for ever.
+    pub(crate) fn is_locked(&self, index: usize) -> bool {
+        self.stored.is_some() && self.specs[index].path == "name"
+    }
+
+    /// The object as it stands in the form.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = self.base.clone();
+        if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
+            let kept = get(&self.base, &format!("type.{word}")).cloned();
+            let kept = kept.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            set(&mut json, "type", Some(serde_json::json!({ word: kept })));
+        }
+        for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
+            if self.is_shown(index) && spec.path != "type" {
+                set(&mut json, spec.path, input.write(spec));
+            }
+        }
+        if let Some(delivery) = json.get("delivery")
+            && delivery.as_object().is_some_and(serde_json::Map::is_empty)
+        {
+            set(&mut json, "delivery", None);
+        }
+        json
+    }
+
+    /// The object as it was when the form was opened.
+    pub(crate) fn original(&self) -> &Value {
+        &self.base
+    }
+
+    /// Whether anything was typed that leaving would lose.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.version > 0
+    }
+
+    /// Reads the form; the errors it can find alone stand beside the fields afterwards.
+    pub(crate) fn draft(&mut self) -> Option<Draft> {
+        self.check_locally();
+        let FormKind::Resource(kind) = self.kind else {
+            return None;
+        };
+        if !self.errors.is_empty() {
+            return None;
+        }
+        match Draft::from_json(kind, &self.to_json()) {
+            Ok(draft) => Some(draft),
+            Err(message) => {
+                self.errors.insert(String::new(), message);
+                None
+            }
+        }
+    }
+
+    /// The name and role of the client that is written.
+    pub(crate) fn client_to_make(&mut self) -> Option<(String, Role)> {
+        self.check_locally();
+        let json = self.to_json();
+        let word = json.get("role").and_then(Value::as_str).unwrap_or_default();
+        let role = Role::ALL.into_iter().find(|role| role.word() == word)?;
+        let name = json.get("name").and_then(Value::as_str)?.to_owned();
+        self.errors.is_empty().then_some((name, role))
+    }
+
+    /// Finds what is wrong without asking the service.
+    pub(crate) fn check_locally(&mut self) {
+        self.errors.clear();
+        for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
+            if !self.is_shown(index) {
+                continue;
+            }
+            if let Some(error) = input.error(spec) {
+                self.errors.insert(spec.path.to_owned(), error);
+            }
+        }
+    }
+
+    /// Puts the service's errors beside the fields; what fits no field stands over all.
+    pub(crate) fn take_failure(&mut self, failure: &Failure) {
+        let mut placed = 0;
+        for error in &failure.fields {
+            if let Some(spec) = self.owner(&error.path) {
+                placed += 1;
+                let message = if spec.path == error.path {
+                    error.message.clone()
+                } else {
+                    let rest = error.path[spec.path.len()..].trim_start_matches('.');
+                    format!("{rest}: {}", error.message)
+                };
+                self.errors.insert(spec.path.to_owned(), message);
+            }
+        }
+        if placed < failure.fields.len() || failure.fields.is_empty() {
+            self.errors.insert(String::new(), failure.sentence());
+        }
+        let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
+        if placed > 0
+            && !wrong(&self.focus)
+            && let Some(index) = (0..self.specs.len()).find(wrong)
+        {
+            self.focus = index;
+            self.part = 0;
+        }
+    }
+
+    /// The shown field that a path of the service belongs to.
+    fn owner(&self, path: &str) -> Option<&'static FieldSpec> {
+        let owns = |spec: &FieldSpec| {
+            path == spec.path
+                || path
+                    .strip_prefix(spec.path)
+                    .is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
+        };
+        let shown = (0..self.specs.len()).filter(|index| self.is_shown(*index));
+        shown
+            .map(|index| &self.specs[index])
+            .filter(|spec| owns(spec))
+            .max_by_key(|spec| spec.path.len())
+    }
+
+    /// Notes a change and asks for a check after a pause.
+    pub(crate) fn changed(&mut self, now_ms: i64) {
+        self.version += 1;
+        self.checked = false;
+        self.check_locally();
+        self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
+    }
+
+    /// Moves the focus to the next or the previous part.
+    pub(crate) fn step(&mut self, forward: bool) {
+        let parts = self.inputs[self.focus].parts();
+        if forward && self.part + 1 < parts {
+            self.part += 1;
+        } else if !forward && self.part > 0 {
+            self.part -= 1;
+        } else {
+            let count = self.specs.len();
+            let free = |index: &usize| self.is_shown(*index) && !self.is_locked(*index);
+            let next = if forward {
+                (self.focus + 1..count).find(free)
+            } else {
+                (0..self.focus).rev().find(free)
+            };
+            if let Some(index) = next {
+                self.focus = index;
+                self.part = if forward {
+                    0
+                } else {
+                    self.inputs[index].parts().saturating_sub(1)
+                };
+            }
+        }
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.inputs[self.focus]
+    }
+
+    pub(crate) fn input_mut(&mut self) -> &mut Input {
+        &mut self.inputs[self.focus]
+    }
+
+    pub(crate) fn spec(&self) -> &'static FieldSpec {
+        &self.specs[self.focus]
+    }
+}
+
+/// The value at a dotted path.
+fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(json, |value, key| value.get(key))
+}
+
+/// Sets or removes the value at a dotted path, making the objects on the way.
+fn set(json: &mut Value, path: &str, value: Option<Value>) {
+    if !json.is_object() {
+        *json = Value::Object(serde_json::Map::new());
+    }
+    let Some(object) = json.as_object_mut() else {
+        return;
+    };
+    match (path.split_once('.'), value) {
+        (None, Some(value)) => {
+            object.insert(path.to_owned(), value);
+        }
+        (None, None) => {
+            object.remove(path);
+        }
+        (Some((key, rest)), Some(value)) => {
+            set(object.entry(key).or_insert(Value::Null), rest, Some(value));
+        }
+        (Some((key, rest)), None) => {
+            if let Some(inner) = object.get_mut(key) {
+                set(inner, rest, None);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

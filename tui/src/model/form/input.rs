@@ -1,0 +1,148 @@
+//! What is typed into one field, and how it is read from and written to JSON.
+
+use serde_json::{Map, Value};
+
+use super::{ClauseInput, FieldKind, FieldSpec};
+use crate::model::field::TextField;
+
+/// What stands in a field.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    Text(TextField),
+    Toggle(bool),
+    /// The position among the field's choices.
+    Choice(usize),
+    Names(Vec<String>),
+    Clause(Box<ClauseInput>),
+}
+
+impl Input {
+    /// What a field shows for a value.
+    pub(super) fn read(spec: &FieldSpec, value: Option<&Value>) -> Self {
+        let text = || match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        match spec.kind {
+            FieldKind::Text | FieldKind::Secret | FieldKind::Number(..) => {
+                Self::Text(TextField::new(text()))
+            }
+            FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
+            FieldKind::Words => Self::Text(TextField::new(strings(value).join(", "))),
+            FieldKind::Pairs => Self::Text(TextField::new(pairs(value)).with_lines()),
+            FieldKind::Toggle => Self::Toggle(value.and_then(Value::as_bool).unwrap_or_default()),
+            FieldKind::Choice(words) => {
+                let chosen = match value {
+                    Some(Value::Object(object)) => object.keys().next().cloned(),
+                    _ => Some(text()),
+                };
+                let at = words
+                    .iter()
+                    .position(|word| chosen.as_deref() == Some(*word));
+                Self::Choice(at.unwrap_or_default())
+            }
+            FieldKind::Names(_) => Self::Names(strings(value)),
+            FieldKind::Clause => Self::Clause(Box::new(ClauseInput::read(value))),
+        }
+    }
+
+    /// The value that is written; `None` leaves it out.
+    pub(super) fn write(&self, spec: &FieldSpec) -> Option<Value> {
+        match (self, &spec.kind) {
+            (Self::Text(field), FieldKind::Words) => {
+                let words = field
+                    .text()
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|word| !word.is_empty());
+                Some(words.map(Value::from).collect())
+            }
+            (Self::Text(field), FieldKind::Pairs) => {
+                let pairs: Map<String, Value> = field
+                    .text()
+                    .lines()
+                    .filter_map(|line| line.split_once(':'))
+                    .map(|(name, value)| (name.trim().to_owned(), Value::from(value.trim())))
+                    .collect();
+                if pairs.is_empty() {
+                    None
+                } else {
+                    Some(Value::Object(pairs))
+                }
+            }
+            (Self::Text(field), FieldKind::Number(..)) => {
+                field.text().trim().parse::<i64>().ok().map(Value::from)
+            }
+            (Self::Text(field), _) => {
+                let text = field.text();
+                let always = matches!(spec.path, "name" | "description" | "message");
+                (always || !text.is_empty()).then(|| Value::from(text))
+            }
+            (Self::Toggle(on), _) => Some(Value::from(*on)),
+            (Self::Choice(at), FieldKind::Choice(words)) => {
+                words.get(*at).map(|word| Value::from(*word))
+            }
+            (Self::Choice(_), _) => None,
+            (Self::Names(names), _) => {
+                Some(names.iter().map(String::as_str).map(Value::from).collect())
+            }
+            (Self::Clause(clause), _) => clause.write(),
+        }
+    }
+
+    /// What is wrong with it, as far as that can be seen without the service.
+    pub(super) fn error(&self, spec: &FieldSpec) -> Option<String> {
+        if let Self::Clause(clause) = self {
+            return clause.error();
+        }
+        let Self::Text(field) = self else { return None };
+        let text = field.text().trim();
+        match spec.kind {
+            _ if spec.required && text.is_empty() => Some("is needed".to_owned()),
+            FieldKind::Number(low, high) if !text.is_empty() => {
+                let fits = text
+                    .parse()
+                    .is_ok_and(|number| (low..=high).contains(&number));
+                (!fits).then(|| format!("write a whole number from {low} to {high}"))
+            }
+            FieldKind::Pairs => {
+                let bare = text
+                    .lines()
+                    .find(|line| !line.trim().is_empty() && !line.contains(':'));
+                bare.map(|line| format!("`{}`: write `name: value`", line.trim()))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many places of this field can be focused.
+    pub(super) fn parts(&self) -> usize {
+        match self {
+            Self::Clause(clause) => clause.parts(),
+            _ => 1,
+        }
+    }
+}
+
+fn strings(value: Option<&Value>) -> Vec<String> {
+    let items = value
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    items
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn pairs(value: Option<&Value>) -> String {
+    let Some(object) = value.and_then(Value::as_object) else {
+        return String::new();
+    };
+    let line = |(name, value): (&String, &Value)| {
+        format!("{name}: {}", value.as_str().unwrap_or_default())
+    };
+    object.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,135 @@
+//! A cursor in a list that changes under it: the selection is an id, never a position.
+
+use std::collections::BTreeSet;
+
+use super::field::TextField;
+
+/// Rows that a list shows, by position and by id.
+pub(crate) trait Rows {
+    fn len(&self) -> usize;
+    fn id(&self, index: usize) -> &str;
+    fn position(&self, id: &str) -> Option<usize>;
+}
+
+/// Rows known by their ids alone.
+impl Rows for Vec<&str> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn id(&self, index: usize) -> &str {
+        self[index]
+    }
+
+    fn position(&self, id: &str) -> Option<usize> {
+        self.iter().position(|other| *other == id)
+    }
+}
+
+impl Rows for super::events::EventWindow {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn id(&self, index: usize) -> &str {
+        self.get(index).map_or("", |row| &row.id)
+    }
+
+    fn position(&self, id: &str) -> Option<usize> {
+        self.position(id)
+    }
+}
+
+/// Where the cursor of a list is, what is marked and how it is filtered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct List {
+    /// The selected row's id.
+    pub(crate) selected: Option<String>,
+    /// Where it was when last seen; the place to go on from when it is gone.
+    pub(crate) index: usize,
+    /// The first row on the screen.
+    pub(crate) top: usize,
+    pub(crate) marks: BTreeSet<String>,
+    /// The filter in force.
+    pub(crate) filter: String,
+    /// The filter being typed.
+    pub(crate) typing: Option<TextField>,
+}
+
+impl List {
+    /// Finds the selection again after the rows or the height changed.
+    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize) {
+        let count = rows.len();
+        if count == 0 {
+            // The selection is kept: the row may come back with the next answer.
+            self.top = 0;
+            return;
+        }
+        let found = self.selected.as_deref().and_then(|id| rows.position(id));
+        self.index = found.unwrap_or_else(|| self.index.min(count - 1));
+        if found.is_none() {
+            self.selected = Some(rows.id(self.index).to_owned());
+        }
+        self.scroll(count, height);
+    }
+
+    fn scroll(&mut self, count: usize, height: usize) {
+        let height = height.max(1);
+        self.top = self.top.min(self.index).min(count.saturating_sub(height));
+        if self.index >= self.top + height {
+            self.top = self.index + 1 - height;
+        }
+    }
+
+    /// Puts the cursor on a row, counted from the top.
+    pub(crate) fn select(&mut self, rows: &dyn Rows, height: usize, index: usize) {
+        if rows.len() == 0 {
+            return;
+        }
+        self.index = index.min(rows.len() - 1);
+        self.selected = Some(rows.id(self.index).to_owned());
+        self.scroll(rows.len(), height);
+    }
+
+    /// The selected row's id, if it is among the rows.
+    pub(crate) fn selected_in(&self, rows: &dyn Rows) -> Option<String> {
+        let id = self.selected.as_ref()?;
+        rows.position(id).map(|_| id.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_selected_row_stays_selected_while_it_exists(
+            changes in prop::collection::vec(prop::collection::btree_set(0_u8..30, 0..30), 1..20),
+            start in 0_usize..30,
+            height in 1_usize..12,
+        ) {
+            let mut list = List::default();
+            let mut first = true;
+            for rows in changes {
+                let names: Vec<String> = rows.iter().map(|id| format!("r{id}")).collect();
+                let rows: Vec<&str> = names.iter().map(String::as_str).collect();
+                let before = list.selected.clone();
+                list.settle(&rows, height);
+                if let Some(before) = before.filter(|id| rows.contains(&id.as_str())) {
+                    prop_assert_eq!(list.selected.as_deref(), Some(before.as_str()));
+                }
+                if !rows.is_empty() {
+                    prop_assert!(list.top <= list.index && list.index < list.top + height);
+                    prop_assert_eq!(Some(rows[list.index]), list.selected.as_deref());
+                }
+                if first {
+                    list.select(&rows, height, start);
+                    first = false;
+                }
+            }
+        }
+    }
+}

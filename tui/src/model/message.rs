@@ -1,0 +1,102 @@
+//! What can happen to the model, and what it asks of the world: plain data.
+
+use crossterm::event::KeyEvent;
+
+use super::{form::Form, page::Route};
+use crate::{
+    client::{Command, News, Ticket},
+    data::Kind,
+};
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Msg {
+    Key(KeyEvent),
+    /// Pasted text; never taken as keys.
+    Paste(String),
+    Resize(u16, u16),
+    News(News),
+    /// A time the model asked for has come.
+    Tick,
+    /// The editor closed with this text, or could not be run.
+    Edited(TextEdit, Result<String, String>),
+    /// The terminal is ours again after the shell had it.
+    Resumed,
+}
+
+/// Something to be done outside the model.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    Send(Command),
+    /// Let the operator edit a text in `$EDITOR`.
+    Edit(TextEdit),
+    /// Put text on the terminal's clipboard.
+    Copy(String),
+    /// Hand the terminal back to the shell.
+    Suspend,
+}
+
+/// A text on its way to `$EDITOR`, and what it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TextEdit {
+    pub(crate) kind: Kind,
+    /// The name and etag of what is edited; absent for a new one.
+    pub(crate) stored: Option<(String, String)>,
+    /// The text as it was handed over.
+    pub(crate) text: String,
+    /// Whether the text goes back into the form on the screen.
+    pub(crate) into_form: bool,
+}
+
+/// What a call is for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Purpose {
+    Overview,
+    Triggers,
+    Destinations,
+    Rules,
+    Clients,
+    Deliveries {
+        append: bool,
+    },
+    /// Rows for the events list of this generation.
+    Events {
+        generation: Ticket,
+        append: bool,
+    },
+    /// Content of a page, found by its ticket.
+    Page,
+    /// The check of the form on the screen, by the version of its text.
+    Check {
+        version: u64,
+    },
+    /// A write: what is said when it is done, and where to go.
+    Write(Box<Write>),
+}
+
+/// A write under way.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Write {
+    /// Said when it is done.
+    pub(crate) done: String,
+    /// Whether the form on the screen is left when it is done.
+    pub(crate) closes_form: bool,
+    /// The text it came from, reopened with the errors when it is refused.
+    pub(crate) text: Option<TextEdit>,
+    /// Shown when it is done.
+    pub(crate) then: Option<Route>,
+}
+
+/// Where a form takes its text to.
+impl TextEdit {
+    /// The text of what stands in a form.
+    pub(crate) fn of_form(form: &Form, kind: Kind) -> Self {
+        let text = crate::editor::pretty(&form.to_json());
+        Self {
+            kind,
+            stored: form.stored.clone(),
+            text,
+            into_form: true,
+        }
+    }
+}

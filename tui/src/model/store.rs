@@ -1,0 +1,126 @@
+//! What the service told, kept until it tells anew.
+
+use super::{events::EventWindow, page::Route};
+use crate::{
+    client::Ticket,
+    data::{Client, Delivery, Destination, Failure, Kind, Overview, Rule, Trigger},
+};
+
+/// Something read from the service, with what is known about the reading.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded<T> {
+    pub(crate) value: Option<T>,
+    pub(crate) waiting: Option<Ticket>,
+    pub(crate) failure: Option<Failure>,
+    /// When it was last read, or the reading last failed.
+    pub(crate) at_ms: Option<i64>,
+}
+
+impl<T> Default for Loaded<T> {
+    fn default() -> Self {
+        Self {
+            value: None,
+            waiting: None,
+            failure: None,
+            at_ms: None,
+        }
+    }
+}
+
+impl<T> Loaded<T> {
+    /// Takes in what a reading brought; a failure keeps the value from before.
+    pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) {
+        self.waiting = None;
+        self.at_ms = Some(now_ms);
+        match result {
+            Ok(value) => {
+                self.value = Some(value);
+                self.failure = None;
+            }
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+}
+
+impl<T> Loaded<Vec<T>> {
+    pub(crate) fn rows(&self) -> &[T] {
+        self.value.as_deref().unwrap_or_default()
+    }
+}
+
+/// Everything read from the service that outlives the page it was read for.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(crate) overview: Loaded<Overview>,
+    pub(crate) events: EventWindow,
+    pub(crate) triggers: Loaded<Vec<Trigger>>,
+    pub(crate) destinations: Loaded<Vec<Destination>>,
+    pub(crate) rules: Loaded<Vec<Rule>>,
+    pub(crate) deliveries: Loaded<Vec<Delivery>>,
+    /// The filter the deliveries were read with, and where the next page starts.
+    pub(crate) deliveries_filter: String,
+    pub(crate) deliveries_next: String,
+    pub(crate) clients: Loaded<Vec<Client>>,
+}
+
+impl Store {
+    pub(crate) fn trigger(&self, name: &str) -> Option<&Trigger> {
+        self.triggers
+            .rows()
+            .iter()
+            .find(|trigger| trigger.spec.name == name)
+    }
+
+    pub(crate) fn destination(&self, name: &str) -> Option<&Destination> {
+        self.destinations
+            .rows()
+            .iter()
+            .find(|destination| destination.spec.name == name)
+    }
+
+    pub(crate) fn rule(&self, name: &str) -> Option<&Rule> {
+        self.rules.rows().iter().find(|rule| rule.spec.name == name)
+    }
+
+    /// The names of the stored resources of a kind.
+    pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
+        match kind {
+            Kind::Trigger => self
+                .triggers
+                .rows()
+                .iter()
+                .map(|row| row.spec.name.clone())
+                .collect(),
+            Kind::Destination => self
+                .destinations
+                .rows()
+                .iter()
+                .map(|row| row.spec.name.clone())
+                .collect(),
+            Kind::Rule => self
+                .rules
+                .rows()
+                .iter()
+                .map(|row| row.spec.name.clone())
+                .collect(),
+        }
+    }
+
+    /// When what a route shows was read; `None` when it is streamed or under way.
+    pub(crate) fn read_ms(&self, route: &Route) -> Option<i64> {
+        let (waiting, at_ms) = match route {
+            Route::Overview => (self.overview.waiting, self.overview.at_ms),
+            Route::Triggers | Route::Trigger(_) => (self.triggers.waiting, self.triggers.at_ms),
+            Route::Destinations | Route::Destination(_) => {
+                (self.destinations.waiting, self.destinations.at_ms)
+            }
+            Route::Rules | Route::Rule(_) => (self.rules.waiting, self.rules.at_ms),
+            Route::Deliveries => (self.deliveries.waiting, self.deliveries.at_ms),
+            Route::Clients => (self.clients.waiting, self.clients.at_ms),
+            Route::Events | Route::Event(_) | Route::Delivery(_) | Route::Form | Route::Report => {
+                return None;
+            }
+        };
+        if waiting.is_some() { None } else { at_ms }
+    }
+}

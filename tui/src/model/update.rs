@@ -1,0 +1,76 @@
+//! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
+
+mod act;
+mod confirm;
+mod forms;
+mod keys;
+mod navigate;
+mod news;
+mod overlays;
+mod read;
+
+pub(crate) use forms::completions;
+
+use super::{
+    Model, document,
+    message::{Effect, Msg},
+    page::Content,
+};
+use crate::client::Command;
+
+/// Takes in a message. [`settle`] must follow before the model is drawn.
+pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    match msg {
+        Msg::Key(key) => keys::press(model, key, &mut effects),
+        Msg::Paste(text) => keys::paste(model, &text, &mut effects),
+        Msg::Resize(columns, rows) => model.size = (columns, rows),
+        Msg::News(item) => news::hear(model, item, &mut effects),
+        Msg::Tick => tick(model, &mut effects),
+        Msg::Edited(edit, result) => forms::edited(model, edit, result, &mut effects),
+        Msg::Resumed => {}
+    }
+    effects
+}
+
+/// Shows what has arrived and keeps every cursor where it belongs.
+pub(crate) fn settle(model: &mut Model) {
+    model.store.events.merge();
+    let height = model.body_rows();
+    if model.page.route.is_list() {
+        let mut list = std::mem::take(&mut model.page.list);
+        list.settle(&*model.rows_for(&list), height.saturating_sub(1));
+        model.page.list = list;
+    } else if matches!(model.page.content, Content::Form(_)) {
+        // The view scrolls a form by what it measures.
+    } else {
+        let count = document::current(model).lines.len();
+        let height = height.saturating_sub(model.head_rows());
+        model.page.reading.settle(count, height);
+    }
+}
+
+fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
+        read::refresh(model, effects);
+    }
+    forms::check_if_due(model, effects);
+}
+
+/// Makes a call and remembers what it is for.
+fn call(
+    model: &mut Model,
+    request: crate::client::Request,
+    purpose: super::message::Purpose,
+    effects: &mut Vec<Effect>,
+) -> crate::client::Ticket {
+    // Writes leave from `overlays::carry_out` alone.
+    debug_assert!(!request.is_write() || matches!(purpose, super::message::Purpose::Write(_)));
+    let ticket = model.ticket();
+    model.pending.insert(ticket, purpose);
+    effects.push(Effect::Send(Command::Call(ticket, request)));
+    ticket
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+//! Takes an action of the list.
+
+use super::{call, confirm, forms, navigate, read};
+use crate::{
+    client::{Command, Request},
+    data::{Draft, Status},
+    keymap::{self, Action},
+    model::{
+        Connection, Model, access,
+        field::TextField,
+        message::{Effect, Purpose},
+        overlay::{Asked, Overlay, Palette, Prompt},
+        page::{Content, Found, Page, Report, Route, Tab},
+        store::Loaded,
+    },
+    theme::Token,
+};
+
+/// Takes an action if it is allowed; says why when it is not.
+pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    let entry = keymap::entry(action);
+    if let Err(reason) = access::refusal(model, entry) {
+        return model.say(Token::Warning, format!("{}: {reason}", entry.title));
+    }
+    match action {
+        Action::Quit => model.quit = true,
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Help => {
+            model.overlay = Some(Overlay::Palette(Palette {
+                here: true,
+                ..Palette::default()
+            }));
+        }
+        Action::Palette => model.overlay = Some(Overlay::Palette(Palette::default())),
+        Action::RetryNow => retry_now(model, effects),
+        Action::GoOverview => navigate::go(model, Route::Overview, effects),
+        Action::GoEvents => navigate::go(model, Route::Events, effects),
+        Action::GoTriggers => navigate::go(model, Route::Triggers, effects),
+        Action::GoDestinations => navigate::go(model, Route::Destinations, effects),
+        Action::GoRules => navigate::go(model, Route::Rules, effects),
+        Action::GoDeliveries => navigate::go(model, Route::Deliveries, effects),
+        Action::GoClients => navigate::go(model, Route::Clients, effects),
+        Action::Back => back(model, effects),
+        Action::Forward => navigate::forward(model, effects),
+        Action::Up => navigate::move_by(model, -1, effects),
+        Action::Down => navigate::move_by(model, 1, effects),
+        Action::Top => navigate::move_by(model, isize::MIN / 2, effects),
+        Action::Bottom => navigate::move_by(model, isize::MAX / 2, effects),
+        Action::PageUp => navigate::move_by(model, -page(model), effects),
+        Action::PageDown => navigate::move_by(model, page(model), effects),
+        Action::Open if model.page.route.is_list() => navigate::open_row(model, effects),
+        Action::Open => navigate::follow_link(model, effects),
+        Action::NextLink => navigate::next_link(model),
+        Action::NextTab => next_tab(model, effects),
+        Action::Filter => {
+            let field = TextField::new(model.page.list.filter.clone());
+            model.page.list.typing = Some(field);
+        }
+        Action::Mark => mark(model, effects),
+        Action::MarkAll => mark_all(model),
+        Action::Copy => copy(model, effects),
+        Action::Pause => pause(model),
+        Action::OpenOnly => {
+            model.store.events.filter.open_only = !model.store.events.filter.open_only;
+            read::events(model, true, effects);
+        }
+        other => work(model, other, effects),
+    }
+}
+
+/// The actions that make, change or try something.
+fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    match action {
+        Action::New => forms::new(model, effects),
+        Action::Edit => forms::edit(model, effects),
+        Action::EditText => forms::edit_text(model, effects),
+        Action::Duplicate => forms::duplicate(model, effects),
+        Action::TriggerFromEvent => forms::trigger_from_event(model, effects),
+        Action::Delete => confirm::delete(model),
+        Action::Toggle => confirm::toggle(model),
+        Action::Revoke => confirm::revoke(model),
+        Action::Acknowledge => confirm::acknowledge(model, true),
+        Action::Unacknowledge => confirm::acknowledge(model, false),
+        Action::CloseEvent => confirm::status(model, Status::Closed),
+        Action::Suppress => confirm::status(model, Status::Suppressed),
+        Action::Reopen => confirm::status(model, Status::Open),
+        Action::SendAgain => confirm::deliveries(model, true),
+        Action::CancelDelivery => confirm::deliveries(model, false),
+        Action::Annotate => annotate(model),
+        Action::Explain => explain(model, effects),
+        Action::TestDestination => test_destination(model, effects),
+        Action::TestTrigger => test_trigger(model, effects),
+        Action::PreviewRule => preview_rule(model, effects),
+        Action::TestWithEvent => {
+            model.overlay = Some(Overlay::Prompt(Prompt {
+                title: "Which event is it to be?".to_owned(),
+                help: "the id of a stored event (y copies it in Events); empty for the sample",
+                field: TextField::default(),
+                then: Asked::ReportEvent,
+            }));
+        }
+        _ => forms::act(model, action, effects),
+    }
+}
+
+fn page(model: &Model) -> isize {
+    isize::try_from(model.body_rows().saturating_sub(2))
+        .unwrap_or(1)
+        .max(1)
+}
+
+fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.link {
+        Connection::Up if model.page.route == Route::Events => read::events(model, true, effects),
+        Connection::Up => read::refresh(model, effects),
+        Connection::Connecting => {}
+        Connection::Down { .. } => effects.push(Effect::Send(Command::RetryNow)),
+    }
+}
+
+/// Back; in a filtered list first back to all rows, in a marked one to none marked.
+fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !model.page.list.marks.is_empty() {
+        model.page.list.marks.clear();
+    } else if model.page.route.is_list()
+        && !model.page.list.filter.is_empty()
+        && model.back.is_empty()
+    {
+        super::keys::set_filter(model, String::new(), effects);
+    } else {
+        navigate::back(model, effects);
+    }
+}
+
+fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Content::Event { tab, .. } = &mut model.page.content else {
+        return;
+    };
+    let at = Tab::ALL
+        .iter()
+        .position(|other| other == tab)
+        .unwrap_or_default();
+    *tab = Tab::ALL[(at + 1) % Tab::ALL.len()];
+    let explain = *tab == Tab::Explain;
+    model.page.reading = super::super::page::Reading::default();
+    if explain {
+        read::refresh(model, effects);
+    }
+}
+
+fn mark(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(id) = model.selected() else { return };
+    let marks = &mut model.page.list.marks;
+    if !marks.remove(&id) {
+        marks.insert(id);
+    }
+    navigate::move_by(model, 1, effects);
+}
+
+fn mark_all(model: &mut Model) {
+    if !model.page.list.marks.is_empty() {
+        model.page.list.marks.clear();
+        return;
+    }
+    let rows = model.rows();
+    let count = rows.len().min(crate::limits::BULK_ITEMS);
+    let ids = (0..count).map(|index| rows.id(index).to_owned()).collect();
+    drop(rows);
+    model.page.list.marks = ids;
+    model.say(
+        Token::Info,
+        format!("{count} marked; actions apply to all of them"),
+    );
+}
+
+fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = match &model.page.route {
+        route if route.is_list() => model.selected().unwrap_or_default(),
+        Route::Overview => model.service.clone(),
+        route => route.object().to_owned(),
+    };
+    if !text.is_empty() {
+        model.say(Token::Info, format!("copied {text}"));
+        effects.push(Effect::Copy(text));
+    }
+}
+
+fn pause(model: &mut Model) {
+    let events = &mut model.store.events;
+    events.paused = !events.paused;
+    let words = if events.paused {
+        "held still; p follows again"
+    } else {
+        "following again"
+    };
+    model.say(Token::Info, words);
+}
+
+fn annotate(model: &mut Model) {
+    let Some(id) = model.occurrence() else { return };
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: "Write a note".to_owned(),
+        help: "others see it with your key's name; Enter goes on",
+        field: TextField::default(),
+        then: Asked::Annotate(id),
+    }));
+}
+
+fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(id) = model.occurrence()
+        && model.page.route.is_list()
+    {
+        navigate::go(model, Route::Event(id), effects);
+    }
+    if let Content::Event { tab, .. } = &mut model.page.content {
+        *tab = Tab::Explain;
+        read::refresh(model, effects);
+    }
+}
+
+fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Content::Report(report) = &mut model.page.content {
+        let request = report.request.clone();
+        report.started_ms = model.now_ms;
+        let ticket = call(model, request, Purpose::Page, effects);
+        if let Content::Report(report) = &mut model.page.content {
+            report.found = Loaded {
+                waiting: Some(ticket),
+                ..Loaded::default()
+            };
+        }
+        return;
+    }
+    let Some(name) = model.resource_name() else {
+        return;
+    };
+    let title = format!("Test of {name}");
+    let request = Request::TestDestination {
+        name,
+        spec: None,
+        event_id: String::new(),
+    };
+    report(model, title, request, effects);
+}
+
+fn test_trigger(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(trigger) = model
+        .resource_name()
+        .and_then(|name| model.store.trigger(&name))
+    else {
+        return;
+    };
+    let spec = trigger.spec.clone();
+    let title = format!("Try of {}", spec.name);
+    report(model, title, Request::TestTrigger { spec }, effects);
+}
+
+fn preview_rule(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(rule) = model
+        .resource_name()
+        .and_then(|name| model.store.rule(&name))
+    else {
+        return;
+    };
+    let spec = rule.spec.clone();
+    let title = format!("Preview of {}", spec.name);
+    report(
+        model,
+        title,
+        Request::PreviewRule {
+            spec,
+            event_id: String::new(),
+        },
+        effects,
+    );
+}
+
+/// Tests, tries or previews a draft that is not stored.
+pub(super) fn report_draft(model: &mut Model, draft: Draft, effects: &mut Vec<Effect>) {
+    let event_id = String::new();
+    let (title, request) = match draft {
+        Draft::Trigger(spec) => (
+            format!("Try of the unsaved {}", spec.name),
+            Request::TestTrigger { spec },
+        ),
+        Draft::Destination(spec) => (
+            format!("Test of the unsaved {}", spec.name),
+            Request::TestDestination {
+                name: spec.name.clone(),
+                spec: Some(spec),
+                event_id,
+            },
+        ),
+        Draft::Rule(spec) => (
+            format!("Preview of the unsaved {}", spec.name),
+            Request::PreviewRule { spec, event_id },
+        ),
+    };
+    report(model, title, request, effects);
+}
+
+fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
+    let ticket = call(model, request.clone(), Purpose::Page, effects);
+    let found = Loaded::<Found> {
+        waiting: Some(ticket),
+        ..Loaded::default()
+    };
+    let report = Report {
+        title,
+        request,
+        started_ms: model.now_ms,
+        found,
+    };
+    let mut page = Page::new(Route::Report);
+    page.content = Content::Report(Box::new(report));
+    navigate::push(model, page);
+}
+
+impl Model {
+    /// The name of the resource that is selected or shown.
+    pub(super) fn resource_name(&self) -> Option<String> {
+        match &self.page.route {
+            Route::Trigger(name) | Route::Destination(name) | Route::Rule(name) => {
+                Some(name.clone())
+            }
+            route if route.is_list() => self.selected(),
+            _ => None,
+        }
+    }
+
+    /// The occurrence that is selected or shown.
+    pub(super) fn occurrence(&self) -> Option<String> {
+        match (&self.page.route, &self.page.content) {
+            (Route::Events, _) => self.selected(),
+            (Route::Event(_), Content::Event { detail, .. }) => detail
+                .value
+                .as_ref()
+                .map(|event| event.occurrence.id.clone()),
+            _ => None,
+        }
+    }
+}

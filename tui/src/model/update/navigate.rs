@@ -1,0 +1,231 @@
+//! Going to a page, back and forward, and the rows of the list on the screen.
+
+use super::read;
+use crate::{
+    client::Command,
+    limits,
+    model::{
+        Model,
+        document::{self, Link},
+        list::{List, Rows},
+        message::Effect,
+        page::{Content, Page, Route},
+    },
+};
+
+/// Goes to a page and reads it.
+pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+    if model.page.route == route && !matches!(route, Route::Form | Route::Report) {
+        return;
+    }
+    push(model, Page::new(route));
+    read::refresh(model, effects);
+}
+
+/// Goes to a list with this filter.
+fn go_filtered(model: &mut Model, route: Route, filter: String, effects: &mut Vec<Effect>) {
+    let mut page = Page::new(route);
+    page.list.filter = filter;
+    push(model, page);
+    read::refresh(model, effects);
+}
+
+/// Puts a page on top; the way forward is gone.
+pub(super) fn push(model: &mut Model, page: Page) {
+    let before = std::mem::replace(&mut model.page, page);
+    model.back.push(before);
+    if model.back.len() > limits::HISTORY_PAGES {
+        model.back.remove(0);
+    }
+    model.forward.clear();
+}
+
+pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(page) = model.back.pop() {
+        let left = std::mem::replace(&mut model.page, page);
+        // A form that was left is gone: its draft must not come back unasked.
+        match &left.content {
+            Content::Form(_) => {}
+            Content::Report(report) => {
+                if let Some(ticket) = report.found.waiting {
+                    model.pending.remove(&ticket);
+                    effects.push(Effect::Send(Command::Abandon(ticket)));
+                }
+            }
+            _ => model.forward.push(left),
+        }
+        returned(model, effects);
+    }
+}
+
+pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(page) = model.forward.pop() {
+        let left = std::mem::replace(&mut model.page, page);
+        model.back.push(left);
+        returned(model, effects);
+    }
+}
+
+/// A page is on the screen again: what is live is read afresh, what was typed stays.
+fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !matches!(model.page.route, Route::Form | Route::Report) {
+        read::refresh(model, effects);
+    }
+}
+
+/// Follows the link under the cursor of a document.
+pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
+    let lines = document::current(model).lines;
+    let Some(link) = lines
+        .get(model.page.reading.cursor)
+        .and_then(|line| line.link.clone())
+    else {
+        return next_link(model);
+    };
+    match link {
+        Link::Go(route) => go(model, route, effects),
+        Link::List(route, filter) => go_filtered(model, route, filter, effects),
+        Link::Act(route, action) => {
+            go(model, route, effects);
+            super::act::act(model, action, effects);
+        }
+    }
+}
+
+/// Puts the cursor on the next line with a link, round from the end to the start.
+pub(super) fn next_link(model: &mut Model) {
+    let lines = document::current(model).lines;
+    let cursor = model.page.reading.cursor;
+    let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
+    let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
+    if let Some(index) = { after }.find(linked) {
+        model.page.reading.cursor = index;
+    }
+}
+
+/// Opens the selected row of a list.
+pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(id) = model.selected() else { return };
+    let route = match model.page.route {
+        Route::Events => Route::Event(id),
+        Route::Triggers => Route::Trigger(id),
+        Route::Destinations => Route::Destination(id),
+        Route::Rules => Route::Rule(id),
+        Route::Deliveries => Route::Delivery(id),
+        _ => return,
+    };
+    go(model, route, effects);
+}
+
+/// Moves the cursor of the list or the document.
+pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
+    let height = model.body_rows();
+    if model.page.route.is_list() {
+        let mut list = std::mem::take(&mut model.page.list);
+        let rows = model.rows_for(&list);
+        let index = list.index.saturating_add_signed(by);
+        let at_end = index.saturating_add(height) >= rows.len();
+        list.select(&*rows, height.saturating_sub(1), index);
+        drop(rows);
+        model.page.list = list;
+        if at_end && by > 0 {
+            read::more(model, effects);
+        }
+    } else {
+        let count = document::current(model).lines.len();
+        let reading = &mut model.page.reading;
+        reading.cursor = reading
+            .cursor
+            .saturating_add_signed(by)
+            .min(count.saturating_sub(1));
+    }
+}
+
+impl Model {
+    /// The rows of the list on the screen, after its filter.
+    pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
+        self.rows_for(&self.page.list)
+    }
+
+    /// The rows of this screen for a list taken out of its page.
+    pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
+        let store = &self.store;
+        let typed = list
+            .typing
+            .as_ref()
+            .map_or(list.filter.as_str(), |field| field.text());
+        let needle = typed.trim().to_lowercase();
+        let keep = |texts: &[&str], tags: &[String]| {
+            let found = |text: &str| text.to_lowercase().contains(&needle);
+            needle.is_empty()
+                || texts.iter().any(|text| found(text))
+                || tags.iter().any(|tag| found(tag))
+        };
+        match self.page.route {
+            Route::Events => Box::new(EventRows(self)),
+            Route::Triggers => {
+                let rows = store.triggers.rows().iter();
+                let rows = rows
+                    .filter(|row| keep(&[&row.spec.name, &row.spec.description], &row.spec.tags));
+                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+            }
+            Route::Destinations => {
+                let rows = store.destinations.rows().iter().filter(|row| {
+                    let kind = row.spec.kind.as_ref();
+                    let target = kind.map_or("", |kind| kind.target());
+                    let word = kind.map_or("", |kind| kind.word());
+                    let health = row.health.state.word();
+                    let texts = [&row.spec.name, &row.spec.description, target, word, health];
+                    keep(&texts, &row.spec.tags)
+                });
+                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+            }
+            Route::Rules => {
+                let rows = store.rules.rows().iter().filter(|row| {
+                    let spec = &row.spec;
+                    keep(&[&spec.name, &spec.description], &spec.tags)
+                        || keep(&[], &spec.trigger_names)
+                        || keep(&[], &spec.destination_names)
+                });
+                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+            }
+            Route::Deliveries => {
+                let rows = store.deliveries.rows().iter();
+                Box::new(rows.map(|row| row.id.as_str()).collect::<Vec<_>>())
+            }
+            Route::Clients => {
+                let rows = store.clients.rows().iter();
+                let rows = rows.filter(|row| keep(&[&row.name, row.role.word()], &[]));
+                Box::new(rows.map(|row| row.name.as_str()).collect::<Vec<_>>())
+            }
+            _ => Box::new(Vec::<&str>::new()),
+        }
+    }
+
+    /// The selected row's id in the list on the screen.
+    pub(crate) fn selected(&self) -> Option<String> {
+        self.page.list.selected_in(&*self.rows())
+    }
+
+    /// Rows above a document: the tabs of an event.
+    pub(crate) fn head_rows(&self) -> usize {
+        usize::from(matches!(self.page.route, Route::Event(_)))
+    }
+}
+
+/// The rows of the events window; a wrapper because the window is borrowed.
+struct EventRows<'a>(&'a Model);
+
+impl Rows for EventRows<'_> {
+    fn len(&self) -> usize {
+        self.0.store.events.len()
+    }
+
+    fn id(&self, index: usize) -> &str {
+        Rows::id(&self.0.store.events, index)
+    }
+
+    fn position(&self, id: &str) -> Option<usize> {
+        self.0.store.events.position(id)
+    }
+}

@@ -1,0 +1,166 @@
+//! Keys while something lies over the page.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{act, call, confirm, forms, navigate};
+use crate::{
+    client::Request,
+    keymap,
+    model::{
+        Model,
+        message::{Effect, Purpose},
+        overlay::{Asked, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target},
+        page::Content,
+    },
+    theme::Token,
+};
+
+pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+    match model.overlay.take() {
+        Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
+        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
+        Some(Overlay::Pick(pick)) => choose(model, pick, key),
+        Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
+        Some(Overlay::Key { name, key: secret }) => match key.code {
+            KeyCode::Char('y') => {
+                effects.push(Effect::Copy(secret.clone()));
+                model.say(Token::Info, "the key is copied");
+                model.overlay = Some(Overlay::Key { name, key: secret });
+            }
+            KeyCode::Esc => {}
+            _ => model.overlay = Some(Overlay::Key { name, key: secret }),
+        },
+        None => {}
+    }
+}
+
+/// Pasted text goes into the field of the overlay.
+pub(super) fn paste(model: &mut Model, text: &str) {
+    match &mut model.overlay {
+        Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
+        Some(Overlay::Palette(palette)) => palette.field.insert(text),
+        Some(Overlay::Pick(pick)) => pick.needle.insert(text),
+        Some(Overlay::Confirm(_) | Overlay::Key { .. }) | None => {}
+    }
+}
+
+/// Yes needs a Yes: `y`, or Enter on the Yes that somebody chose.
+fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut Vec<Effect>) {
+    match key.code {
+        KeyCode::Char('y') => return carry_out(model, confirm.then, effects),
+        KeyCode::Enter if confirm.yes => return carry_out(model, confirm.then, effects),
+        KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => return,
+        KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => {
+            confirm.yes = !confirm.yes;
+        }
+        KeyCode::Down | KeyCode::Char('j') => {
+            confirm.top = (confirm.top + 1).min(confirm.lines.len().saturating_sub(1));
+        }
+        KeyCode::Up | KeyCode::Char('k') => confirm.top = confirm.top.saturating_sub(1),
+        _ => {}
+    }
+    model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// The one place that a write leaves from.
+fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
+    match then {
+        Consequence::LeaveForm => navigate::back(model, effects),
+        Consequence::Write(request, write) => {
+            if !model.is_up() {
+                return model.say(Token::Bad, "not connected; nothing was changed");
+            }
+            let ticket = call(model, *request, Purpose::Write(write), effects);
+            if let Some(form) = model.page.form_mut() {
+                form.waiting = Some(ticket);
+            }
+            model.page.list.marks.clear();
+            model.say(Token::Dim, "…");
+        }
+    }
+}
+
+fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec<Effect>) {
+    match key.code {
+        KeyCode::Esc => {}
+        KeyCode::Enter => {
+            let text = prompt.field.text().trim().to_owned();
+            match prompt.then {
+                Asked::Annotate(_) if text.is_empty() => {}
+                Asked::Annotate(occurrence_id) => confirm::note(model, occurrence_id, text),
+                Asked::ReportEvent => with_event(model, text, effects),
+            }
+        }
+        _ => {
+            prompt.field.press(key);
+            model.overlay = Some(Overlay::Prompt(prompt));
+        }
+    }
+}
+
+/// Repeats the report's request with another event.
+fn with_event(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &mut model.page.content else {
+        return;
+    };
+    let id = id
+        .split_once(':')
+        .map_or(id.as_str(), |(event, _)| event)
+        .to_owned();
+    match &mut report.request {
+        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
+            *event_id = id;
+        }
+        _ => return model.say(Token::Info, "a trigger is tried on all stored events"),
+    }
+    act::act(model, keymap::Action::TestDestination, effects);
+}
+
+fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent) {
+    match key.code {
+        KeyCode::Esc => return,
+        KeyCode::Enter => return forms::picked(model, pick.chosen),
+        KeyCode::Char(' ') | KeyCode::Tab => pick.toggle(),
+        KeyCode::Down => pick.cursor += 1,
+        KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
+        _ => {
+            pick.needle.press(key);
+        }
+    }
+    pick.cursor = pick.cursor.min(pick.shown().len().saturating_sub(1));
+    model.overlay = Some(Overlay::Pick(pick));
+}
+
+fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut Vec<Effect>) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Esc => return,
+        KeyCode::Enter => {
+            let item = palette.items(model).into_iter().nth(palette.cursor);
+            let Some(item) = item else {
+                model.overlay = Some(Overlay::Palette(palette));
+                return;
+            };
+            return match (item.refusal, item.target) {
+                (Some(reason), _) => model.say(Token::Warning, format!("{}: {reason}", item.title)),
+                (None, Target::Act(action)) => act::act(model, action, effects),
+                (None, Target::Go(route)) => navigate::go(model, route, effects),
+            };
+        }
+        KeyCode::Down => palette.cursor += 1,
+        KeyCode::Up => palette.cursor = palette.cursor.saturating_sub(1),
+        KeyCode::Char('n') if control => palette.cursor += 1,
+        KeyCode::Char('p') if control => palette.cursor = palette.cursor.saturating_sub(1),
+        KeyCode::PageDown => palette.cursor += 10,
+        KeyCode::PageUp => palette.cursor = palette.cursor.saturating_sub(10),
+        _ => {
+            if palette.field.press(key) {
+                palette.cursor = 0;
+            }
+        }
+    }
+    palette.cursor = palette
+        .cursor
+        .min(palette.items(model).len().saturating_sub(1));
+    model.overlay = Some(Overlay::Palette(palette));
+}

@@ -1,0 +1,245 @@
+//! What a page reads when it is opened, and reads again.
+
+use super::call;
+use crate::{
+    client::{Command, EventFilter, Request, Ticket},
+    data::Kind,
+    model::{
+        Model, filter,
+        message::{Effect, Purpose},
+        page::{Content, Route, Tab},
+        store::Loaded,
+    },
+    theme::Token,
+};
+
+/// Reads what the page on the screen shows.
+pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.page.route.clone() {
+        Route::Overview => overview(model, effects),
+        Route::Events => events(model, false, effects),
+        Route::Event(id) => event(model, &id, effects),
+        Route::Triggers => resources(model, &[Kind::Trigger], effects),
+        Route::Trigger(_) => resources(model, &[Kind::Trigger, Kind::Rule], effects),
+        Route::Destinations => resources(model, &[Kind::Destination], effects),
+        Route::Destination(_) => resources(model, &[Kind::Destination, Kind::Rule], effects),
+        Route::Rules => resources(model, &[Kind::Rule], effects),
+        Route::Rule(_) => {
+            resources(
+                model,
+                &[Kind::Rule, Kind::Trigger, Kind::Destination],
+                effects,
+            );
+        }
+        Route::Deliveries => deliveries(model, effects),
+        Route::Delivery(id) => delivery(model, id, effects),
+        Route::Clients => clients(model, effects),
+        Route::Form => resources(model, &[Kind::Trigger, Kind::Destination], effects),
+        Route::Report => {}
+    }
+}
+
+/// Reads everything that other pages link to, once.
+pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
+    for kind in kinds {
+        let (waiting, request, purpose) = match kind {
+            Kind::Trigger => (
+                model.store.triggers.waiting,
+                Request::ListTriggers,
+                Purpose::Triggers,
+            ),
+            Kind::Destination => (
+                model.store.destinations.waiting,
+                Request::ListDestinations,
+                Purpose::Destinations,
+            ),
+            Kind::Rule => (
+                model.store.rules.waiting,
+                Request::ListRules,
+                Purpose::Rules,
+            ),
+        };
+        if waiting.is_some() {
+            continue;
+        }
+        let ticket = Some(call(model, request, purpose, effects));
+        match kind {
+            Kind::Trigger => model.store.triggers.waiting = ticket,
+            Kind::Destination => model.store.destinations.waiting = ticket,
+            Kind::Rule => model.store.rules.waiting = ticket,
+        }
+    }
+}
+
+fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.store.overview.waiting.is_none() {
+        let ticket = call(model, Request::Overview, Purpose::Overview, effects);
+        model.store.overview.waiting = Some(ticket);
+    }
+}
+
+fn clients(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.store.clients.waiting.is_none() {
+        let ticket = call(model, Request::ListClients, Purpose::Clients, effects);
+        model.store.clients.waiting = Some(ticket);
+    }
+}
+
+/// Reads the occurrence of an event's page.
+fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
+    let id = occurrence_id
+        .split_once(':')
+        .map_or(occurrence_id, |(event, _)| event)
+        .to_owned();
+    // A link with the event's id alone means its newest occurrence.
+    let occurrence_id = if occurrence_id.contains(':') {
+        occurrence_id.to_owned()
+    } else {
+        String::new()
+    };
+    let request = Request::GetEvent {
+        id: id.clone(),
+        occurrence_id: occurrence_id.clone(),
+    };
+    let ticket = call(model, request, Purpose::Page, effects);
+    let mut explain = false;
+    if let Content::Event { detail, tab, .. } = &mut model.page.content {
+        detail.waiting = Some(ticket);
+        explain = *tab == Tab::Explain;
+    }
+    if explain {
+        let request = Request::ExplainEvent { id, occurrence_id };
+        let ticket = call(model, request, Purpose::Page, effects);
+        if let Content::Event { explanation, .. } = &mut model.page.content {
+            explanation.waiting = Some(ticket);
+        }
+    }
+}
+
+fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
+    let ticket = call(model, Request::GetDelivery { id }, Purpose::Page, effects);
+    if let Content::Delivery(delivery) = &mut model.page.content {
+        delivery.waiting = Some(ticket);
+    }
+}
+
+/// Reads the first page of deliveries with the filter of the list.
+fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = model.page.list.filter.clone();
+    let filter = match filter::deliveries(&text) {
+        Ok(filter) => filter,
+        Err(message) => return model.say(Token::Bad, message),
+    };
+    if model.store.deliveries_filter != text {
+        model.store.deliveries = Loaded::default();
+        model.store.deliveries_next.clear();
+        model.store.deliveries_filter = text;
+    }
+    let request = Request::ListDeliveries {
+        filter,
+        page_token: String::new(),
+    };
+    let ticket = call(
+        model,
+        request,
+        Purpose::Deliveries { append: false },
+        effects,
+    );
+    model.store.deliveries.waiting = Some(ticket);
+}
+
+/// Reads and follows the events that the list's filter leaves. Does nothing when that is going on
+/// already, unless it is to begin `anew`.
+pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
+    let text = model.page.list.filter.clone();
+    let clause = match filter::events(&text) {
+        Ok(clause) => clause,
+        Err(message) => return model.say(Token::Bad, message),
+    };
+    let events = &model.store.events;
+    let wanted = EventFilter {
+        clause,
+        open_only: events.filter.open_only,
+    };
+    let following = events.generation != Ticket(0) && events.filter == wanted;
+    if following && !anew {
+        return first_page(model, effects);
+    }
+    follow(model, text, wanted, effects);
+}
+
+fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Vec<Effect>) {
+    let generation = model.ticket();
+    let events = &mut model.store.events;
+    events.clear();
+    events.generation = generation;
+    events.query_text = text;
+    events.filter = filter.clone();
+    events.resume_token.clear();
+    events.stream_failure = None;
+    events.waiting = None;
+    let command = Command::Watch {
+        generation,
+        filter,
+        resume_token: String::new(),
+    };
+    effects.push(Effect::Send(command));
+    first_page(model, effects);
+}
+
+pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
+    let filter = model.store.events.filter.clone();
+    let purpose = Purpose::Events {
+        generation: model.store.events.generation,
+        append: false,
+    };
+    let request = Request::SearchEvents {
+        filter,
+        cursor: String::new(),
+    };
+    let ticket = call(model, request, purpose, effects);
+    model.store.events.waiting = Some(ticket);
+}
+
+/// Reads the page after the last row, if there is one.
+pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.page.route {
+        Route::Events => {
+            let events = &model.store.events;
+            let held = events.len() >= crate::limits::HELD_EVENTS;
+            if events.next.is_empty() || events.waiting.is_some() || held {
+                return;
+            }
+            let request = Request::SearchEvents {
+                filter: events.filter.clone(),
+                cursor: events.next.clone(),
+            };
+            let purpose = Purpose::Events {
+                generation: events.generation,
+                append: true,
+            };
+            let ticket = call(model, request, purpose, effects);
+            model.store.events.waiting = Some(ticket);
+        }
+        Route::Deliveries => {
+            let store = &model.store;
+            let held = store.deliveries.rows().len() >= crate::limits::HELD_DELIVERIES;
+            if store.deliveries_next.is_empty() || store.deliveries.waiting.is_some() || held {
+                return;
+            }
+            let Ok(filter) = filter::deliveries(&store.deliveries_filter) else {
+                return;
+            };
+            let page_token = store.deliveries_next.clone();
+            let request = Request::ListDeliveries { filter, page_token };
+            let ticket = call(
+                model,
+                request,
+                Purpose::Deliveries { append: true },
+                effects,
+            );
+            model.store.deliveries.waiting = Some(ticket);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,99 @@
+//! What a console is started with, and what can go wrong with starting one.
+
+use std::{fmt, io};
+
+use jiff::tz::TimeZone;
+use tonic::{
+    metadata::{Ascii, MetadataValue},
+    transport::Endpoint,
+};
+
+pub use crate::theme::Theme;
+
+/// An API key. It is never shown.
+#[derive(Clone)]
+pub struct Key(MetadataValue<Ascii>);
+
+impl Key {
+    /// A key as it was handed out; white space around it is dropped.
+    ///
+    /// # Errors
+    /// The text has characters that no key has.
+    pub fn new(text: &str) -> Result<Self, Error> {
+        let value = format!("Bearer {}", text.trim());
+        let mut value: MetadataValue<Ascii> = value.parse().map_err(|_characters| Error::Key)?;
+        value.set_sensitive(true);
+        Ok(Self(value))
+    }
+
+    pub(crate) fn into_value(self) -> MetadataValue<Ascii> {
+        self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// What a console is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The service's gRPC address, with TLS settings if any.
+    pub endpoint: Endpoint,
+    /// The key every call carries; none is sent without one.
+    pub key: Option<Key>,
+    /// Whether nothing may be changed, whatever the key allows.
+    pub read_only: bool,
+    /// How it looks.
+    pub theme: Theme,
+    /// The zone that moments are shown in.
+    pub time_zone: TimeZone,
+    /// The command that edits a text file, as `$VISUAL` or `$EDITOR` name it; it may have
+    /// arguments.
+    pub editor: String,
+}
+
+impl Options {
+    /// A console on this service, with the defaults: no key, may write, the terminal's colours, the
+    /// system's time zone, `vi`.
+    ///
+    /// # Errors
+    /// The address is not a URI.
+    pub fn new(address: &str) -> Result<Self, Error> {
+        let endpoint =
+            Endpoint::from_shared(address.to_owned()).map_err(|source| Error::Address {
+                address: address.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            endpoint,
+            key: None,
+            read_only: false,
+            theme: Theme::default(),
+            time_zone: TimeZone::system(),
+            editor: "vi".to_owned(),
+        })
+    }
+}
+
+/// Why a console could not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Give another address.
+    #[error("`{address}` is not an address such as http://127.0.0.1:8481")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        source: tonic::transport::Error,
+    },
+    /// Give another key.
+    #[error("the key has characters that no key has")]
+    Key,
+    /// There is no terminal, or it is gone.
+    #[error("failed to use the terminal")]
+    Terminal(#[source] io::Error),
+}

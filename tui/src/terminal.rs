@@ -1,0 +1,7 @@
+//! The real terminal: its modes, its keys, its signals, and the loop that joins them to a console.
+
+mod child;
+mod guard;
+mod session;
+
+pub(crate) use session::run;

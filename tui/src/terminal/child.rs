@@ -1,0 +1,74 @@
+//! Runs the operator's editor on a text, in a file that only this user can read.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    process::Command,
+};
+
+/// Texts that an editor gives back are cut off here.
+const TEXT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Lets the operator edit a text; says the text as it is afterwards.
+///
+/// # Errors
+/// A sentence for people: the editor does not start, fails, or the file cannot be read.
+pub(super) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, String> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("failed to {what}: {error}")
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("bellwether-{stem}-"))
+        .suffix(".json")
+        .tempfile()
+        .map_err(failed("make a file to edit"))?;
+    file.write_all(text.as_bytes())
+        .map_err(failed("write the text"))?;
+    file.flush().map_err(failed("write the text"))?;
+    let mut words = editor.split_whitespace();
+    let program = words.next().ok_or("no editor is set; set $EDITOR")?;
+    let status = Command::new(program)
+        .args(words)
+        .arg(file.path())
+        .status()
+        .map_err(failed(&format!("run the editor `{program}`")))?;
+    if !status.success() {
+        return Err(format!(
+            "the editor `{program}` ended with {status}; nothing is changed"
+        ));
+    }
+    let edited = fs::File::open(file.path()).map_err(failed("read the text back"))?;
+    let mut text = String::new();
+    edited
+        .take(TEXT_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed("read the text back"))?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_comes_back_as_the_editor_left_it() {
+        assert_eq!(edit("sed -i s/a/b/", "x", "a\n").unwrap(), "b\n");
+        assert_eq!(edit("true", "x", "a\n").unwrap(), "a\n");
+    }
+
+    #[test]
+    fn an_editor_that_fails_is_told() {
+        assert!(
+            edit("false", "x", "a")
+                .unwrap_err()
+                .contains("nothing is changed")
+        );
+        assert!(
+            edit("no-such-editor-here", "x", "a")
+                .unwrap_err()
+                .contains("no-such-editor-here")
+        );
+        assert!(edit(" ", "x", "a").is_err());
+    }
+}

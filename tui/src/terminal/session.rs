@@ -1,0 +1,179 @@
+//! The loop: keys first, then news, then timers; draws when something changed and never waits for
+//! the network.
+
+use std::{
+    io::{self, Stdout, Write},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use crossterm::event::{Event, EventStream};
+use futures_util::{FutureExt, StreamExt};
+use ratatui::backend::CrosstermBackend;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::{Instant, sleep_until},
+};
+
+use super::{child, guard::Guard};
+use crate::{
+    console::{Console, Outward},
+    limits,
+    model::message::Msg,
+    options::{Error, Options},
+    text,
+};
+
+/// Runs a console on the terminal until the operator leaves or a signal comes.
+pub(crate) async fn run(options: Options) -> Result<(), Error> {
+    let editor = options.editor.clone();
+    let guard = Guard::take().map_err(Error::Terminal)?;
+    let backend = CrosstermBackend::new(io::stdout());
+    let console = Console::start(options, backend).map_err(Error::Terminal)?;
+    let mut session = Session {
+        guard,
+        console,
+        editor,
+        keys: EventStream::new(),
+    };
+    session.run().await.map_err(Error::Terminal)
+}
+
+struct Session {
+    guard: Guard,
+    console: Console<CrosstermBackend<Stdout>>,
+    editor: String,
+    keys: EventStream,
+}
+
+/// The signals that a console answers to.
+struct Signals {
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+        })
+    }
+}
+
+impl Session {
+    async fn run(&mut self) -> io::Result<()> {
+        let mut signals = Signals::listen()?;
+        let mut draw_at = Instant::now();
+        loop {
+            while let Some(outward) = self.console.take_outward() {
+                self.carry_out(outward).await?;
+            }
+            if self.console.wants_to_quit() {
+                return self.guard.leave();
+            }
+            if self.console.has_changed() && draw_at <= Instant::now() {
+                self.draw()?;
+                draw_at = Instant::now() + limits::FRAME;
+            }
+            let wake = self.console.wake_in_ms();
+            let wake = wake.map(|ms| Instant::now() + Duration::from_millis(ms));
+            let frame = self.console.has_changed().then_some(draw_at);
+            tokio::select! {
+                biased;
+                _ = signals.terminate.recv() => return self.guard.leave(),
+                _ = signals.hang_up.recv() => return self.guard.leave(),
+                _ = signals.interrupt.recv() => return self.guard.leave(),
+                _ = signals.stop.recv() => self.suspend()?,
+                event = self.keys.next() => {
+                    let Some(event) = event else { return self.guard.leave() };
+                    self.keys(event?)?;
+                    // A key is answered at once, whatever else goes on.
+                    draw_at = Instant::now();
+                }
+                () = until(frame) => {}
+                () = self.console.hear() => {}
+                () = until(wake) => self.console.handle(Msg::Tick),
+            }
+        }
+    }
+
+    /// Takes in a key and those that wait behind it, so that one frame answers them all.
+    fn keys(&mut self, first: Event) -> io::Result<()> {
+        let mut next = Some(first);
+        let mut budget = limits::NEWS_BUDGET;
+        while let Some(event) = next {
+            self.console.input(event);
+            budget -= 1;
+            let quits = self.console.wants_to_quit() || budget == 0;
+            next = match self.keys.next().now_or_never() {
+                Some(Some(event)) if !quits => Some(event?),
+                _ => None,
+            };
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        Guard::begin_frame()?;
+        self.console.draw()?;
+        Guard::end_frame()
+    }
+
+    async fn carry_out(&mut self, outward: Outward) -> io::Result<()> {
+        match outward {
+            Outward::Copy(copied) => self.copy(&copied),
+            Outward::Suspend => self.suspend(),
+            Outward::Edit(edit) => {
+                // The reader of keys must be gone before the editor reads them.
+                self.keys = EventStream::new();
+                self.guard.leave()?;
+                let (editor, shown) = (self.editor.clone(), edit.text.clone());
+                let stem = edit.kind.word();
+                let run = move || child::edit(&editor, stem, &shown);
+                let result = tokio::task::spawn_blocking(run).await;
+                let result = result.unwrap_or_else(|error| Err(error.to_string()));
+                self.come_back()?;
+                self.console.handle(Msg::Edited(edit, result));
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the terminal to the shell until it brings us back.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.guard.leave()?;
+        signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;
+        self.come_back()?;
+        self.console.handle(Msg::Resumed);
+        Ok(())
+    }
+
+    fn come_back(&mut self) -> io::Result<()> {
+        self.guard.enter()?;
+        self.keys = EventStream::new();
+        self.console.redraw()
+    }
+
+    /// Puts text on the terminal's clipboard (OSC 52), with nothing hidden in it.
+    fn copy(&mut self, copied: &str) -> io::Result<()> {
+        let clean = text::clean(copied);
+        let end = clean.floor_char_boundary(limits::CLIPBOARD_BYTES);
+        let coded = STANDARD.encode(&clean[..end]);
+        let backend = self.console.backend_mut();
+        write!(backend, "\x1b]52;c;{coded}\x07")?;
+        backend.flush()
+    }
+}
+
+/// Waits for a moment, or for ever when there is none.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

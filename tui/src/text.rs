@@ -1,0 +1,205 @@
+//! Makes text from outside safe to draw: nothing hidden, nothing acted on, widths by grapheme.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+const TAB_STOP: usize = 4;
+/// Combining marks drawn on one character; more would run over the lines above and below.
+const MARKS: usize = 4;
+
+/// The text on one line: tabs expanded, line ends, control, bidi and zero-width characters shown
+/// as marks.
+pub(crate) fn clean(text: &str) -> String {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for grapheme in text.graphemes(true) {
+        clean_grapheme(grapheme, &mut out);
+    }
+    out
+}
+
+fn clean_grapheme(grapheme: &str, out: &mut String) {
+    let joined = is_emoji_sequence(grapheme);
+    let mut marks = 0;
+    for char in grapheme.chars() {
+        match char {
+            '\t' => {
+                let column = width(out);
+                out.extend(std::iter::repeat_n(' ', TAB_STOP - column % TAB_STOP));
+            }
+            '\r' if grapheme == "\r\n" => {}
+            '\n' => out.push('⏎'),
+            '\u{7f}' => out.push('␡'),
+            '\0'..='\u{1f}' => {
+                out.push(char::from_u32(0x2400 + u32::from(char)).unwrap_or('␀'));
+            }
+            '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{20e3}' if joined => out.push(char),
+            _ if is_hidden(char) => {
+                out.push_str(&format!("‹{:04X}›", u32::from(char)));
+            }
+            _ if char.width() == Some(0) && !joined => {
+                marks += 1;
+                if marks <= MARKS {
+                    out.push(char);
+                }
+            }
+            _ => out.push(char),
+        }
+    }
+}
+
+/// Characters that leave no ink or reorder what is around them.
+fn is_hidden(char: char) -> bool {
+    matches!(char,
+        '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether joiners and variation selectors inside are part of one picture.
+fn is_emoji_sequence(grapheme: &str) -> bool {
+    let mut chars = grapheme.chars();
+    let first = chars.next();
+    let starts = first.is_some_and(|char| {
+        matches!(u32::from(char), 0x203c | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x2bff | 0x1f000..=0x1faff)
+            || char.is_ascii_digit()
+            || matches!(char, '#' | '*' | '©' | '®')
+    });
+    starts
+        && chars.clone().next().is_some()
+        && chars.next_back().is_some_and(|char| char != '\u{200d}')
+}
+
+/// Cells that cleaned text takes.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// The cleaned text cut to `cells`, with an ellipsis when something is missing.
+pub(crate) fn fit(text: &str, cells: usize) -> String {
+    let text = clean(text);
+    if width(&text) <= cells {
+        return text;
+    }
+    if cells == 0 {
+        return String::new();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let wide = width(grapheme);
+        if used + wide > cells - 1 {
+            break;
+        }
+        used += wide;
+        out.push_str(grapheme);
+    }
+    out.push('…');
+    out
+}
+
+/// The cleaned text in lines of at most `cells`, broken at spaces where possible; line ends kept.
+pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        wrap_line(
+            &clean(line.strip_suffix('\r').unwrap_or(line)),
+            cells,
+            &mut lines,
+        );
+    }
+    while lines.len() > 1 && lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
+    let mut current = String::new();
+    let mut used = 0;
+    for word in line.split_word_bounds() {
+        let wide = width(word);
+        if used + wide > cells && used > 0 && wide <= cells {
+            lines.push(current.trim_end().to_owned());
+            current.clear();
+            used = 0;
+            if word.trim().is_empty() {
+                continue;
+            }
+        }
+        for grapheme in word.graphemes(true) {
+            let wide = width(grapheme);
+            if used + wide > cells && used > 0 {
+                lines.push(std::mem::take(&mut current));
+                used = 0;
+            }
+            current.push_str(grapheme);
+            used += wide;
+        }
+    }
+    lines.push(current);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn hidden_characters_become_visible() {
+        let cases = [
+            ("a\tb", "a   b"),
+            ("a\nb", "a⏎b"),
+            ("a\r\nb", "a⏎b"),
+            ("\u{1b}[2J", "␛[2J"),
+            ("\u{9b}2J", "‹009B›2J"),
+            ("a\u{202e}b", "a‹202E›b"),
+            ("a\u{200b}b", "a‹200B›b"),
+            ("a\u{200d}b", "a‹200D›b"),
+            ("👩\u{200d}🚒", "👩\u{200d}🚒"),
+            ("über", "über"),
+            ("数据库", "数据库"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(clean(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn combining_marks_are_bounded() {
+        let flood = format!("e{}", "\u{301}".repeat(200));
+        assert!(clean(&flood).chars().count() <= 1 + MARKS);
+    }
+
+    #[test]
+    fn text_is_cut_by_cells() {
+        assert_eq!(fit("数据库", 5), "数据…");
+        assert_eq!(fit("数据库", 6), "数据库");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(fit("abc", 1), "…");
+    }
+
+    proptest! {
+        #[test]
+        fn fitted_text_never_exceeds_its_cells(text in any::<String>(), cells in 0_usize..40) {
+            prop_assert!(width(&fit(&text, cells)) <= cells);
+        }
+
+        #[test]
+        fn clean_text_has_no_control_characters(text in any::<String>()) {
+            prop_assert!(!clean(&text).chars().any(char::is_control));
+        }
+
+        #[test]
+        fn wrapped_lines_fit(text in "[a-z 数\n]{0,80}", cells in 2_usize..20) {
+            for line in wrap(&text, cells) {
+                prop_assert!(width(&line) <= cells, "{:?}", line);
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Draws questions, prompts and pickers over a page.
+
+use ratatui::layout::Rect;
+
+use super::pen::Pen;
+use crate::{
+    model::overlay::{Confirm, Pick, Prompt},
+    text,
+    theme::Token,
+};
+
+/// A rectangle in the middle, at most this large.
+fn middle(area: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(area.width);
+    let height = height.min(area.height);
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+fn rows(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(76);
+    let room = usize::from(width.saturating_sub(4));
+    let lines: Vec<(Token, String)> = confirm
+        .lines
+        .iter()
+        .flat_map(|(token, line)| {
+            text::wrap(line, room)
+                .into_iter()
+                .map(|part| (*token, part))
+        })
+        .collect();
+    let height = rows(lines.len()).saturating_add(5).min(area.height);
+    let inside = pen.window(middle(area, width, height), &confirm.title);
+    let foot = inside.bottom().saturating_sub(1);
+    let body = usize::from(foot.saturating_sub(inside.y + 1));
+    let top = confirm.top.min(lines.len().saturating_sub(body));
+    for ((token, line), y) in lines.iter().skip(top).zip(inside.y..foot.saturating_sub(1)) {
+        pen.put(inside.x, y, usize::from(inside.width), *token, line);
+    }
+    if lines.len() > body + top {
+        let words = format!("↓ {} more lines (j)", lines.len() - body - top);
+        pen.put(
+            inside.x,
+            foot.saturating_sub(1),
+            usize::from(inside.width),
+            Token::Dim,
+            &words,
+        );
+    }
+    let (no, yes) = if confirm.yes {
+        ("  No  ".to_owned(), format!("[ {} ]", confirm.verb))
+    } else {
+        ("[ No ]".to_owned(), format!("  {}  ", confirm.verb))
+    };
+    let (no_token, yes_token) = if confirm.yes {
+        (Token::Text, Token::Selected)
+    } else {
+        (Token::Selected, Token::Text)
+    };
+    let x = pen.put(inside.x, foot, 10, no_token, &no);
+    let x = pen.put(x + 2, foot, 24, yes_token, &yes);
+    let rest = usize::from(inside.right().saturating_sub(x + 2));
+    pen.put(x + 2, foot, rest, Token::Dim, "y yes · Esc no · Tab other");
+}
+
+pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(76);
+    let inside = pen.window(middle(area, width, 5), &prompt.title);
+    let line = Rect {
+        height: 1,
+        ..inside
+    };
+    pen.field(line, &prompt.field, true, false);
+    if inside.height > 2 {
+        pen.put(
+            inside.x,
+            inside.y + 2,
+            usize::from(inside.width),
+            Token::Dim,
+            prompt.help,
+        );
+    }
+}
+
+pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
+    let items = pick.shown();
+    let width = area.width.saturating_sub(4).min(60);
+    let height = rows(items.len().max(1))
+        .saturating_add(5)
+        .min(area.height.saturating_sub(2));
+    let inside = pen.window(middle(area, width, height), &pick.title);
+    pen.put(inside.x, inside.y, 8, Token::Dim, "search: ");
+    let field = Rect {
+        x: inside.x + 8,
+        width: inside.width.saturating_sub(8),
+        height: 1,
+        ..inside
+    };
+    pen.field(field, &pick.needle, true, false);
+    let foot = inside.bottom().saturating_sub(1);
+    let room = usize::from(foot.saturating_sub(inside.y + 1)).max(1);
+    let top = (pick.cursor + 1).saturating_sub(room);
+    if items.is_empty() {
+        pen.put(
+            inside.x,
+            inside.y + 1,
+            usize::from(inside.width),
+            Token::Dim,
+            "nothing is stored yet",
+        );
+    }
+    for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
+        let mark = if pick.chosen.contains(name) {
+            "[x]"
+        } else {
+            "[ ]"
+        };
+        pen.put(
+            inside.x,
+            y,
+            usize::from(inside.width),
+            Token::Text,
+            &format!("{mark} {name}"),
+        );
+        if index == pick.cursor {
+            pen.row(inside, y, Token::Selected);
+        }
+    }
+    let words = "Space chooses · Enter takes them · Esc leaves";
+    pen.put(inside.x, foot, usize::from(inside.width), Token::Dim, words);
+}
+
+/// A new client's key.
+pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(76);
+    let room = usize::from(width.saturating_sub(4));
+    let parts = text::wrap(key, room);
+    let height = rows(parts.len()).saturating_add(6);
+    let inside = pen.window(middle(area, width, height), &format!("The key of {name}"));
+    for (part, y) in parts.iter().zip(inside.y + 1..) {
+        pen.put(inside.x, y, room, Token::Title, part);
+    }
+    let y = inside.y + 2 + rows(parts.len());
+    pen.put(
+        inside.x,
+        y,
+        room,
+        Token::Warning,
+        "It is shown this once. y copies it, Esc leaves.",
+    );
+}

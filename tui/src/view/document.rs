@@ -1,0 +1,74 @@
+//! Draws a page that is read: its visible lines, its cursor, its tabs.
+
+use ratatui::layout::Rect;
+
+use super::pen::Pen;
+use crate::{
+    model::{
+        Model, document,
+        page::{Content, Tab},
+    },
+    theme::Token,
+};
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let mut area = area;
+    if let Content::Event { tab, .. } = &model.page.content {
+        tabs(*tab, pen, area);
+        area.y += 1;
+        area.height = area.height.saturating_sub(1);
+    }
+    let lines = document::current(model).lines;
+    let reading = model.page.reading;
+    let shown = lines
+        .iter()
+        .enumerate()
+        .skip(reading.top)
+        .take(usize::from(area.height));
+    for ((index, line), y) in shown.zip(area.top()..area.bottom()) {
+        let mut x = area.x + 1;
+        for span in &line.spans {
+            let room = usize::from(area.right().saturating_sub(x));
+            x = pen.put(x, y, room, span.token, &span.text);
+        }
+        if index == reading.cursor {
+            let mark = if line.link.is_some() { "▶" } else { "▏" };
+            pen.put(area.x, y, 1, Token::Key, mark);
+            if line.link.is_some() {
+                let row = Rect {
+                    x: area.x + 1,
+                    width: area.width.saturating_sub(1),
+                    ..area
+                };
+                pen.row(row, y, Token::Selected);
+            }
+        }
+    }
+    let below = lines
+        .len()
+        .saturating_sub(reading.top + usize::from(area.height));
+    if below > 0 && area.width > 20 && area.height > 0 {
+        let words = format!(" ↓ {below} more ");
+        let cells = crate::text::width(&words);
+        let x = area.right() - u16::try_from(cells).unwrap_or(area.width);
+        pen.put(x, area.bottom() - 1, cells, Token::Dim, &words);
+    }
+}
+
+fn tabs(current: Tab, pen: &mut Pen<'_>, area: Rect) {
+    let mut x = area.x + 1;
+    for tab in Tab::ALL {
+        let (token, words) = if tab == current {
+            (Token::Title, format!("[{}]", tab.title()))
+        } else {
+            (Token::Dim, format!(" {} ", tab.title()))
+        };
+        x = pen.put(
+            x,
+            area.y,
+            usize::from(area.right().saturating_sub(x)),
+            token,
+            &words,
+        ) + 1;
+    }
+}

@@ -1,0 +1,224 @@
+//! What is around every page: where one is, how the link stands, what can be done.
+
+use ratatui::layout::Rect;
+
+use super::pen::Pen;
+use crate::{
+    keymap,
+    model::{
+        Connection, Model, access,
+        document::duration,
+        page::{Content, Page},
+    },
+    text,
+    theme::Token,
+};
+
+/// A word for screens that are too small to work on.
+pub(super) fn too_small(pen: &mut Pen<'_>, area: Rect) {
+    let words = ["Bellwether", "needs 40x8", "q quits"];
+    for (y, word) in (area.top()..area.bottom()).zip(words) {
+        pen.put(area.x, y, usize::from(area.width), Token::Text, word);
+    }
+}
+
+/// Draws head, banner and foot; says what is left between them.
+pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
+    head(model, pen, area);
+    let mut top = area.top() + 1;
+    if let Connection::Down { .. } = model.link {
+        banner(model, pen, area, top);
+        top += 1;
+    }
+    hints(model, pen, area);
+    let bottom = area.bottom() - 1;
+    Rect {
+        x: area.x,
+        y: top + 1,
+        width: area.width,
+        height: bottom.saturating_sub(top + 1),
+    }
+}
+
+/// The page's words in the breadcrumb.
+fn crumbs(model: &Model, page: &Page) -> Vec<String> {
+    let mut crumbs = vec![page.route.screen().to_owned()];
+    match &page.content {
+        Content::Form(form) => {
+            crumbs = vec![form.title()];
+            if form.is_changed() {
+                crumbs.push("unsaved".to_owned());
+            }
+        }
+        Content::Report(report) => crumbs = vec![report.title.clone()],
+        Content::Event { detail, .. } => {
+            let name = detail.value.as_ref().map(|event| event.name.clone());
+            crumbs.push(name.unwrap_or_else(|| page.route.object().to_owned()));
+        }
+        _ if !page.route.object().is_empty() => crumbs.push(page.route.object().to_owned()),
+        _ => {}
+    }
+    if matches!(page.content, Content::Form(_) | Content::Report(_))
+        && let Some(below) = model.back.last()
+    {
+        crumbs.insert(0, below.route.screen().to_owned());
+    }
+    crumbs
+}
+
+fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let width = usize::from(area.width);
+    pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
+    let (_, state) = match &model.link {
+        Connection::Connecting => (Token::Dim, "… connecting".to_owned()),
+        Connection::Up => (Token::Good, "● connected".to_owned()),
+        Connection::Down { .. } => (Token::Bad, "✗ not connected".to_owned()),
+    };
+    let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
+        let read_only = if model.read_only { ", read-only" } else { "" };
+        format!("  {} ({}{read_only})", caller.name, caller.role.word())
+    });
+    let right = text::fit(&format!("{state}{caller} "), width / 2);
+    let right_width = text::width(&right);
+    let left = format!(" Bellwether › {}", crumbs(model, &model.page).join(" › "));
+    pen.put(
+        area.x,
+        area.y,
+        width.saturating_sub(right_width + 1),
+        Token::Bar,
+        &left,
+    );
+    let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
+    pen.put(x, area.y, right_width, Token::Bar, &right);
+}
+
+/// Says what is true while there is no link.
+fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
+    let Connection::Down {
+        failure,
+        retry_at_ms,
+        last_up_ms,
+    } = &model.link
+    else {
+        return;
+    };
+    let wait = retry_at_ms - model.now_ms;
+    let retry = if wait <= 0 {
+        "trying now".to_owned()
+    } else {
+        format!("next try in {} s, R tries now", (wait + 999) / 1_000)
+    };
+    let age = last_up_ms.map_or_else(String::new, |ms| {
+        format!(
+            " · what you see is {} old",
+            duration(((model.now_ms - ms) / 1_000 * 1_000).max(0))
+        )
+    });
+    let reason = text::fit(
+        &failure.sentence(),
+        usize::from(area.width)
+            .saturating_sub(text::width(&retry) + text::width(&age) + 7)
+            .max(16),
+    );
+    let words = format!(" ✗ {reason}{age} · {retry}");
+    pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
+}
+
+/// The most useful keys, fitted to the width.
+fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let y = area.bottom() - 1;
+    let words = hint_words(model);
+    let mut x = area.x + 1;
+    for (key, name, allowed) in words {
+        let wide = text::width(&key) + 1 + text::width(&name) + 2;
+        if usize::from(area.right().saturating_sub(x)) < wide {
+            continue;
+        }
+        x = pen.put(
+            x,
+            y,
+            12,
+            if allowed { Token::Key } else { Token::Dim },
+            &key,
+        );
+        x = pen.put(
+            x + 1,
+            y,
+            40,
+            if allowed { Token::Text } else { Token::Dim },
+            &name,
+        ) + 2;
+    }
+}
+
+fn hint_words(model: &Model) -> Vec<(String, String, bool)> {
+    let plain = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(key, name)| ((*key).to_owned(), (*name).to_owned(), true))
+            .collect()
+    };
+    if model.overlay.is_some() {
+        return plain(&[("Esc", "leave this")]);
+    }
+    if model.page.list.typing.is_some() {
+        return plain(&[
+            ("Enter", "filter"),
+            ("Esc", "leave as it was"),
+            ("^U", "empty"),
+        ]);
+    }
+    let places = model.page.route.places();
+    let mut entries: Vec<_> = keymap::available(&places)
+        .filter(|entry| entry.hint > 0)
+        .collect();
+    entries.sort_by_key(|entry| entry.hint);
+    let form = model.page.form().is_some();
+    if form {
+        entries.retain(|entry| entry.hint < 50);
+    }
+    let mut words: Vec<(String, String, bool)> = entries
+        .into_iter()
+        .map(|entry| {
+            let key = entry
+                .keys
+                .first()
+                .map_or_else(String::new, |key| keymap::shown(key));
+            (
+                key,
+                entry.name.to_owned(),
+                access::refusal(model, entry).is_ok(),
+            )
+        })
+        .collect();
+    if form {
+        words.splice(0..0, plain(&[("Tab", "next")]));
+        words.extend(plain(&[("F1", "help"), ("Esc", "leave")]));
+    }
+    words
+}
+
+/// The sentence at the bottom, over the page.
+pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let Some(notice) = &model.notice else { return };
+    let lines = text::wrap(&notice.text, usize::from(area.width).saturating_sub(4));
+    let count = lines.len().min(usize::from(area.height / 2)).max(1);
+    let height = u16::try_from(count).unwrap_or(1);
+    let y = area.bottom().saturating_sub(1 + height);
+    let place = Rect {
+        x: area.x,
+        y,
+        width: area.width,
+        height,
+    };
+    pen.clear(place);
+    for (row, line) in (y..).zip(lines.iter().take(count)) {
+        pen.put(
+            area.x + 1,
+            row,
+            usize::from(area.width) - 2,
+            notice.token,
+            line,
+        );
+    }
+}

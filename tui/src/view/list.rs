@@ -1,0 +1,290 @@
+//! Draws a list: its heading, the visible rows alone, and what to do when there are none.
+
+mod rows;
+
+use ratatui::layout::Rect;
+
+use self::rows::{Cell, Column};
+use super::pen::Pen;
+use crate::{
+    data::Failure,
+    model::{Model, list::Rows, page::Route},
+    text,
+    theme::Token,
+};
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let rows = model.rows();
+    title(model, &*rows, pen, area);
+    let body = Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    if rows.len() == 0 {
+        return empty(model, pen, body);
+    }
+    let columns = rows::columns(&model.page.route);
+    let widths = fit_columns(columns, usize::from(area.width).saturating_sub(3));
+    heading(columns, &widths, pen, Rect { y: area.y, ..area });
+    let list = &model.page.list;
+    let range = list.top..rows.len().min(list.top + usize::from(body.height));
+    for (index, y) in range.zip(body.top()..body.bottom()) {
+        let id = rows.id(index);
+        let marked = list.marks.contains(id);
+        let cells = rows::cells(model, id);
+        row(
+            &cells,
+            &widths,
+            marked,
+            pen,
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+        );
+        if index == list.index {
+            pen.row(area, y, Token::Selected);
+            pen.put(area.x, y, 1, Token::Key, if marked { "◆" } else { "▶" });
+        }
+    }
+}
+
+/// Where the cursor is among how many, and what is filtered; on the line above the list.
+fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
+    let y = area.y.saturating_sub(1);
+    let list = &model.page.list;
+    let room = usize::from(area.width).saturating_sub(2);
+    if let Some(field) = &list.typing {
+        let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
+        let place = Rect {
+            x,
+            y,
+            width: area.width.saturating_sub(3),
+            height: 1,
+        };
+        pen.field(place, field, true, false);
+        return;
+    }
+    let mut words = Vec::new();
+    if rows.len() > 0 {
+        words.push(format!("{}/{}", list.index + 1, count(model, rows)));
+    }
+    if !list.marks.is_empty() {
+        words.push(format!("{} marked", list.marks.len()));
+    }
+    if !list.filter.is_empty() {
+        words.push(format!("/{}", list.filter));
+    }
+    let mut token = Token::Dim;
+    if model.page.route == Route::Events {
+        let events = &model.store.events;
+        words.push(
+            if events.filter.open_only {
+                "open only"
+            } else {
+                "open and closed"
+            }
+            .to_owned(),
+        );
+        match &events.stream_failure {
+            Some(failure) => words.push(format!("not live: {}", failure.headline())),
+            None if events.paused => {
+                token = Token::Warning;
+                words.push(format!("▮▮ {} new", grouped(events.waiting_news())));
+            }
+            None if model.is_up() => words.push("live".to_owned()),
+            None => {}
+        }
+    }
+    if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
+        token = Token::Warning;
+        words.push(format!("not read afresh: {}", failure.headline()));
+    }
+    pen.put(area.x + 1, y, room, token, &words.join("  ·  "));
+}
+
+fn count(model: &Model, rows: &dyn Rows) -> String {
+    let held = rows.len();
+    let more = match model.page.route {
+        Route::Events => !model.store.events.next.is_empty(),
+        Route::Deliveries => !model.store.deliveries_next.is_empty(),
+        _ => false,
+    };
+    match (more, model.store.events.total) {
+        (true, Some(total)) if model.page.route == Route::Events => {
+            format!(
+                "{} of {}",
+                grouped(held),
+                grouped(usize::try_from(total).unwrap_or(0))
+            )
+        }
+        (true, _) => format!("{}+", grouped(held)),
+        (false, _) => grouped(held),
+    }
+}
+
+/// A number with its thousands parted.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn failure(model: &Model) -> Option<&Failure> {
+    let store = &model.store;
+    match model.page.route {
+        Route::Events => store.events.failure.as_ref(),
+        Route::Triggers => store.triggers.failure.as_ref(),
+        Route::Destinations => store.destinations.failure.as_ref(),
+        Route::Rules => store.rules.failure.as_ref(),
+        Route::Deliveries => store.deliveries.failure.as_ref(),
+        Route::Clients => store.clients.failure.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether the list was read at all.
+fn is_read(model: &Model) -> bool {
+    let store = &model.store;
+    match model.page.route {
+        Route::Events => store.events.loaded,
+        Route::Triggers => store.triggers.value.is_some(),
+        Route::Destinations => store.destinations.value.is_some(),
+        Route::Rules => store.rules.value.is_some(),
+        Route::Deliveries => store.deliveries.value.is_some(),
+        Route::Clients => store.clients.value.is_some(),
+        _ => true,
+    }
+}
+
+fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let (token, words) = match failure(model) {
+        Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
+        None if !is_read(model) && model.is_up() => (Token::Dim, "reading…".to_owned()),
+        None if !is_read(model) => (
+            Token::Dim,
+            "not read yet; there is no connection".to_owned(),
+        ),
+        None if !model.page.list.filter.is_empty() => {
+            let filter = &model.page.list.filter;
+            (
+                Token::Dim,
+                format!("nothing passes the filter `{filter}`\n/ changes it"),
+            )
+        }
+        None => (Token::Text, first_steps(&model.page.route).to_owned()),
+    };
+    let room = usize::from(area.width).saturating_sub(4);
+    for (line, y) in text::wrap(&words, room)
+        .iter()
+        .zip(area.top() + 1..area.bottom())
+    {
+        pen.put(area.x + 2, y, room, token, line);
+    }
+}
+
+/// What to do when a list is empty.
+fn first_steps(route: &Route) -> &'static str {
+    match route {
+        Route::Events => {
+            "No events here yet.\n\nSend one to the REST address:\n\n  \
+             POST /v1/data-receiver/events\n  \
+             {\"events\": [{\"name\": \"disk-full\", \"dimensions\": {\"host\": \"db1\"},\n    \
+             \"severity\": \"SEVERITY_ERROR\", \"summary\": \"disk is full\"}]}\n\n\
+             It appears here at once. o also shows closed ones."
+        }
+        Route::Triggers => {
+            "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
+             n makes one; T on an event makes one from it."
+        }
+        Route::Destinations => {
+            "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
+             n makes one, and in its form ^T tests it before it is saved."
+        }
+        Route::Rules => {
+            "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
+             matches,\nall of its destinations are notified.\n\
+             Make a trigger (3) and a destination (4) first, then n makes a rule."
+        }
+        Route::Deliveries => {
+            "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
+             every attempt.\nt in Destinations sends a test message."
+        }
+        Route::Clients => "No clients.\n\nn makes one and shows its key once.",
+        _ => "",
+    }
+}
+
+/// The width of each column; 0 leaves it out. What is left over goes to the columns that grow.
+fn fit_columns(columns: &[Column], room: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.width).collect();
+    let used = |widths: &[usize]| {
+        widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
+    };
+    // The least important columns go first.
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(columns[*at].rank));
+    for at in order {
+        if used(&widths) > room && columns[at].rank > 0 {
+            widths[at] = 0;
+        }
+    }
+    let spare = room.saturating_sub(used(&widths));
+    let shares: usize = columns
+        .iter()
+        .zip(&widths)
+        .filter(|(_, w)| **w > 0)
+        .map(|(c, _)| c.grows)
+        .sum();
+    if shares > 0 {
+        for (column, width) in columns.iter().zip(&mut widths) {
+            if *width > 0 {
+                *width += spare * column.grows / shares;
+            }
+        }
+    }
+    widths
+}
+
+fn heading(columns: &[Column], widths: &[usize], pen: &mut Pen<'_>, area: Rect) {
+    let mut x = area.x + 2;
+    for (column, width) in columns.iter().zip(widths).filter(|(_, width)| **width > 0) {
+        let shown = text::fit(column.title, *width);
+        let pad = if column.right {
+            width - text::width(&shown)
+        } else {
+            0
+        };
+        pen.put(x + cells(pad), area.y, *width, Token::Heading, &shown);
+        x += cells(width + 1);
+    }
+}
+
+fn row(values: &[Cell], widths: &[usize], marked: bool, pen: &mut Pen<'_>, area: Rect) {
+    if marked {
+        pen.put(area.x, area.y, 1, Token::Key, "◆");
+    }
+    let mut x = area.x + 2;
+    for (cell, width) in values.iter().zip(widths).filter(|(_, width)| **width > 0) {
+        let shown = text::fit(&cell.text, *width);
+        let pad = if cell.right {
+            width - text::width(&shown)
+        } else {
+            0
+        };
+        pen.put(x + cells(pad), area.y, *width, cell.token, &shown);
+        x += cells(width + 1);
+    }
+}
+
+fn cells(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,178 @@
+//! The one way to put text on the screen: cleaned, clipped, by meaning.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::{Position, Rect},
+    style::Style,
+};
+
+use crate::{
+    model::field::TextField,
+    text,
+    theme::{Theme, Token},
+};
+
+/// Draws into a buffer.
+pub(super) struct Pen<'a> {
+    buffer: &'a mut Buffer,
+    theme: Theme,
+    cursor: Option<Position>,
+}
+
+impl<'a> Pen<'a> {
+    pub(super) fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
+        Self {
+            buffer,
+            theme,
+            cursor: None,
+        }
+    }
+
+    /// Where the terminal's cursor is to be, if anywhere.
+    pub(super) fn cursor(&self) -> Option<Position> {
+        self.cursor
+    }
+
+    /// Puts text at a place, at most `cells` wide; says the column after it.
+    pub(super) fn put(&mut self, x: u16, y: u16, cells: usize, token: Token, shown: &str) -> u16 {
+        let style = self.theme.style(token);
+        self.put_styled(x, y, cells, style, shown)
+    }
+
+    fn put_styled(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
+        let area = *self.buffer.area();
+        if y >= area.bottom() || x >= area.right() {
+            return x;
+        }
+        let cells = cells.min(usize::from(area.right() - x));
+        let (end, _) = self
+            .buffer
+            .set_stringn(x, y, text::fit(shown, cells), cells, style);
+        end
+    }
+
+    /// Lays a meaning over a whole row, keeping what is written there.
+    pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
+        if y < area.bottom() {
+            let row = Rect {
+                y,
+                height: 1,
+                ..area
+            }
+            .intersection(*self.buffer.area());
+            self.buffer.set_style(row, self.theme.style(token));
+        }
+    }
+
+    /// Empties an area.
+    pub(super) fn clear(&mut self, area: Rect) {
+        let area = area.intersection(*self.buffer.area());
+        for position in area.positions() {
+            self.buffer[position].reset();
+        }
+    }
+
+    /// A frame with a title; what it encloses is emptied. Says what is inside.
+    pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
+        let area = area.intersection(*self.buffer.area());
+        self.clear(area);
+        if area.width < 4 || area.height < 3 {
+            return area;
+        }
+        let inner = usize::from(area.width - 2);
+        let (top, bottom) = (area.top(), area.bottom() - 1);
+        self.put(
+            area.x,
+            top,
+            inner + 2,
+            Token::Dim,
+            &format!("╭{}╮", "─".repeat(inner)),
+        );
+        self.put(
+            area.x,
+            bottom,
+            inner + 2,
+            Token::Dim,
+            &format!("╰{}╯", "─".repeat(inner)),
+        );
+        for y in top + 1..bottom {
+            self.put(area.x, y, 1, Token::Dim, "│");
+            self.put(area.right() - 1, y, 1, Token::Dim, "│");
+        }
+        let title = text::fit(title, inner.saturating_sub(4));
+        self.put(area.x + 2, top, inner, Token::Title, &format!(" {title} "));
+        Rect {
+            x: area.x + 2,
+            y: top + 1,
+            width: area.width - 4,
+            height: area.height - 2,
+        }
+    }
+
+    /// A text being typed, scrolled so that its cursor shows; the cursor is put there when it is
+    /// `focused`. `mask` hides what was typed.
+    pub(super) fn field(&mut self, area: Rect, field: &TextField, focused: bool, mask: bool) {
+        let (before, after) = field.split();
+        let hide = |part: &str| {
+            if mask {
+                "•".repeat(part.chars().count())
+            } else {
+                part.to_owned()
+            }
+        };
+        let (before, after) = (hide(before), hide(after));
+        let line_index = before.matches('\n').count();
+        let height = usize::from(area.height.max(1));
+        let top = (line_index + 1).saturating_sub(height);
+        let before_line = before.rsplit('\n').next().unwrap_or_default();
+        let column = text::width(&text::clean(before_line));
+        let room = usize::from(area.width.max(1));
+        // The field scrolls sideways by halves, so that typing does not move the text at each key.
+        let half = (room / 2).max(1);
+        let left = if column < room {
+            0
+        } else {
+            (column - room) / half * half + half
+        };
+        let whole = before + &after;
+        for (offset, line) in whole.split('\n').skip(top).take(height).enumerate() {
+            let y = area.y + u16::try_from(offset).unwrap_or(0);
+            let shown = skip_cells(&text::clean(line), left);
+            let token = if focused { Token::Field } else { Token::Text };
+            let end = self.put(area.x, y, room, token, &shown);
+            if focused {
+                let rest = usize::from(area.right().saturating_sub(end));
+                self.put(end, y, rest, token, &" ".repeat(rest));
+            }
+        }
+        if focused {
+            let x = area.x + u16::try_from(column - left).unwrap_or(0);
+            let y = area.y + u16::try_from(line_index - top).unwrap_or(0);
+            if area.contains(Position {
+                x: x.min(area.right().saturating_sub(1)),
+                y,
+            }) {
+                self.cursor = Some(Position {
+                    x: x.min(area.right().saturating_sub(1)),
+                    y,
+                });
+            }
+        }
+    }
+}
+
+/// The text without its first cells.
+fn skip_cells(shown: &str, cells: usize) -> String {
+    if cells == 0 {
+        return shown.to_owned();
+    }
+    let mut skipped = 0;
+    let mut chars = shown.chars();
+    while skipped < cells {
+        match chars.next() {
+            Some(char) => skipped += text::width(char.encode_utf8(&mut [0; 4])),
+            None => break,
+        }
+    }
+    chars.collect()
+}

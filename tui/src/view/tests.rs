@@ -1,0 +1,1 @@
+//! Screens on a test backend.
