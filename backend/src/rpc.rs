@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod convert;
+pub mod delivery;
 pub mod event_query;
 pub mod overview;
 pub mod status;

@@ -1,5 +1,6 @@
 //! The only place that takes wire messages apart and puts them together.
 
+pub mod delivery;
 pub mod event;
 pub mod health;
 pub mod query;

@@ -1,0 +1,236 @@
+//! Deliveries and their attempts on their way out, and the filters of lists on their way in.
+
+use bellwether_proto::v1;
+use prost_types::Timestamp;
+
+use super::time::{duration, timestamp};
+use crate::{
+    domain::{
+        Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId, Violation,
+        delivery::{Request, Response},
+    },
+    error::Error,
+    limits::RULE_NAMES_MAX,
+    ops::{delivery::Filter, page::PageRequest},
+};
+
+/// A delivery with its attempts; a list leaves them out.
+pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
+    let content = delivery.content;
+    // A test has a stand-in for a rule, and tells about a sample unless its event is named.
+    let rule_name = if delivery.test {
+        String::new()
+    } else {
+        content.rule.name
+    };
+    let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
+    v1::Delivery {
+        id: delivery.id.to_string(),
+        rule_name,
+        destination_name: delivery.destination_name,
+        event_id: delivery
+            .event
+            .map(|event| event.to_string())
+            .unwrap_or_default(),
+        occurrence_id: occurrence_id.unwrap_or_default(),
+        state: state(delivery.state).into(),
+        test: Some(delivery.test),
+        attempts: attempts.into_iter().map(attempt).collect(),
+        next_attempt_time: delivery.state.due_ms().map(timestamp),
+        create_time: Some(timestamp(delivery.create_ms)),
+        end_time: delivery.end_ms.map(timestamp),
+        attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
+        last_error: delivery.last_error,
+        retry_of: delivery
+            .retry_of
+            .map(|id| id.to_string())
+            .unwrap_or_default(),
+        clear: Some(content.clear),
+        trigger_name: content
+            .trigger
+            .map(|trigger| trigger.name.to_string())
+            .unwrap_or_default(),
+    }
+}
+
+/// A state on the wire.
+pub fn state(state: DeliveryState) -> v1::delivery::State {
+    match state {
+        DeliveryState::Pending { .. } => v1::delivery::State::Pending,
+        DeliveryState::Leased { .. } => v1::delivery::State::Leased,
+        DeliveryState::Retry { .. } => v1::delivery::State::Retry,
+        DeliveryState::Delivered => v1::delivery::State::Delivered,
+        DeliveryState::Dead => v1::delivery::State::Dead,
+        DeliveryState::Cancelled => v1::delivery::State::Cancelled,
+    }
+}
+
+fn attempt(attempt: Attempt) -> v1::Attempt {
+    v1::Attempt {
+        number: attempt.number.try_into().unwrap_or(i32::MAX),
+        start_time: Some(timestamp(attempt.start_ms)),
+        duration: attempt.duration.map(duration),
+        outcome: attempt
+            .outcome
+            .map_or(v1::Outcome::Unspecified, outcome)
+            .into(),
+        explanation: attempt.explanation,
+        request: attempt.transcript.request.map(request),
+        response: attempt.transcript.response.map(response),
+    }
+}
+
+/// A verdict on the wire.
+pub fn outcome(outcome: Outcome) -> v1::Outcome {
+    match outcome {
+        Outcome::Delivered => v1::Outcome::Delivered,
+        Outcome::Rejected => v1::Outcome::Rejected,
+        Outcome::Unreachable => v1::Outcome::Unreachable,
+        Outcome::Blocked => v1::Outcome::Blocked,
+        Outcome::Unknown => v1::Outcome::Unknown,
+    }
+}
+
+/// What was sent.
+pub fn request(request: Request) -> v1::RequestTranscript {
+    v1::RequestTranscript {
+        method: request.method,
+        url: request.url,
+        headers: request.headers,
+        body: request.body,
+    }
+}
+
+/// What came back.
+pub fn response(response: Response) -> v1::ResponseTranscript {
+    v1::ResponseTranscript {
+        status: response.status.into(),
+        headers: response.headers,
+        body: response.body,
+    }
+}
+
+/// An identity as a caller spells it.
+///
+/// # Errors
+/// [`Error::Invalid`] when it is none.
+pub fn id(text: &str) -> Result<RecordId, Error> {
+    RecordId::parse(text)
+        .ok_or_else(|| Error::invalid("id", "is no delivery id: it has 26 letters and digits"))
+}
+
+/// The filters and the page of a list.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
+    let mut violations = Vec::new();
+    let mut refuse = |field: &str, fault: String| violations.push(Violation::new(field, fault));
+    let mut states = Vec::new();
+    for (at, number) in request.states.into_iter().enumerate() {
+        match v1::delivery::State::try_from(number) {
+            Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
+                &format!("states[{at}]"),
+                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED".into(),
+            ),
+            Ok(_) => states.push(u8::try_from(number).unwrap_or_default()),
+        }
+    }
+    states.sort_unstable();
+    states.dedup();
+    for (field, names) in [
+        ("ruleNames", &request.rule_names),
+        ("destinationNames", &request.destination_names),
+    ] {
+        if names.len() > RULE_NAMES_MAX {
+            refuse(field, format!("has more than {RULE_NAMES_MAX} entries"));
+        }
+    }
+    let event = EventId::parse(&request.event_id);
+    if event.is_none() && !request.event_id.is_empty() {
+        refuse("eventId", "is no event id: it has 28 characters".into());
+    }
+    let mut moment = |field: &str, at: Option<Timestamp>| {
+        let at_ms = at.map(milliseconds)?;
+        if at_ms.is_none() {
+            refuse(field, "is no moment between the years 1 and 9999".into());
+        }
+        at_ms
+    };
+    let start_ms = moment("start", request.start);
+    let end_ms = moment("end", request.end);
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let filter = Filter {
+        states,
+        rule_names: request.rule_names,
+        destination_names: request.destination_names,
+        event,
+        start_ms,
+        end_ms,
+    };
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((filter, page))
+}
+
+fn milliseconds(at: Timestamp) -> Option<i64> {
+    let nanos = u32::try_from(at.nanos)
+        .ok()
+        .filter(|nanos| *nanos < 1_000_000_000)?;
+    at.seconds
+        .checked_mul(1000)?
+        .checked_add(i64::from(nanos / 1_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wrong_filter_is_named() {
+        let at = |seconds, nanos| Some(Timestamp { seconds, nanos });
+        let request = v1::ListDeliveriesRequest {
+            states: vec![5, 0, 99],
+            rule_names: vec![String::new(); RULE_NAMES_MAX + 1],
+            event_id: "short".into(),
+            start: at(i64::MAX, 0),
+            end: at(0, -1),
+            ..v1::ListDeliveriesRequest::default()
+        };
+        let Err(Error::Invalid(violations)) = list(request) else {
+            panic!("wrong filters were taken");
+        };
+        let fields: Vec<_> = violations
+            .iter()
+            .map(|violation| violation.field.as_str())
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "states[1]",
+                "states[2]",
+                "ruleNames",
+                "eventId",
+                "start",
+                "end"
+            ]
+        );
+    }
+
+    #[test]
+    fn good_filters_come_through() {
+        let request = v1::ListDeliveriesRequest {
+            states: vec![5, 1, 5],
+            start: Some(timestamp(1_500)),
+            page_size: 7,
+            ..v1::ListDeliveriesRequest::default()
+        };
+        let (filter, page) = list(request).unwrap();
+        assert_eq!((filter.states, filter.start_ms), (vec![1, 5], Some(1_500)));
+        assert_eq!(page.size, 7);
+    }
+}
