@@ -22,6 +22,8 @@ mod query;
 mod request;
 mod route;
 mod server;
+#[cfg(test)]
+mod transcoding;
 mod upstream;
 mod violation;
 mod wire;

@@ -114,14 +114,19 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The known name that is most like an unknown one.
 pub(crate) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let start: String = unknown
-        .chars()
-        .take(limits::QUOTED_CHARS)
-        .collect::<String>()
-        .to_lowercase();
+    let start: String = unknown.chars().take(limits::QUOTED_CHARS).collect();
+    let start = start.to_lowercase();
     let likeness = |name: &str| {
-        strsim::normalized_damerau_levenshtein(&start, &name.to_lowercase())
-            + strsim::jaro_winkler(&start, &name.to_lowercase())
+        let name = name.to_lowercase();
+        // `error` means `SEVERITY_ERROR`, however many letters are missing.
+        let part = if !start.is_empty() && name.contains(&start) {
+            1.0
+        } else {
+            0.0
+        };
+        strsim::normalized_damerau_levenshtein(&start, &name)
+            + strsim::jaro_winkler(&start, &name)
+            + part
     };
     known
         .map(|name| (likeness(name), name))

@@ -120,9 +120,7 @@ pub(super) fn map<'de, A: MapAccess<'de>>(
         return drain_object(map);
     };
     let mut keys: Vec<Range<usize>> = Vec::new();
-    sink.enter();
     loop {
-        let mark = sink.violations.mark();
         let seed = EntryKey {
             sink: &mut *sink,
             number: field.number,
@@ -131,21 +129,23 @@ pub(super) fn map<'de, A: MapAccess<'de>>(
         let Some(entry) = map.next_key_seed(seed)? else {
             break;
         };
+        let mark = sink.violations.mark();
+        sink.enter();
         let present = map.next_value_seed(Slot {
             sink: &mut *sink,
             field: value,
             place: Place::Element { packed: false },
         })?;
-        if present {
-            let moved = wire::close(&mut sink.out, entry.start);
-            keys.push(entry.key.start + moved..entry.key.end + moved);
-        }
+        sink.leave();
         if sink.violations.mark() > mark {
             let segment = key_text(sink, key, entry.key.clone());
             sink.violations.below(mark, &segment);
         }
+        if present {
+            let moved = wire::close(&mut sink.out, entry.start);
+            keys.push(entry.key.start + moved..entry.key.end + moved);
+        }
     }
-    sink.leave();
     keys.sort_unstable_by(|a, b| sink.out[a.clone()].cmp(&sink.out[b.clone()]));
     for pair in keys.windows(2) {
         if sink.out[pair[0].clone()] == sink.out[pair[1].clone()] {

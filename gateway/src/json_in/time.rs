@@ -2,6 +2,9 @@
 
 use jiff::civil::DateTime;
 
+/// Where times count from; unlike a `jiff::Timestamp`, a civil time reaches the end of year 9999.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 /// Longest duration, either way: about 10,000 years.
 const DURATION_S: i64 = 315_576_000_000;
 
@@ -28,7 +31,7 @@ pub(crate) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
         None => (0, rest),
     };
     let local = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
-    let seconds = jiff::tz::Offset::UTC.to_timestamp(local).ok()?.as_second() - offset_s(offset)?;
+    let seconds = local.duration_since(EPOCH).as_secs() - offset_s(offset)?;
     (-62_135_596_800..=253_402_300_799)
         .contains(&seconds)
         .then_some((seconds, nanos))

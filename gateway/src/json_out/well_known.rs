@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use jiff::{Timestamp, tz::Offset};
+use jiff::{SignedDuration, civil::DateTime};
 
 use super::{Writer, scalar};
 use crate::{
@@ -16,8 +16,10 @@ impl<'a> Writer<'a, '_> {
     /// Writes a time as RFC 3339.
     pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let (seconds, nanos) = parts(bytes)?;
-        let time = Timestamp::new(seconds, 0).map_err(|_| Malformed)?;
-        let time = Offset::UTC.to_datetime(time);
+        const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+        let time = EPOCH
+            .checked_add(SignedDuration::from_secs(seconds))
+            .map_err(|_| Malformed)?;
         if time.year() < 1 || !(0..1_000_000_000).contains(&nanos) {
             return Err(Malformed);
         }

@@ -1,0 +1,89 @@
+//! Checks JSON in both directions: a table of cases, and the reference implementation.
+
+mod differential;
+mod table;
+
+use std::path::Path;
+
+use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor};
+
+use crate::{
+    json_in::{self, Options, Rejected},
+    json_out,
+    plan::{MessageId, Plan},
+};
+
+/// A type to be read and written, in our tables and in the reference's.
+struct Subject {
+    plan: Plan,
+    message: MessageId,
+    reference: MessageDescriptor,
+}
+
+impl Subject {
+    /// A message with every kind of field.
+    fn kinds() -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/transcoding");
+        let mut compiler = protox::Compiler::new([folder]).unwrap();
+        compiler
+            .include_imports(true)
+            .open_file("kinds.proto")
+            .unwrap();
+        Self::of(&compiler.encode_file_descriptor_set(), "kinds.Kinds")
+    }
+
+    /// A message of the product.
+    fn of_product(name: &str) -> Self {
+        Self::of(bellwether_proto::FILE_DESCRIPTOR_SET, name)
+    }
+
+    fn of(set: &[u8], name: &str) -> Self {
+        let plan = Plan::compile(&[set]).unwrap();
+        let pool = DescriptorPool::decode(set).unwrap();
+        Self {
+            message: plan.by_name[name],
+            plan,
+            reference: pool.get_message_by_name(name).unwrap(),
+        }
+    }
+
+    fn read(&self, json: &str) -> Result<Vec<u8>, Rejected> {
+        let options = Options {
+            lenient: false,
+            depth: 0,
+        };
+        json_in::read(&self.plan, self.message, json.as_bytes(), options)
+    }
+
+    fn write(&self, wire: &[u8]) -> String {
+        let mut out = Vec::new();
+        json_out::write(&self.plan, self.message, wire, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn reference_read(&self, json: &str) -> Option<DynamicMessage> {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let options = DeserializeOptions::new().deny_unknown_fields(true);
+        let message =
+            DynamicMessage::deserialize_with_options(self.reference.clone(), &mut reader, &options);
+        message.ok().filter(|_| reader.end().is_ok())
+    }
+
+    fn reference_decode(&self, wire: &[u8]) -> DynamicMessage {
+        DynamicMessage::decode(self.reference.clone(), wire).unwrap()
+    }
+}
+
+/// Makes numbers comparable: `5` and `5.0` are one number in JSON.
+fn normalized(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) => number.as_f64().unwrap().into(),
+        Value::Array(list) => list.into_iter().map(normalized).collect(),
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key, normalized(value)))
+            .collect(),
+        other => other,
+    }
+}
