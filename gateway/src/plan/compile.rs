@@ -9,7 +9,7 @@ use prost::Message as _;
 
 use super::{
     Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId, MessagePlan,
-    Operation, Plan, Shape,
+    Operation, Plan, Shape, operation,
 };
 use crate::{descriptor as pb, limits};
 
@@ -85,7 +85,12 @@ impl Plan {
         let mut plan = declarations.compile()?;
         for (file, comments) in files.iter().zip(&declarations.comments) {
             for (service_at, service) in file.service.iter().enumerate() {
-                let service_name = format!("{}.{}", file.package, service.name);
+                let name = format!("{}.{}", file.package, service.name);
+                let doc = comment(comments, &[tag::FILE_SERVICE, index(service_at)]);
+                let described = operation::Service {
+                    name: &name,
+                    doc: &doc,
+                };
                 for (at, method) in service.method.iter().enumerate() {
                     let path = [
                         tag::FILE_SERVICE,
@@ -94,7 +99,7 @@ impl Plan {
                         index(at),
                     ];
                     let doc = comment(comments, &path);
-                    let found = Operation::compile(&plan, &service_name, method, &doc)?;
+                    let found = Operation::compile(&plan, &described, method, &doc)?;
                     plan.operations.extend(found);
                 }
             }

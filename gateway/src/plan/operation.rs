@@ -13,6 +13,8 @@ const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 pub(crate) struct Operation {
     /// `package.Service`.
     pub(crate) service: Box<str>,
+    /// The service's comment.
+    pub(crate) service_doc: Box<str>,
     /// The method's name.
     pub(crate) name: Box<str>,
     /// Its comment.
@@ -33,6 +35,12 @@ pub(crate) struct Operation {
     pub(crate) output: MessageId,
     /// Whether unknown fields and query parameters are ignored.
     pub(crate) lenient: bool,
+}
+
+/// The service that a method belongs to: its full name and its comment.
+pub(super) struct Service<'a> {
+    pub(super) name: &'a str,
+    pub(super) doc: &'a str,
 }
 
 /// What the body of a request holds.
@@ -64,7 +72,7 @@ impl Operation {
     /// path.
     pub(super) fn compile(
         plan: &Plan,
-        service: &str,
+        service: &Service<'_>,
         method: &pb::Method,
         doc: &str,
     ) -> Result<Vec<Self>, CompileError> {
@@ -75,7 +83,7 @@ impl Operation {
         else {
             return Ok(Vec::new());
         };
-        let place = format!("{service}.{}", method.name);
+        let place = format!("{}.{}", service.name, method.name);
         if method.client_streaming || method.server_streaming {
             return Err(CompileError::unsupported(
                 &place,
@@ -93,7 +101,7 @@ impl Operation {
 
     fn compile_rule(
         plan: &Plan,
-        service: &str,
+        service: &Service<'_>,
         method: &pb::Method,
         rule: &pb::HttpRule,
         doc: &str,
@@ -115,10 +123,11 @@ impl Operation {
             .map(|capture| bind_path(plan, input, body, capture))
             .collect::<Result<_, _>>()?;
         Ok(Self {
-            service: service.into(),
+            service: service.name.into(),
+            service_doc: service.doc.into(),
             name: method.name.as_str().into(),
             doc: doc.into(),
-            grpc_path: format!("/{service}/{}", method.name)
+            grpc_path: format!("/{}/{}", service.name, method.name)
                 .parse()
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
             method: http_method,

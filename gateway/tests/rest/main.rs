@@ -6,5 +6,10 @@
 )]
 
 mod backend;
+mod binding;
+mod limits;
+mod pages;
+mod problems;
 mod routing;
+mod serving;
 mod world;

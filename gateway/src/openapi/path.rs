@@ -1,0 +1,131 @@
+//! Describes the operations.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::schema;
+use crate::plan::{BodyRule, Cardinality, FieldPlan, Operation, Plan};
+
+/// The path with the plain names of its parameters: `{trigger.name}` trips up readers of these
+/// documents.
+pub(super) fn text(operation: &Operation) -> String {
+    let template = &operation.template;
+    let mut captures = template.captures.iter();
+    let mut text = String::new();
+    for segment in &template.segments {
+        text.push('/');
+        match segment {
+            Some(literal) => text.push_str(literal),
+            None => {
+                let field = captures.next().map_or("", |capture| last_part(capture));
+                text.push('{');
+                text.push_str(field);
+                text.push('}');
+            }
+        }
+    }
+    if let Some(verb) = &template.verb {
+        text.push(':');
+        text.push_str(verb);
+    }
+    text
+}
+
+/// The service's name without its package.
+pub(super) fn tag(operation: &Operation) -> &str {
+    last_part(&operation.service)
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// The operation object.
+pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
+    let doc = &*operation.doc;
+    let end = doc.find(['.', ':']).unwrap_or(doc.len());
+    let mut described = json!({
+        "operationId": format!("{}_{}", tag(operation), operation.name),
+        "tags": [tag(operation)],
+        "summary": doc[..end].replace('\n', " "),
+        "description": doc,
+        "parameters": parameters(plan, operation),
+        "responses": {
+            "200": {
+                "description": &*plan.messages[operation.output].doc,
+                "content": {"application/json": {
+                    "schema": schema::reference(&plan.messages[operation.output].name),
+                }},
+            },
+            "default": {"$ref": "#/components/responses/Error"},
+        },
+    });
+    // A DELETE may carry its fields in a body, but that is not for new clients to take up.
+    if let Some(message) = operation.body_message()
+        && operation.method != Method::DELETE
+    {
+        described["requestBody"] = json!({
+            "required": operation.body != BodyRule::Optional,
+            "content": {"application/json": {
+                "schema": schema::reference(&plan.messages[message].name),
+            }},
+        });
+    }
+    described
+}
+
+fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    for (binding, capture) in operation
+        .path_bindings
+        .iter()
+        .zip(&operation.template.captures)
+    {
+        let message = match operation.body {
+            BodyRule::Field(_, message) if binding.in_body_field => message,
+            _ => operation.input,
+        };
+        let doc = plan
+            .field(message, &binding.json_name)
+            .map_or("", |field| &field.doc);
+        parameters.push(json!({
+            "name": last_part(capture),
+            "in": "path",
+            "required": true,
+            "description": doc,
+            "schema": {"type": "string", "minLength": 1},
+        }));
+    }
+    let query = plan.messages[operation.input].fields.iter();
+    parameters.extend(
+        query
+            .filter(|field| operation.takes_query(plan, field))
+            .map(|field| query_parameter(plan, field)),
+    );
+    let changes = [Method::PUT, Method::PATCH, Method::DELETE].contains(&operation.method);
+    let has_etag = operation
+        .body_message()
+        .is_some_and(|id| plan.field(id, "etag").is_some());
+    if changes && has_etag {
+        parameters.push(json!({
+            "name": "if-match",
+            "in": "header",
+            "description": "The `etag` that has to be current; otherwise nothing is changed.",
+            "schema": {"type": "string"},
+        }));
+    }
+    parameters
+}
+
+fn query_parameter(plan: &Plan, field: &FieldPlan) -> Value {
+    let mut parameter = json!({
+        "name": &*field.json_name,
+        "in": "query",
+        "description": &*field.doc,
+        "schema": schema::field(plan, field),
+    });
+    if matches!(field.cardinality, Cardinality::Repeated { .. }) {
+        parameter["explode"] = json!(true);
+    }
+    parameter
+}

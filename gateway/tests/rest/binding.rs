@@ -1,0 +1,353 @@
+//! How path, query, body and `If-Match` become one request.
+
+use bellwether_proto::{cloud, v1};
+
+use crate::world::World;
+
+const TRIGGER: &str = "/v1/notification/triggers/disk-full";
+
+#[tokio::test]
+async fn the_body_of_a_create_is_the_resource() {
+    let world = World::new().await;
+    let body = r#"{"name":"a","tags":["x","y"],"type":{"event":{"query":{"clause":
+        {"greaterAndEquals":{"field":"severity","value":"SEVERITY_ERROR"}}}}}}"#;
+    let answer = world
+        .post("/v1/notification/triggers?validateOnly=true", body)
+        .await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let request: v1::CreateTriggerRequest = world.backend.calls()[0].decode();
+    assert!(request.validate_only);
+    let trigger = request.trigger.unwrap();
+    assert_eq!((&*trigger.name, trigger.tags.len()), ("a", 2));
+    assert!(matches!(
+        trigger.r#type.unwrap().r#type,
+        Some(v1::trigger_type::Type::Event(_))
+    ));
+}
+
+#[tokio::test]
+async fn put_takes_the_name_from_the_path_and_lets_the_body_repeat_it() {
+    let world = World::new().await;
+    for body in [
+        "{}",
+        r#"{"name":"disk-full"}"#,
+        r#"{"name":""}"#,
+        r#"{"name":null}"#,
+    ] {
+        let answer = world.call("PUT", TRIGGER, body).await;
+        assert_eq!(answer.status, 200, "{body}: {answer:?}");
+        let request: v1::UpdateTriggerRequest = world.backend.calls().pop().unwrap().decode();
+        assert_eq!(request.trigger.unwrap().name, "disk-full", "{body}");
+    }
+}
+
+#[tokio::test]
+async fn put_with_another_name_in_the_body_is_refused() {
+    let world = World::new().await;
+    let answer = world
+        .call("PUT", TRIGGER, r#"{"name":"other","tgs":[]}"#)
+        .await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        answer.violated(),
+        ["tgs"],
+        "the body has to be readable first"
+    );
+    let answer = world.call("PUT", TRIGGER, r#"{"name":"other"}"#).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.violated(), ["name"]);
+    assert_eq!(
+        answer.message(),
+        "name is `other` in the body but `disk-full` in the path"
+    );
+    assert!(world.backend.calls().is_empty());
+}
+
+#[tokio::test]
+async fn query_parameters_are_read_by_their_descriptors() {
+    let world = World::new().await;
+    let query = "pageSize=7&page_token=a%2Bb+c&states=DEAD&states=3&ruleNames=r%26s&ruleNames=\
+                 &eventId=e&start=2026-01-01T00:00:00Z";
+    let answer = world
+        .get(&format!("/v1/notification/deliveries?{query}"))
+        .await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let request: v1::ListDeliveriesRequest = world.backend.calls()[0].decode();
+    assert_eq!(request.page_size, 7);
+    assert_eq!(request.page_token, "a+b c");
+    assert_eq!(request.states, [5, 3]);
+    assert_eq!(request.rule_names, ["r&s", ""]);
+    assert_eq!(request.event_id, "e");
+    assert_eq!(request.start.unwrap().seconds, 1_767_225_600);
+}
+
+#[tokio::test]
+async fn query_parameters_that_do_not_fit_are_refused_all_at_once() {
+    let world = World::new().await;
+    let table = [
+        ("GET", "/v1/notification/triggers?pagesize=1", "pagesize"),
+        ("GET", "/v1/notification/triggers?pageSize=x", "pageSize"),
+        (
+            "GET",
+            "/v1/notification/triggers?pageSize=1&page_size=2",
+            "pageSize",
+        ),
+        ("GET", "/v1/notification/triggers/a?name=b", "name"),
+        ("GET", "/v1/notification/deliveries?states=GONE", "states"),
+        ("GET", "/v1/notification/deliveries?start=now", "start"),
+        ("DELETE", "/v1/notification/triggers/a?force=1", "force"),
+        ("DELETE", "/v1/notification/triggers/a?force", "force"),
+        ("GET", "/v1/notification/triggers?q=%zz", ""),
+        ("GET", "/v1/overview?x=1", "x"),
+    ];
+    for (method, path, field) in table {
+        let answer = world.call(method, path, "").await;
+        assert_eq!(answer.status, 400, "{path}");
+        assert_eq!(answer.violated(), [field], "{path}");
+    }
+    let answer = world
+        .get("/v1/notification/triggers?pagesize=1&pageSize=x")
+        .await;
+    assert_eq!(answer.violated(), ["pagesize", "pageSize"]);
+    assert_eq!(
+        answer.message(),
+        "pagesize is not a known query parameter; the nearest is `pageSize` (and 1 more problem)"
+    );
+    let answer = world
+        .post("/v1/notification/triggers?trigger=x", "{}")
+        .await;
+    assert_eq!(answer.violated(), ["trigger"]);
+    assert!(world.backend.calls().is_empty());
+}
+
+#[tokio::test]
+async fn query_parameters_are_ignored_where_senders_add_their_own() {
+    let world = World::new().await;
+    let answer = world
+        .post("/v1/data-receiver/events?source=x", r#"{"events":[]}"#)
+        .await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn delete_takes_force_and_etag_from_query_header_or_body() {
+    let world = World::new().await;
+    let path = "/v1/notification/triggers/a";
+    let requests = [
+        (
+            world.request("DELETE", &format!("{path}?force=true&etag=v1")),
+            "",
+        ),
+        (
+            world
+                .request("DELETE", &format!("{path}?force=true"))
+                .header("if-match", "\"v1\""),
+            "",
+        ),
+        (
+            world.request("DELETE", path),
+            r#"{"force":true,"etag":"v1"}"#,
+        ),
+    ];
+    for (request, body) in requests {
+        let answer = world.send(request, body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let request: v1::DeleteTriggerRequest = world.backend.calls().pop().unwrap().decode();
+        assert_eq!(
+            (&*request.name, request.force, &*request.etag),
+            ("a", true, "v1")
+        );
+    }
+}
+
+#[tokio::test]
+async fn if_match_becomes_the_etag_of_what_is_changed() {
+    let world = World::new().await;
+    let table = [
+        ("\"v1\"", "{}", Ok("v1")),
+        ("W/\"v1\"", "{}", Ok("v1")),
+        ("v1", "{}", Ok("v1")),
+        ("*", "{}", Ok("")),
+        ("\"v1\"", r#"{"etag":"v1"}"#, Ok("v1")),
+        ("\"v1\"", r#"{"etag":"v2"}"#, Err(())),
+        ("\"v1\", \"v2\"", "{}", Err(())),
+        ("", "{}", Err(())),
+    ];
+    for (header, body, wanted) in table {
+        let request = world.request("PUT", TRIGGER).header("if-match", header);
+        let answer = world.send(request, body).await;
+        match wanted {
+            Ok(etag) => {
+                assert_eq!(answer.status, 200, "{header} {body}");
+                let call = world.backend.calls().pop().unwrap();
+                let request: v1::UpdateTriggerRequest = call.decode();
+                assert_eq!(request.trigger.unwrap().etag, etag, "{header} {body}");
+            }
+            Err(()) => assert_eq!(answer.violated(), ["etag"], "{header} {body}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_body_is_refused_where_something_has_to_be_said() {
+    let world = World::new().await;
+    let paths = [
+        "/v1/notification/triggers",
+        "/v1/notification/destinations:test",
+        "/v1/data-receiver/events",
+        "/v1/events:search",
+    ];
+    for path in paths {
+        let answer = world.post(path, "").await;
+        assert_eq!(answer.status, 400, "{path}");
+        assert_eq!(
+            answer.message(),
+            "the body is empty: send a JSON object",
+            "{path}"
+        );
+    }
+    let answer = world.call("PUT", TRIGGER, "").await;
+    assert_eq!(answer.status, 400);
+    assert!(world.backend.calls().is_empty());
+    // Here the path says it all.
+    let answer = world.post("/v1/notification/deliveries/d:retry", "").await;
+    assert_eq!(answer.status, 200);
+    let request: v1::RetryDeliveryRequest = world.backend.calls()[0].decode();
+    assert_eq!(request.id, "d");
+}
+
+#[tokio::test]
+async fn any_content_type_is_taken_as_json() {
+    let world = World::new().await;
+    for content_type in [
+        "application/json; charset=utf-8",
+        "text/plain",
+        "x",
+        "application/xml",
+    ] {
+        let request = world.request("POST", "/v1/data-receiver/events");
+        let answer = world
+            .send(request.header("content-type", content_type), "{}")
+            .await;
+        assert_eq!(answer.status, 200, "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_taken_in_with_the_fields_that_senders_add() {
+    let world = World::new().await;
+    world.backend.answer(&cloud::EventStatusResult {
+        succeeded: 1,
+        ..Default::default()
+    });
+    let body = r#"{"detailed_response":true,"extra":{"a":[1]},"events":[{"name":"disk",
+        "timestamp":"1767225600000","dimensions":{"host":"a"},"severity":"SEVERITY_ERROR",
+        "status":1,"acknowledged":false,"custom":7,"metadataFields":{"n":1.5,"l":[null]}}]}"#;
+    let answer = world.post("/v1/data-receiver/events", body).await;
+    assert_eq!(answer.body, r#"{"succeeded":1}"#);
+    let request: cloud::Events = world.backend.calls()[0].decode();
+    assert!(request.detailed_response);
+    let event = &request.events[0];
+    assert_eq!(event.timestamp, 1_767_225_600_000);
+    assert_eq!(event.dimensions["host"], "a");
+    assert_eq!(
+        (event.severity, event.status, event.acknowledged),
+        (4, 1, Some(false))
+    );
+    assert_eq!(event.metadata_fields.as_ref().unwrap().fields.len(), 2);
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_with_the_nearest_known_one() {
+    let world = World::new().await;
+    let table = [
+        (
+            "POST",
+            "/v1/notification/triggers",
+            r#"{"nme":"a"}"#,
+            "nme",
+            "name",
+        ),
+        (
+            "PUT",
+            "/v1/notification/destinations/a",
+            r#"{"type":{"webhook":{"urll":"x"}}}"#,
+            "type.webhook.urll",
+            "url",
+        ),
+        (
+            "POST",
+            "/v1/notification/rules:preview",
+            r#"{"massage":""}"#,
+            "massage",
+            "message",
+        ),
+        (
+            "POST",
+            "/v1/event-management/annotate",
+            r#"{"annotations":[{},{"eventID":"x"}]}"#,
+            "annotations[1].eventID",
+            "eventId",
+        ),
+        (
+            "POST",
+            "/v1/events:search",
+            r#"{"query":{"clauses":{}}}"#,
+            "query.clauses",
+            "clause",
+        ),
+    ];
+    for (method, path, body, field, nearest) in table {
+        let answer = world.call(method, path, body).await;
+        assert_eq!(answer.status, 400, "{path}");
+        assert_eq!(answer.violated(), [field], "{path}");
+        let sentence = format!("{field} is not a known field; the nearest is `{nearest}`");
+        assert_eq!(answer.message(), sentence, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_enum_name_in_an_event_is_refused_with_its_path() {
+    let world = World::new().await;
+    let body = r#"{"events":[{},{"severity":"ERROR"},{"status":"GONE","timestamp":"x"}]}"#;
+    let answer = world.post("/v1/data-receiver/events", body).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        answer.violated(),
+        [
+            "events[1].severity",
+            "events[2].status",
+            "events[2].timestamp"
+        ]
+    );
+    assert_eq!(
+        answer.message(),
+        "events[1].severity has to be a Severity, not `ERROR`; the nearest is `SEVERITY_ERROR` \
+         (and 2 more problems)"
+    );
+}
+
+#[tokio::test]
+async fn clauses_nested_deeper_than_allowed_reach_the_backend_that_says_so() {
+    let world = World::new().await;
+    let leaf = r#"{"equals":{"field":"name","stringVal":"a"}}"#;
+    let clause = |depth: usize| {
+        let levels = depth - 1;
+        r#"{"and":{"clauses":["#.repeat(levels) + leaf + &"]}}".repeat(levels)
+    };
+    for depth in [32, 33, 40] {
+        let query = format!(r#"{{"event":{{"query":{{"clause":{}}}}}}}"#, clause(depth));
+        let body = format!(r#"{{"name":"a","type":{query}}}"#);
+        let answer = world.post("/v1/notification/triggers", &body).await;
+        assert_eq!(answer.status, 200, "{depth}: {answer:?}");
+        let _: v1::CreateTriggerRequest = world.backend.calls().pop().unwrap().decode();
+    }
+    let search = format!(r#"{{"query":{{"clause":{}}}}}"#, clause(200));
+    let answer = world.post("/v1/events:search", &search).await;
+    assert_eq!(answer.status, 400);
+    assert!(
+        answer.message().contains("recursion limit"),
+        "{}",
+        answer.message()
+    );
+}

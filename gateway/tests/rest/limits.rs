@@ -1,0 +1,265 @@
+//! What the gateway takes in, and for how long.
+
+use std::time::Duration;
+
+use bellwether_gateway::{Config, Gateway, StartError, Upstream};
+use bytes::Bytes;
+use http_body_util::{Full, StreamBody};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::{
+    backend::{Act, Recorder},
+    world::{World, config},
+};
+
+const LIST: &str = "/v1/notification/triggers";
+const EVENTS: &str = "/v1/data-receiver/events";
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_413() {
+    let world = World::new().await;
+    let padding = " ".repeat(4 * 1024 * 1024 - 2);
+    let answer = world.post(EVENTS, &format!("{{}}{padding}")).await;
+    assert_eq!(answer.status, 200, "just fits");
+    let answer = world.post(EVENTS, &format!("{{}}{padding} ")).await;
+    assert_eq!(answer.status, 413);
+    assert_eq!(answer.json()["code"], 8);
+    assert!(
+        answer.message().contains("4194304 bytes"),
+        "{}",
+        answer.message()
+    );
+}
+
+#[tokio::test]
+async fn the_limit_also_holds_for_a_body_of_unknown_length() {
+    let world = World::with(Config {
+        body_limit_bytes: 1_000,
+        ..config()
+    })
+    .await;
+    let pieces = (0..20)
+        .map(|_| Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(vec![b' '; 100]))));
+    let body = StreamBody::new(tokio_stream::iter(pieces));
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let request = world.request("POST", EVENTS).body(body).unwrap();
+    assert_eq!(client.request(request).await.unwrap().status(), 413);
+}
+
+#[tokio::test]
+async fn a_header_block_over_the_limit_is_431() {
+    let world = World::new().await;
+    let request = world
+        .request("GET", LIST)
+        .header("x-padding", "x".repeat(15 * 1024));
+    assert_eq!(world.send(request, "").await.status, 200);
+    let request = world
+        .request("GET", LIST)
+        .header("x-padding", "x".repeat(16 * 1024));
+    let answer = world.send(request, "").await;
+    assert_eq!(answer.status, 431);
+    assert_eq!(answer.json()["code"], 8);
+}
+
+#[tokio::test]
+async fn a_request_over_the_deadline_is_504() {
+    let world = World::with(Config {
+        deadline: Duration::from_millis(100),
+        ..config()
+    })
+    .await;
+    world.backend.next(Act::Hang);
+    let answer = world.get(LIST).await;
+    assert_eq!(answer.status, 504);
+    assert_eq!(answer.json()["code"], 4);
+    let timeout = world.backend.calls()[0]
+        .metadata
+        .get("grpc-timeout")
+        .cloned();
+    assert!(
+        timeout.is_some(),
+        "the backend is told how much time it has"
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_is_504() {
+    let world = World::with(Config {
+        deadline: Duration::from_millis(100),
+        ..config()
+    })
+    .await;
+    let mut socket = TcpStream::connect(world.addr).await.unwrap();
+    let head = format!("POST {EVENTS} HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 12];
+    socket.read_exact(&mut answer).await.unwrap();
+    assert_eq!(answer, b"HTTP/1.1 504");
+}
+
+#[tokio::test]
+async fn requests_over_the_cap_are_turned_away_at_once_and_probes_are_not() {
+    let world = World::with(Config {
+        max_in_flight: 1,
+        ..config()
+    })
+    .await;
+    world.backend.next(Act::Hang);
+    let waiting = world.get(LIST);
+    let turned_away = async {
+        crate::serving::eventually(|| world.backend.calls().len() == 1).await;
+        let answer = world.get(LIST).await;
+        assert_eq!(answer.status, 503);
+        assert_eq!(answer.header("retry-after"), "1");
+        assert_eq!(answer.json()["code"], 14);
+        assert_eq!(world.get("/healthz").await.status, 200);
+    };
+    tokio::select! {
+        answer = waiting => panic!("answered: {answer:?}"),
+        () = turned_away => {}
+    }
+}
+
+#[tokio::test]
+async fn headers_that_never_end_lose_the_connection() {
+    let timeout = Duration::from_millis(100);
+    let world = World::with(Config {
+        header_timeout: timeout,
+        ..config()
+    })
+    .await;
+    // Nothing, half a request, half an HTTP/2 preface.
+    for start in ["", "GET / HTTP/1.1\r\nhost:", "PRI * HT"] {
+        let mut socket = TcpStream::connect(world.addr).await.unwrap();
+        socket.write_all(start.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        // An error is a closed connection too.
+        let closed = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest));
+        assert!(closed.await.is_ok(), "{start:?} holds the connection");
+    }
+}
+
+#[tokio::test]
+async fn connections_over_the_cap_wait_for_a_place() {
+    let world = World::with(Config {
+        max_connections: 1,
+        ..config()
+    })
+    .await;
+    let first = TcpStream::connect(world.addr).await.unwrap();
+    let waiting = world.get("/healthz");
+    tokio::pin!(waiting);
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut waiting).await;
+    assert!(early.is_err(), "answered beside another connection");
+    drop(first);
+    assert_eq!(waiting.await.status, 200);
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_without_asking_first() {
+    let world = World::new().await;
+    let client = Client::builder(TokioExecutor::new())
+        .http2_only(true)
+        .build_http();
+    let request = world
+        .request("POST", EVENTS)
+        .body(Full::new(Bytes::from("{}")))
+        .unwrap();
+    let response = client.request(request).await.unwrap();
+    assert_eq!(
+        (response.status(), response.version()),
+        (http::StatusCode::OK, http::Version::HTTP_2)
+    );
+}
+
+#[tokio::test]
+async fn a_setting_that_cannot_be_used_is_named() {
+    let table = [
+        (
+            Config {
+                deadline: Duration::ZERO,
+                ..config()
+            },
+            "deadline",
+        ),
+        (
+            Config {
+                header_timeout: Duration::ZERO,
+                ..config()
+            },
+            "header_timeout",
+        ),
+        (
+            Config {
+                drain: Duration::MAX,
+                ..config()
+            },
+            "drain",
+        ),
+        (
+            Config {
+                body_limit_bytes: 0,
+                ..config()
+            },
+            "body_limit_bytes",
+        ),
+        (
+            Config {
+                header_limit_bytes: 1 << 20,
+                ..config()
+            },
+            "header_limit_bytes",
+        ),
+        (
+            Config {
+                max_connections: 0,
+                ..config()
+            },
+            "max_connections",
+        ),
+        (
+            Config {
+                max_in_flight: 0,
+                ..config()
+            },
+            "max_in_flight",
+        ),
+    ];
+    for (config, setting) in table {
+        let upstream = Upstream::in_process(Recorder::default().routes());
+        match Gateway::bind(config, upstream).await {
+            Err(StartError::Config(error)) => assert_eq!(error.setting, setting),
+            other => panic!("{setting}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_an_error_that_names_it() {
+    let world = World::new().await;
+    let upstream = Upstream::in_process(Recorder::default().routes());
+    let taken = Config {
+        listen: world.addr,
+        ..config()
+    };
+    let error = Gateway::bind(taken, upstream).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("failed to listen on {}", world.addr)
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_is_no_backend_is_refused() {
+    for uri in ["", "127.0.0.1:1", "ftp://a", "http://", "/x"] {
+        let error = Upstream::connect(uri).unwrap_err();
+        assert!(
+            error.to_string().contains("http://127.0.0.1:8481"),
+            "{error}"
+        );
+    }
+}

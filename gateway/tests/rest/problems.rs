@@ -1,0 +1,181 @@
+//! What a client sees of everything that goes wrong.
+
+use bellwether_gateway::Upstream;
+use serde_json::json;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::{
+    backend::{Act, Recorder},
+    world::{World, config},
+};
+
+const LIST: &str = "/v1/notification/triggers";
+
+#[tokio::test]
+async fn every_code_has_its_http_status() {
+    let world = World::new().await;
+    let table = [
+        (1, 499),
+        (2, 500),
+        (3, 400),
+        (4, 504),
+        (5, 404),
+        (6, 409),
+        (7, 403),
+        (8, 429),
+        (9, 400),
+        (10, 409),
+        (11, 400),
+        (12, 501),
+        (13, 500),
+        (14, 503),
+        (15, 500),
+        (16, 401),
+    ];
+    for (code, status) in table {
+        world
+            .backend
+            .next(Act::Fail(Status::new(Code::from_i32(code), "a sentence")));
+        let answer = world.get(LIST).await;
+        assert_eq!(answer.status, status, "{code}");
+        assert_eq!(
+            answer.json(),
+            json!({"code": code, "message": "a sentence"}),
+            "{code}"
+        );
+        assert_eq!(answer.header("content-type"), "application/json");
+        let challenge = answer.header("www-authenticate");
+        assert_eq!(challenge.starts_with("Bearer"), status == 401, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn details_are_shown_in_their_json_form() {
+    let world = World::new().await;
+    let mut details = ErrorDetails::new();
+    details
+        .add_bad_request_violation("type.webhook.url", "is required")
+        .set_error_info(
+            "NAME_TAKEN",
+            "bellwether",
+            [("name".to_owned(), "a".to_owned())],
+        )
+        .set_debug_info(vec!["at src/secret.rs".to_owned()], "never shown");
+    let status = Status::with_error_details(Code::InvalidArgument, "no", details);
+    world.backend.next(Act::Fail(status));
+    let answer = world.get(LIST).await;
+    let mut details = answer.json()["details"].as_array().unwrap().clone();
+    details.sort_by_key(|detail| detail["@type"].to_string());
+    assert_eq!(
+        details,
+        [
+            json!({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations":
+                [{"field": "type.webhook.url", "description": "is required"}]}),
+            json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "NAME_TAKEN",
+                "domain": "bellwether", "metadata": {"name": "a"}}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn retry_info_is_also_a_header_in_whole_seconds() {
+    let world = World::new().await;
+    let table = [(0, 1_500, 2), (3, 0, 3), (0, 1, 1)];
+    for (seconds, millis, header) in table {
+        let delay = std::time::Duration::from_millis(seconds * 1_000 + millis);
+        let mut details = ErrorDetails::new();
+        details.set_retry_info(Some(delay));
+        let status = Status::with_error_details(Code::ResourceExhausted, "slower", details);
+        world.backend.next(Act::Fail(status));
+        let answer = world.get(LIST).await;
+        assert_eq!(answer.status, 429);
+        assert_eq!(answer.header("retry-after"), header.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_is_away_is_503_without_transport_talk() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let upstream = Upstream::connect(&format!("http://{free}")).unwrap();
+    let world = World::over(config(), Recorder::default(), upstream).await;
+    let answer = world.get(LIST).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(answer.message(), "the backend cannot be reached");
+    assert_eq!(answer.json()["code"], 14);
+    assert_eq!(world.get("/readyz").await.status, 503);
+    assert_eq!(world.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn what_tonic_says_of_its_own_is_told_as_what_it_means() {
+    let world = World::new().await;
+    let table = [
+        (Status::cancelled("Timeout expired"), 504, 4),
+        (
+            Status::out_of_range(
+                "Error, decoded message length too large: found 9 bytes, the limit is: 4 bytes",
+            ),
+            413,
+            8,
+        ),
+        (Status::internal("protocol error: secret"), 500, 13),
+        (Status::unknown("h2 protocol error: secret"), 500, 13),
+    ];
+    for (status, http, code) in table {
+        world.backend.next(Act::Fail(status));
+        let answer = world.get(LIST).await;
+        assert_eq!(answer.status, http);
+        assert_eq!(answer.json()["code"], code);
+        assert!(!answer.message().contains("secret"), "{}", answer.message());
+        assert!(!answer.message().contains("Error"), "{}", answer.message());
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_grows_too_large_on_the_wire_is_413() {
+    // Each zero takes two bytes in JSON and eleven on the wire.
+    let world = World::new().await;
+    let list = vec!["0"; 500_000].join(",");
+    let body = format!(r#"{{"events":[{{"metadataFields":{{"l":[{list}]}}}}]}}"#);
+    let answer = world.post("/v1/data-receiver/events", &body).await;
+    assert_eq!(answer.status, 413, "{:?}", answer.message());
+    assert_eq!(answer.json()["code"], 8);
+}
+
+#[tokio::test]
+async fn a_panic_is_500_and_the_next_request_is_answered() {
+    let world = World::new().await;
+    world.backend.next(Act::Panic);
+    let answer = world.get(LIST).await;
+    assert_eq!(answer.status, 500);
+    assert_eq!(answer.json()["code"], 13);
+    assert_eq!(answer.message(), "something went wrong inside the service");
+    assert_eq!(world.get(LIST).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_500() {
+    let world = World::new().await;
+    world.backend.next(Act::Answer(vec![0xff, 0xff].into()));
+    assert_eq!(world.get(LIST).await.status, 500);
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_400_with_line_and_column() {
+    let world = World::new().await;
+    for body in ["x", "{\"name\":\n tru}", "{} {}", "[1", "\u{1}"] {
+        let answer = world.post(LIST, body).await;
+        assert_eq!(answer.status, 400, "{body}");
+        let message = answer.message();
+        assert!(message.starts_with("the body is not JSON: "), "{message}");
+        assert!(
+            message.contains(" at line ") && message.contains(" column "),
+            "{message}"
+        );
+    }
+}
