@@ -30,11 +30,6 @@ impl Answer {
         }
     }
 
-    /// How many bytes are left.
-    pub(crate) fn len(&self) -> usize {
-        self.rest.len()
-    }
-
     /// Holds on to the request's place, and tells the connection of every piece taken.
     pub(crate) fn holding(
         mut self,

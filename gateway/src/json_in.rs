@@ -13,9 +13,6 @@ use crate::{
     violation::Violations,
 };
 
-pub(crate) use scalar::{Scalar, from_text};
-pub(crate) use time::{duration_parts, timestamp_parts};
-
 /// Why a body was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejected {

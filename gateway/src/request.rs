@@ -1,34 +1,35 @@
 //! Answers one HTTP request: finds the operation, calls the backend, writes the answer.
 
 mod body;
+mod call;
 mod headers;
 mod page;
+mod reply;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
-use tonic::Code;
 
 use crate::{
     Config, Upstream,
     answer::Answer,
-    binding::{self, Parts},
     connection::Activity,
-    docs, json_out,
+    docs,
     metrics::{Metrics, UNMATCHED},
     openapi,
-    plan::{BodyRule, Operation, Plan},
+    plan::{Operation, Plan},
     problem::Problem,
     route::{Found, Router},
 };
 use page::Page;
+use reply::Reply;
 
 /// Everything that answering a request needs.
 #[derive(Debug)]
@@ -52,29 +53,13 @@ enum Target<'p> {
     Problem(Problem),
 }
 
-/// What is answered.
-struct Reply {
-    status: StatusCode,
-    code: Code,
-    content_type: &'static str,
-    headers: HeaderMap,
-    body: Bytes,
+/// What is known about a request from its arrival on.
+#[derive(Clone, Copy)]
+struct Exchange<'a> {
+    request_id: &'a HeaderValue,
+    deadline: Instant,
+    activity: &'a Activity,
 }
-
-impl Reply {
-    fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        let (status, headers) = (StatusCode::OK, HeaderMap::new());
-        Self {
-            status,
-            code: Code::Ok,
-            content_type,
-            headers,
-            body: body.into(),
-        }
-    }
-}
-
-const JSON: &str = "application/json";
 
 impl Handler {
     /// Compiles the tables and pages. The error says what cannot be served.
@@ -123,15 +108,19 @@ impl Handler {
             Target::Page(page) => (None, page.path()),
             Target::Problem(_) => (None, UNMATCHED),
         };
-        let mut permit = None;
-        let answering = self.reply(request, target, &request_id, start, &activity, &mut permit);
-        let reply = match AssertUnwindSafe(answering).catch_unwind().await {
-            Ok(reply) => reply,
-            Err(_) => {
-                self.metrics.panicked();
-                self.problem(&Problem::internal())
-            }
+        let deadline = start + self.config.deadline;
+        let exchange = Exchange {
+            request_id: &request_id,
+            deadline,
+            activity: &activity,
         };
+        let mut permit = None;
+        let answering = self.reply(request, target, exchange, &mut permit);
+        let caught = AssertUnwindSafe(answering).catch_unwind().await;
+        let reply = caught.unwrap_or_else(|_| {
+            self.metrics.panicked();
+            self.problem(&Problem::internal())
+        });
         let took = start.elapsed();
         self.metrics
             .answered(operation, reply.status, took, reply.body.len());
@@ -144,21 +133,9 @@ impl Handler {
             request_id = request_id.to_str().unwrap_or_default(),
             "answered"
         );
-        let answer = Answer::new(reply.body).holding(activity, permit);
+        let response = reply.into_response(request_id);
+        let response = response.map(|body| Answer::new(body).holding(activity, permit));
         drop(under_way);
-        let mut response = Response::new(answer);
-        *response.status_mut() = reply.status;
-        *response.headers_mut() = reply.headers;
-        let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(reply.content_type),
-        );
-        headers.insert(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        );
-        headers.insert(headers::REQUEST_ID, request_id);
         response
     }
 
@@ -176,13 +153,12 @@ impl Handler {
         }
     }
 
+    /// Makes the reply to a request. A request that is let in leaves its place in `permit`.
     async fn reply(
         &self,
         request: Request<Incoming>,
         target: Target<'_>,
-        request_id: &HeaderValue,
-        start: Instant,
-        activity: &Activity,
+        exchange: Exchange<'_>,
         permit: &mut Option<OwnedSemaphorePermit>,
     ) -> Reply {
         if headers::size(&request) > self.config.header_limit_bytes {
@@ -193,116 +169,15 @@ impl Handler {
             Target::Page(page) => return self.page(page).await,
             Target::Operation(at, captures) => (at, captures),
         };
-        match Arc::clone(&self.room).try_acquire_owned() {
-            Ok(place) => *permit = Some(place),
-            Err(_) => {
-                let message = "too many requests are under way; try again in a moment";
-                return self.problem(&Problem::unavailable(message));
-            }
-        }
-        let operation = &self.plan.operations[at];
-        let deadline = start + self.config.deadline;
-        let calling = self.call(
-            operation, request, &captures, request_id, deadline, activity,
-        );
-        match tokio::time::timeout_at(deadline, calling).await {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(reply)) => *reply,
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            let message = "too many requests are under way; try again in a moment";
+            return self.problem(&Problem::unavailable(message));
+        };
+        *permit = Some(place);
+        let calling = self.call(&self.plan.operations[at], &captures, request, exchange);
+        match tokio::time::timeout_at(exchange.deadline, calling).await {
+            Ok(reply) => reply,
             Err(_) => self.problem(&Problem::deadline()),
-        }
-    }
-
-    /// Calls the backend.
-    async fn call(
-        &self,
-        operation: &Operation,
-        request: Request<Incoming>,
-        captures: &[&str],
-        request_id: &HeaderValue,
-        deadline: Instant,
-        activity: &Activity,
-    ) -> Result<Reply, Box<Reply>> {
-        let refuse = |problem: Problem| Box::new(self.problem(&problem));
-        let (head, incoming) = request.into_parts();
-        let body = match operation.body {
-            BodyRule::None => Bytes::new(),
-            _ => body::read(
-                incoming,
-                self.config.body_limit_bytes,
-                &self.metrics,
-                activity,
-            )
-            .await
-            .map_err(refuse)?,
-        };
-        let query = head.uri.query().unwrap_or_default();
-        let parts = Parts {
-            captures,
-            query,
-            headers: &head.headers,
-            body: &body,
-        };
-        let message = binding::request(&self.plan, operation, parts).map_err(refuse)?;
-        drop(body);
-        let metadata = headers::metadata(&head.headers, request_id);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let path = operation.grpc_path.clone();
-        match self
-            .upstream
-            .call(path, metadata, message.into(), left)
-            .await
-        {
-            Ok((metadata, answer)) => {
-                let mut json = Vec::with_capacity(answer.len() * 2 + 16);
-                json_out::write(&self.plan, operation.output, &answer, &mut json).map_err(
-                    |_| {
-                        tracing::error!(operation = &*operation.name, "the answer is malformed");
-                        refuse(Problem::internal())
-                    },
-                )?;
-                let mut reply = Reply::ok(JSON, json);
-                headers::pass_back(&metadata, &mut reply.headers);
-                Ok(reply)
-            }
-            Err(status) => {
-                tracing::debug!(%status, "the call failed");
-                let problem = Problem::from_status(&status, self.config.body_limit_bytes);
-                let mut reply = self.problem(&problem);
-                headers::pass_back(status.metadata(), &mut reply.headers);
-                Err(Box::new(reply))
-            }
-        }
-    }
-
-    fn problem(&self, problem: &Problem) -> Reply {
-        Reply {
-            status: problem.status,
-            code: problem.code,
-            content_type: JSON,
-            headers: problem.headers(),
-            body: problem.body(&self.plan).into(),
-        }
-    }
-
-    async fn page(&self, page: Page) -> Reply {
-        match page {
-            Page::Healthz => Reply::ok("text/plain; charset=utf-8", "ok\n"),
-            Page::Readyz if self.upstream.is_ready().await => {
-                Reply::ok("text/plain; charset=utf-8", "ok\n")
-            }
-            Page::Readyz => self.problem(&Problem::unavailable("the backend is not ready")),
-            Page::Metrics => {
-                let in_flight = self
-                    .config
-                    .max_in_flight
-                    .saturating_sub(self.room.available_permits());
-                Reply::ok(
-                    "text/plain; version=0.0.4; charset=utf-8",
-                    self.metrics.text(in_flight),
-                )
-            }
-            Page::Openapi => Reply::ok(JSON, self.openapi.clone()),
-            Page::Docs => Reply::ok("text/html; charset=utf-8", self.docs.clone()),
         }
     }
 }

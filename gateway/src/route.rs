@@ -160,23 +160,16 @@ impl<'p> Search<'p, '_> {
         if segment.is_empty() {
             return None;
         }
-        match rest {
-            Some(rest) => {
-                let literal = node
-                    .literals
-                    .get(segment)
-                    .and_then(|next| self.walk(next, rest));
-                literal.or_else(|| self.capture(node, segment, |it, next| it.walk(next, rest)))
-            }
-            None => {
-                let (value, verb) = match segment.rsplit_once(':') {
-                    Some((value, verb)) => (value, Some(verb)),
-                    None => (segment, None),
-                };
-                verb.and_then(|verb| self.end(node, value, Some(verb)))
-                    .or_else(|| self.end(node, segment, None))
-            }
-        }
+        let Some(rest) = rest else {
+            let verb = segment.rsplit_once(':');
+            return verb
+                .and_then(|(value, verb)| self.end(node, value, Some(verb)))
+                .or_else(|| self.end(node, segment, None));
+        };
+        let literal = node.literals.get(segment);
+        literal
+            .and_then(|next| self.walk(next, rest))
+            .or_else(|| self.capture(node, segment, |it, next| it.walk(next, rest)))
     }
 
     /// Looks for the last segment of a path. A verb that is known claims the path, so that

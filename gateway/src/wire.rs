@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     /// Reads the next field: its number and its value.
     pub(crate) fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let number = u32::try_from(tag >> 3).ok().ok_or(Malformed)?;
         let value = match tag & 7 {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(self.fixed64()?),
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
-        let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        let length = usize::try_from(self.varint()?).ok().ok_or(Malformed)?;
         let (head, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
         self.rest = rest;
         Ok(head)
@@ -164,7 +164,6 @@ pub(crate) fn close(out: &mut Vec<u8>, start: usize) -> usize {
     used
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "masked to seven bits")]
 fn low_seven_bits(value: u64) -> u8 {
     (value & 0x7f) as u8
 }

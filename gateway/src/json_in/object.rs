@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
-    Sink, drain_object, from_text,
+    Sink, drain_object,
+    scalar::from_text,
     slot::{Place, Slot},
 };
 use crate::{

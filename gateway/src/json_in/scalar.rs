@@ -40,7 +40,7 @@ impl std::fmt::Display for Token<'_> {
 
 /// A single value in the form in which it stands on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scalar<'a> {
+pub(super) enum Scalar<'a> {
     /// A varint.
     Varint(u64),
     /// Eight bytes.
@@ -53,7 +53,7 @@ pub(crate) enum Scalar<'a> {
 
 impl Scalar<'_> {
     /// Whether a field without explicit presence leaves it out.
-    pub(crate) fn is_zero(&self) -> bool {
+    pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => *value == 0,
             Self::Fixed32(value) => *value == 0,
@@ -62,7 +62,7 @@ impl Scalar<'_> {
     }
 
     /// Appends it as a field.
-    pub(crate) fn put_field(&self, out: &mut Vec<u8>, number: u32) {
+    pub(super) fn put_field(&self, out: &mut Vec<u8>, number: u32) {
         let wire_type = match self {
             Self::Varint(_) => WireType::Varint,
             Self::Fixed64(_) => WireType::Fixed64,
@@ -74,7 +74,7 @@ impl Scalar<'_> {
     }
 
     /// Appends it without a tag.
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Varint(value) => put_varint(out, *value),
             Self::Fixed64(value) => out.extend_from_slice(&value.to_le_bytes()),
@@ -92,7 +92,7 @@ impl Scalar<'_> {
 ///
 /// # Errors
 /// What the text ought to be.
-pub(crate) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
+pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
     match (kind, text) {
         (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
         (Kind::Bool, "false") => Ok(Scalar::Varint(0)),

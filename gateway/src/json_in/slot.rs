@@ -4,7 +4,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{
     Sink, drain, drain_object, object,
-    scalar::{Token, from_token},
+    scalar::{Token, from_text, from_token},
     time,
 };
 use crate::{
@@ -292,7 +292,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
         place: Place::Element { packed: false },
     };
     match slot.expected() {
-        Expected::Scalar => match super::from_text(slot.sink.plan, field.kind, text) {
+        Expected::Scalar => match from_text(slot.sink.plan, field.kind, text) {
             Ok(scalar) => scalar.put_field(&mut slot.sink.out, field.number),
             Err(description) => slot.sink.violations.add(description),
         },

@@ -9,7 +9,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const DURATION_S: i64 = 315_576_000_000;
 
 /// Seconds since 1970 and nanoseconds of an RFC 3339 time from year 1 to 9999.
-pub(crate) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
+pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
     let bytes = text.as_bytes();
     let (date_time, rest) = bytes.split_at_checked(19)?;
     let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
@@ -50,7 +50,7 @@ fn offset_s(text: &[u8]) -> Option<i64> {
 }
 
 /// Seconds and nanoseconds, of the same sign, of a duration such as `1.5s`.
-pub(crate) fn duration_parts(text: &str) -> Option<(i64, i32)> {
+pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
     let number = text.strip_suffix('s')?;
     let (sign, number) = match number.strip_prefix('-') {
         Some(number) => (-1, number),

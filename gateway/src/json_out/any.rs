@@ -21,7 +21,7 @@ impl<'a> Writer<'a, '_> {
                 _ => {}
             }
         }
-        let type_url = std::str::from_utf8(type_url).map_err(|_| Malformed)?;
+        let type_url = std::str::from_utf8(type_url).ok().ok_or(Malformed)?;
         self.out.push(b'{');
         if !type_url.is_empty() {
             self.out.extend_from_slice(b"\"@type\":");

@@ -68,12 +68,13 @@ pub(super) fn write(
         (Kind::Int32, Value::Varint(value)) => json(&(value as i32), out),
         (Kind::Uint32, Value::Varint(value)) => json(&(value as u32), out),
         (Kind::Sint32, Value::Varint(value)) => json(&(unzigzag(value) as i32), out),
-        (Kind::Int64, Value::Varint(value)) => number_text(&value.cast_signed(), out),
+        (Kind::Int64, Value::Varint(value)) | (Kind::Sfixed64, Value::Fixed64(value)) => {
+            number_text(&value.cast_signed(), out);
+        }
         (Kind::Uint64, Value::Varint(value)) | (Kind::Fixed64, Value::Fixed64(value)) => {
             number_text(&value, out);
         }
         (Kind::Sint64, Value::Varint(value)) => number_text(&unzigzag(value), out),
-        (Kind::Sfixed64, Value::Fixed64(value)) => number_text(&value.cast_signed(), out),
         (Kind::Fixed32, Value::Fixed32(value)) => json(&value, out),
         (Kind::Sfixed32, Value::Fixed32(value)) => json(&value.cast_signed(), out),
         (Kind::Double, Value::Fixed64(bits)) => {
@@ -85,14 +86,14 @@ pub(super) fn write(
             float(f64::from(value), &value, out);
         }
         (Kind::String, Value::Bytes(bytes)) => {
-            text(std::str::from_utf8(bytes).map_err(|_| Malformed)?, out);
+            text(std::str::from_utf8(bytes).ok().ok_or(Malformed)?, out);
         }
         (Kind::Bytes, Value::Bytes(bytes)) => {
             out.push(b'"');
             let start = out.len();
             out.resize(start + bytes.len().div_ceil(3) * 4, 0);
             let written = STANDARD.encode_slice(bytes, &mut out[start..]);
-            out.truncate(start + written.map_err(|_| Malformed)?);
+            out.truncate(start + written.ok().ok_or(Malformed)?);
             out.push(b'"');
         }
         (Kind::Enum(id), Value::Varint(value)) => enum_value(&plan.enums[id], value as i32, out),

@@ -10,16 +10,19 @@ use crate::{
     wire::{Malformed, Reader, Value},
 };
 
+/// Where times count from.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 const INFALLIBLE: &str = "writing to memory does not fail";
 
 impl<'a> Writer<'a, '_> {
     /// Writes a time as RFC 3339.
     pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let (seconds, nanos) = parts(bytes)?;
-        const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
         let time = EPOCH
             .checked_add(SignedDuration::from_secs(seconds))
-            .map_err(|_| Malformed)?;
+            .ok()
+            .ok_or(Malformed)?;
         if time.year() < 1 || !(0..1_000_000_000).contains(&nanos) {
             return Err(Malformed);
         }
@@ -71,7 +74,7 @@ impl<'a> Writer<'a, '_> {
                 camel.push(',');
             }
             let mut upper = false;
-            for char in std::str::from_utf8(path).map_err(|_| Malformed)?.chars() {
+            for char in std::str::from_utf8(path).ok().ok_or(Malformed)?.chars() {
                 match char {
                     '_' => upper = true,
                     _ if upper => {
@@ -91,14 +94,14 @@ impl<'a> Writer<'a, '_> {
         &mut self,
         id: MessageId,
         bytes: &'a [u8],
-        empty: &[u8; 2],
+        empty: &str,
     ) -> Result<(), Malformed> {
         let message = &self.plan.messages[id];
         let base = self.scan(message, bytes)?;
         let count = self.found.len() - base;
         match message.fields.first() {
             Some(field) if count > 0 => self.field(field, base, count)?,
-            _ => self.out.extend_from_slice(empty),
+            _ => self.out.extend_from_slice(empty.as_bytes()),
         }
         self.found.truncate(base);
         Ok(())
@@ -115,13 +118,11 @@ impl<'a> Writer<'a, '_> {
                 last = Some((message.fields[index].kind, value));
             }
         }
-        match last {
-            Some((kind, value)) => self.one(kind, value),
-            None => {
-                self.out.extend_from_slice(b"null");
-                Ok(())
-            }
-        }
+        let Some((kind, value)) = last else {
+            self.out.extend_from_slice(b"null");
+            return Ok(());
+        };
+        self.one(kind, value)
     }
 
     /// Writes a wrapper as the value it holds.
@@ -149,7 +150,7 @@ fn parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
         match reader.field()? {
             (1, Value::Varint(value)) => seconds = value.cast_signed(),
             (2, Value::Varint(value)) => {
-                nanos = i32::try_from(value.cast_signed()).map_err(|_| Malformed)?;
+                nanos = i32::try_from(value.cast_signed()).ok().ok_or(Malformed)?;
             }
             _ => {}
         }

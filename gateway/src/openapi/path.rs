@@ -14,14 +14,13 @@ pub(super) fn text(operation: &Operation) -> String {
     let mut text = String::new();
     for segment in &template.segments {
         text.push('/');
-        match segment {
-            Some(literal) => text.push_str(literal),
-            None => {
-                let field = captures.next().map_or("", |capture| last_part(capture));
-                text.push('{');
-                text.push_str(field);
-                text.push('}');
-            }
+        if let Some(literal) = segment {
+            text.push_str(literal);
+        } else {
+            let field = captures.next().map_or("", |capture| last_part(capture));
+            text.push('{');
+            text.push_str(field);
+            text.push('}');
         }
     }
     if let Some(verb) = &template.verb {

@@ -301,15 +301,14 @@ impl Names<'_> {
             json_name: field.json_name.as_str().into(),
             name: field.name.as_str().into(),
             doc,
-            number: u32::try_from(field.number).map_err(|_| unsupported("has no valid number"))?,
+            number: u32::try_from(field.number)
+                .ok()
+                .ok_or_else(|| unsupported("has no valid number"))?,
             presence: single
                 && (oneof.is_some() || field.proto3_optional || matches!(kind, Kind::Message(_))),
             kind,
             cardinality,
-            oneof: oneof
-                .map(usize::try_from)
-                .transpose()
-                .map_err(|_| unsupported("bad oneof"))?,
+            oneof: oneof.and_then(|at| usize::try_from(at).ok()),
             deprecated: field
                 .options
                 .as_ref()

@@ -38,7 +38,9 @@ pub(super) async fn read(
                 whole.freeze()
             });
         };
-        let frame = frame.map_err(|_| Problem::invalid("the body broke off"))?;
+        let Ok(frame) = frame else {
+            return Err(Problem::invalid("the body broke off"));
+        };
         let Ok(data) = frame.into_data() else {
             continue;
         };

@@ -14,6 +14,10 @@ impl Choices<'_> {
         self.0.next().copied().unwrap_or(0)
     }
 
+    fn coin(&mut self) -> bool {
+        self.next().is_multiple_of(2)
+    }
+
     fn number(&mut self) -> i64 {
         i64::from_le_bytes(std::array::from_fn(|_| self.next()))
     }
@@ -79,14 +83,14 @@ impl Choices<'_> {
 
     fn single(&mut self, field: &FieldDescriptor, depth: u8) -> Value {
         match field.kind() {
-            Kind::Bool => json!(self.next() % 2 == 0),
+            Kind::Bool => json!(self.coin()),
             Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
                 json!(i32::from_le_bytes(std::array::from_fn(|_| self.next())))
             }
             Kind::Uint32 | Kind::Fixed32 => {
                 json!(u32::from_le_bytes(std::array::from_fn(|_| self.next())))
             }
-            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 if self.next() % 2 == 0 => {
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 if self.coin() => {
                 json!(self.number())
             }
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => json!(self.number().to_string()),
@@ -98,7 +102,7 @@ impl Choices<'_> {
             Kind::Enum(kind) => {
                 let values: Vec<_> = kind.values().collect();
                 let value = &values[usize::from(self.next()) % values.len()];
-                if self.next() % 2 == 0 {
+                if self.coin() {
                     json!(value.name())
                 } else {
                     json!(value.number())
@@ -113,11 +117,9 @@ impl Choices<'_> {
 
     /// Sixty-fourths: the JSON parser's last digit of others may differ from the shortest form.
     fn double(&mut self) -> Value {
-        let value = f64::from(i32::from_le_bytes(std::array::from_fn(|_| self.next())));
-        if value == -1.0 {
-            json!("NaN")
-        } else {
-            json!(value / 64.0)
+        match i32::from_le_bytes(std::array::from_fn(|_| self.next())) {
+            -1 => json!("NaN"),
+            value => json!(f64::from(value) / 64.0),
         }
     }
 
@@ -131,7 +133,7 @@ impl Choices<'_> {
             ])),
             "Duration" => json!(self.pick(&["0s", "1.5s", "-3.000001s", "315576000000s"])),
             "FieldMask" => json!(self.pick(&["aBool", "child.aBool,text"])),
-            "BoolValue" => json!(self.next() % 2 == 0),
+            "BoolValue" => json!(self.coin()),
             "Int64Value" => json!(self.number().to_string()),
             "StringValue" => json!(self.pick(&["", "x"])),
             "DoubleValue" => json!(self.next()),
@@ -146,7 +148,7 @@ impl Choices<'_> {
     fn any(&mut self, depth: u8) -> Value {
         match self.next() % 7 {
             0 => Value::Null,
-            1 => json!(self.next() % 2 == 0),
+            1 => json!(self.coin()),
             2 => json!(self.next()),
             3 => json!(f64::from(self.next()) / 16.0),
             4 if depth > 0 => json!({"k": self.any(depth - 1), "": self.any(depth - 1)}),

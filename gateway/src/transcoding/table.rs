@@ -279,7 +279,7 @@ const NOT_JSON: &[&str] = &[
     "{}{}",
     r#"{"aBool":tru}"#,
     r#"{"aBool":true,}"#,
-    r#"{'aBool':true}"#,
+    "{'aBool':true}",
     r#"{"aString":"\ud83d"}"#,
     r#"{"aDouble":01}"#,
     r#"{"aDouble":NaN}"#,

@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    future::Future,
     pin::Pin,
     sync::{Arc, Mutex},
     task::{Context, Poll},

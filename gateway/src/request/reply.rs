@@ -1,0 +1,90 @@
+//! What is answered, before it becomes a response.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use tonic::Code;
+
+use super::{Handler, Page, headers};
+use crate::problem::Problem;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What is answered.
+pub(super) struct Reply {
+    /// The HTTP status.
+    pub(super) status: StatusCode,
+    /// The gRPC code.
+    pub(super) code: Code,
+    /// Headers besides those of every answer.
+    pub(super) headers: HeaderMap,
+    /// The body.
+    pub(super) body: Bytes,
+    content_type: &'static str,
+}
+
+impl Reply {
+    /// A JSON document.
+    pub(super) fn json(body: impl Into<Bytes>) -> Self {
+        Self::ok("application/json", body)
+    }
+
+    fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let (status, headers) = (StatusCode::OK, HeaderMap::new());
+        Self {
+            status,
+            code: Code::Ok,
+            headers,
+            body: body.into(),
+            content_type,
+        }
+    }
+
+    /// Adds the headers of every answer.
+    pub(super) fn into_response(self, request_id: HeaderValue) -> Response<Bytes> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        *headers = self.headers;
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(self.content_type),
+        );
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        headers.insert(headers::REQUEST_ID, request_id);
+        response
+    }
+}
+
+impl Handler {
+    /// Answers what went wrong.
+    pub(super) fn problem(&self, problem: &Problem) -> Reply {
+        Reply {
+            status: problem.status,
+            code: problem.code,
+            headers: problem.headers(),
+            ..Reply::json(problem.body(&self.plan))
+        }
+    }
+
+    /// Answers a page of the gateway's own.
+    pub(super) async fn page(&self, page: Page) -> Reply {
+        match page {
+            Page::Healthz => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz => self.problem(&Problem::unavailable("the backend is not ready")),
+            Page::Metrics => {
+                let free = self.room.available_permits();
+                let in_flight = self.config.max_in_flight.saturating_sub(free);
+                Reply::ok(
+                    "text/plain; version=0.0.4; charset=utf-8",
+                    self.metrics.text(in_flight),
+                )
+            }
+            Page::Openapi => Reply::json(self.openapi.clone()),
+            Page::Docs => Reply::ok("text/html; charset=utf-8", self.docs.clone()),
+        }
+    }
+}
