@@ -86,3 +86,17 @@ pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 pub const ATTEMPTS_MAX: usize = 100;
 /// Deliveries that one page of a filtered list looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
+
+
+/// Sets of changes that wait in each lane of the store.
+pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
+/// Bytes of sets of changes that wait in the store's lanes, above which bulk changes are refused.
+pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Sets of changes in one commit.
+pub const STORE_BATCH_SETS_MAX: usize = 2_000;
+/// Bytes of sets of changes after which a commit takes no more.
+pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Commits that the change log remembers.
+pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
+/// Changes that the change log remembers.
+pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;

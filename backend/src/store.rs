@@ -1,9 +1,11 @@
 //! Stored records: what they are in bytes, and how to find and change them.
 
 pub mod engine;
+pub mod open;
 pub mod record;
 pub mod seal;
 
-pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane};
+pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range};
+pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};
 pub use seal::Sealer;

@@ -5,6 +5,7 @@
 //! at all. Nothing above may assume one process, one writer or a shared memory.
 
 pub mod memory;
+pub mod redb;
 
 use std::fmt::Debug;
 
@@ -36,6 +37,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 9] = [
+        Self::Meta,
+        Self::Trigger,
+        Self::Destination,
+        Self::Rule,
+        Self::Client,
+        Self::Occurrence,
+        Self::Delivery,
+        Self::Attempt,
+        Self::Health,
+    ];
+
+    /// The kind of a number on disk.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+
     /// Whether changes of such records are found in the change log.
     pub fn is_logged(self) -> bool {
         !matches!(self, Self::Meta | Self::Attempt | Self::Health)

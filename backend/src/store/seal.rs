@@ -62,6 +62,11 @@ impl Sealer {
         }
     }
 
+    /// The number of the key that seals.
+    pub fn newest(&self) -> u32 {
+        self.newest
+    }
+
     /// A ring with one key made on the spot, for stores that do not outlive the process.
     pub fn ephemeral() -> Self {
         Self::new(&[(1, random_key())])
@@ -127,7 +132,7 @@ impl fmt::Debug for Sealer {
         formatter
             .debug_struct("Sealer")
             .field("keys", &numbers)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -143,27 +148,27 @@ mod tests {
     #[test]
     fn a_sealed_text_opens_at_its_place_and_nowhere_else() {
         let sealer = Sealer::ephemeral();
-        let sealed = sealer.seal(PLACE, &Secret::new("xoxb-1"));
-        assert!(!sealed.windows(6).any(|window| window == b"xoxb-1"));
-        assert_eq!(sealer.open(PLACE, &sealed).unwrap().reveal(), "xoxb-1");
+        let bytes = sealer.seal(PLACE, &Secret::new("xoxb-1"));
+        assert!(!bytes.windows(6).any(|window| window == b"xoxb-1"));
+        assert_eq!(sealer.open(PLACE, &bytes).unwrap().reveal(), "xoxb-1");
         let elsewhere = Place {
             field: "slack.other",
             ..PLACE
         };
-        assert_eq!(sealer.open(elsewhere, &sealed), Err(SealError));
-        assert_eq!(Sealer::ephemeral().open(PLACE, &sealed), Err(SealError));
+        assert_eq!(sealer.open(elsewhere, &bytes), Err(SealError));
+        assert_eq!(Sealer::ephemeral().open(PLACE, &bytes), Err(SealError));
     }
 
     #[test]
     fn old_keys_open_and_the_newest_seals() {
         let (old, new) = (random_key(), random_key());
-        let sealed = Sealer::new(&[(1, old)]).seal(PLACE, &Secret::new("before"));
+        let bytes = Sealer::new(&[(1, old)]).seal(PLACE, &Secret::new("before"));
         let ring = Sealer::new(&[(1, old), (2, new)]);
-        assert_eq!(ring.open(PLACE, &sealed).unwrap().reveal(), "before");
-        let sealed = ring.seal(PLACE, &Secret::new("after"));
+        assert_eq!(ring.open(PLACE, &bytes).unwrap().reveal(), "before");
+        let bytes = ring.seal(PLACE, &Secret::new("after"));
         assert_eq!(
             Sealer::new(&[(2, new)])
-                .open(PLACE, &sealed)
+                .open(PLACE, &bytes)
                 .unwrap()
                 .reveal(),
             "after"
@@ -173,9 +178,9 @@ mod tests {
     #[test]
     fn changed_bytes_do_not_open() {
         let sealer = Sealer::ephemeral();
-        let sealed = sealer.seal(PLACE, &Secret::new("text"));
-        for at in 0..sealed.len() {
-            let mut changed = sealed.clone();
+        let bytes = sealer.seal(PLACE, &Secret::new("text"));
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
             changed[at] ^= 1;
             assert_eq!(sealer.open(PLACE, &changed), Err(SealError), "byte {at}");
         }

@@ -128,12 +128,15 @@ impl Engine for MemoryEngine {
         for change in &changes {
             tables.write(sequence, change);
         }
-        let changed = changes
+        let logged = changes
             .into_iter()
             .filter(|change| change.kind.is_logged())
             .map(|change| (change.kind, change.key))
             .collect();
-        tables.log.push_back(Logged { sequence, changed });
+        tables.log.push_back(Logged {
+            sequence,
+            changed: logged,
+        });
         if tables.log.len() > LOG_LENGTH_MAX {
             tables.log.pop_front();
         }

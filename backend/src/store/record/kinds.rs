@@ -40,7 +40,7 @@ fn decoded<M: Message + Default, T>(
     let corrupt = |what: &str| EngineError::Corrupt(format!("a {kind:?} record {what}"));
     match bytes.split_first() {
         Some((&VERSION, rest)) => {
-            let message = M::decode(rest).or_else(|_fault| Err(corrupt("cannot be read")))?;
+            let message = M::decode(rest).map_err(|_fault| corrupt("cannot be read"))?;
             convert(message).ok_or_else(|| corrupt("holds values that cannot be"))
         }
         Some((other, _)) => Err(corrupt(&format!("has the unknown encoding {other}"))),

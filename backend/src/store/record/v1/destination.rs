@@ -138,14 +138,11 @@ impl Secrets<'_> {
         }
     }
 
-    /// None when it does not open; an absent one opens as absent.
-    fn open(self, field: &str, sealed: Option<&Vec<u8>>) -> Option<Option<Secret>> {
-        match (self, sealed) {
-            (Self::Of(record, sealer), Some(sealed)) => {
-                sealer.open(Place { record, field }, sealed).ok().map(Some)
-            }
-            (Self::Of(..), None) => Some(None),
-            (Self::LeftOut, _) => Some(Some(Secret::new(""))),
+    /// None when it is absent or does not open.
+    fn open(self, field: &str, bytes: Option<&Vec<u8>>) -> Option<Secret> {
+        match self {
+            Self::Of(record, sealer) => sealer.open(Place { record, field }, bytes?).ok(),
+            Self::LeftOut => Some(Secret::new("")),
         }
     }
 }
@@ -292,20 +289,22 @@ impl DestinationKindV1 {
                 body: self.body,
             }),
             WordV1::Slack => DestinationKind::Slack(Slack {
-                token: secrets.open("slack.token", self.token.as_ref())??,
+                token: secrets.open("slack.token", self.token.as_ref())?,
                 channel: self.channel,
             }),
             WordV1::MsTeams => DestinationKind::MsTeams(MsTeams {
-                url: secrets.open("msteams.url", self.secret_url.as_ref())??,
+                url: secrets.open("msteams.url", self.secret_url.as_ref())?,
             }),
             WordV1::PagerDuty => DestinationKind::PagerDuty(PagerDuty {
-                routing_key: secrets.open("pagerduty.routing_key", self.routing_key.as_ref())??,
+                routing_key: secrets.open("pagerduty.routing_key", self.routing_key.as_ref())?,
             }),
             WordV1::ServiceNow => DestinationKind::ServiceNow(ServiceNow {
                 client_secret: secrets
-                    .open("servicenow.client_secret", self.client_secret.as_ref())??,
-                refresh_token: secrets
-                    .open("servicenow.refresh_token", self.refresh_token.as_ref())?,
+                    .open("servicenow.client_secret", self.client_secret.as_ref())?,
+                refresh_token: match &self.refresh_token {
+                    None => None,
+                    bytes => Some(secrets.open("servicenow.refresh_token", bytes.as_ref())?),
+                },
                 instance_url: self.url,
                 client_id: self.client_id,
                 token_url: self.token_url,
@@ -329,7 +328,7 @@ impl DestinationKindV1 {
             let field = format!("webhook.headers.{}", header.name);
             let value = match &header.secret {
                 None => HeaderValue::Plain(header.plain),
-                sealed => HeaderValue::Secret(secrets.open(&field, sealed.as_ref())??),
+                sealed => HeaderValue::Secret(secrets.open(&field, sealed.as_ref())?),
             };
             Some(Header {
                 name: header.name,
@@ -343,7 +342,10 @@ impl DestinationKindV1 {
                 .into_iter()
                 .map(header)
                 .collect::<Option<_>>()?,
-            signing_secret: secrets.open("webhook.signing_secret", self.signing_secret.as_ref())?,
+            signing_secret: match &self.signing_secret {
+                None => None,
+                bytes => Some(secrets.open("webhook.signing_secret", bytes.as_ref())?),
+            },
             url: self.url,
             payload: self.payload,
         })

@@ -1,0 +1,260 @@
+//! The engine on a disk: one file of redb, written by one thread, read by everybody.
+
+mod blocks;
+mod cell;
+mod fault;
+mod file;
+mod log;
+mod medium;
+mod queue;
+mod rows;
+mod transaction;
+mod writer;
+
+use std::{
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    thread::JoinHandle,
+};
+
+use redb::{Database, ReadOnlyTable, ReadableDatabase};
+use tokio::sync::{oneshot, watch};
+use tonic::async_trait;
+
+pub use self::medium::Medium;
+use self::{
+    cell::ROWS,
+    fault::Fault,
+    file::File,
+    queue::{Queue, Waiting},
+    writer::Writer,
+};
+use crate::store::engine::{
+    Change, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
+};
+
+/// Records read on the caller's thread; more are read on a thread that may block.
+const INLINE_READS_MAX: usize = 32;
+
+/// How the file is read and written.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Memory for cached pages, in bytes.
+    pub cache_bytes: usize,
+    /// Whether a commit takes two syncs.
+    pub two_phase_commit: bool,
+}
+
+/// Keeps records in a file of redb.
+///
+/// Dropping it carries out what waits and closes the file.
+#[derive(Debug)]
+pub struct RedbEngine {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+/// What the writer and the readers share.
+#[derive(Debug)]
+struct Shared {
+    /// Why not, while there is none.
+    database: RwLock<Result<Database, Closed>>,
+    queue: Queue,
+    head: watch::Sender<u64>,
+}
+
+/// Why there is no open file.
+#[derive(Debug, Clone)]
+struct Closed {
+    why: String,
+    is_damaged: bool,
+}
+
+impl Closed {
+    fn for_now(why: &str) -> Self {
+        Self {
+            why: why.into(),
+            is_damaged: false,
+        }
+    }
+
+    fn by(fault: Fault) -> Self {
+        let error = EngineError::from(fault);
+        let is_damaged = matches!(error, EngineError::Corrupt(_));
+        let why = match error {
+            EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,
+            other => other.to_string(),
+        };
+        Self { why, is_damaged }
+    }
+}
+
+impl From<&Closed> for EngineError {
+    fn from(closed: &Closed) -> Self {
+        if closed.is_damaged {
+            Self::Corrupt(closed.why.clone())
+        } else {
+            Self::Unavailable(closed.why.clone())
+        }
+    }
+}
+
+impl RedbEngine {
+    /// Opens the file of a medium, or makes it when it is empty.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when the file is damaged or not one of redb, others when the medium
+    /// fails.
+    pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
+        let file = File::new(medium, settings);
+        let (database, head) = file.open()?;
+        let shared = Arc::new(Shared {
+            database: RwLock::new(Ok(database)),
+            queue: Queue::default(),
+            head: watch::Sender::new(head.sequence),
+        });
+        let writer = Writer::new(Arc::clone(&shared), file, head);
+        let thread = std::thread::Builder::new().name("store-writer".into());
+        let thread = thread.spawn(move || writer.run());
+        let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        Ok(Self {
+            shared,
+            writer: Some(thread),
+        })
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        count: usize,
+        work: impl FnOnce(&Table) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        if count <= INLINE_READS_MAX {
+            return self.shared.read(work);
+        }
+        let shared = Arc::clone(&self.shared);
+        let read = tokio::task::spawn_blocking(move || shared.read(work));
+        read.await
+            .unwrap_or_else(|error| Err(EngineError::Unavailable(error.to_string())))
+    }
+}
+
+impl Drop for RedbEngine {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has nothing left to wait for.
+            drop(writer.join());
+        }
+    }
+}
+
+type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+impl Shared {
+    /// Reads in a transaction of its own, which must be short: pages it sees cannot be used again.
+    fn read<T>(&self, work: impl FnOnce(&Table) -> Result<T, Fault>) -> Result<T, EngineError> {
+        let read = || {
+            let transaction = {
+                let database = self.database();
+                database.as_ref().map_err(EngineError::from)?.begin_read()?
+            };
+            work(&transaction.open_table(ROWS)?)
+        };
+        read().map_err(|fault: Fault| {
+            if matches!(fault, Fault::File(_)) {
+                self.queue.ask_to_reopen();
+            }
+            fault.into()
+        })
+    }
+
+    fn database(&self) -> RwLockReadGuard<'_, Result<Database, Closed>> {
+        self.database.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_open(&self) -> bool {
+        self.database().is_ok()
+    }
+
+    fn set_database(&self, database: Result<Database, Closed>) {
+        *self
+            .database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = database;
+    }
+}
+
+#[async_trait]
+impl Engine for RedbEngine {
+    async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
+        let (answer, answered) = oneshot::channel();
+        self.shared.queue.push(Waiting {
+            lane,
+            changes,
+            answer,
+        })?;
+        answered
+            .await
+            .unwrap_or_else(|error| Err(EngineError::Indeterminate(Box::new(error))))
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let keys = keys.to_vec();
+        self.read(keys.len(), move |rows| {
+            let records = keys.iter().map(|key| rows::record(rows, kind, key));
+            records.collect()
+        })
+        .await
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let work = move |rows: &Table| rows::page(rows, kind, &range, direction, limit);
+        self.read(limit, work).await
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+        let work = move |rows: &Table| rows::entries(rows, index, &range, direction, limit);
+        self.read(limit, work).await
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
+        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
+        self.read(ranges.len(), move |rows| {
+            let last = |range| rows::entries(rows, index, range, Direction::Descending, 1);
+            ranges.iter().map(|range| Ok(last(range)?.pop())).collect()
+        })
+        .await
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        self.read(limit, move |rows| log::after(rows, sequence, limit))
+            .await
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        Ok(*self.shared.head.borrow())
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.shared.head.subscribe()
+    }
+}

@@ -1,0 +1,37 @@
+//! What an engine's file lies on, as the engine sees it.
+
+use std::{fmt::Debug, io};
+
+use redb::StorageBackend;
+
+/// What an engine's file lies on.
+pub trait Medium: Debug + Send + Sync + 'static {
+    /// Opens the file. It may be opened again once the last one opened was closed.
+    ///
+    /// # Errors
+    /// Those of the medium.
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Whether there is too little room to add records.
+    fn is_short(&self) -> bool {
+        false
+    }
+
+    /// Gives up room that was held back for a full medium; whether there was any.
+    fn release_reserve(&self) -> bool {
+        false
+    }
+
+    /// The checksums that were kept when the file was last closed.
+    fn checksums(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Keeps checksums until the file is opened again.
+    ///
+    /// # Errors
+    /// Those of the medium; without checksums the file is read through when it is next opened.
+    fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}

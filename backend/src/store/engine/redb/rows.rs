@@ -1,0 +1,115 @@
+//! Reading rows, inside any transaction.
+
+use redb::ReadableTable;
+
+use super::{
+    cell::{self, Space},
+    fault::Fault,
+};
+use crate::store::engine::{Direction, Index, Kind, Range, Row};
+
+/// A table as transactions of either sort give it.
+pub(super) trait Rows: ReadableTable<&'static [u8], &'static [u8]> {}
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for T {}
+
+/// Reads one record.
+pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
+    let key = Space::Records(kind).key(key);
+    let cell = rows.get(key.as_slice())?;
+    let row = cell.map(|cell| row(&key, cell.value())).transpose()?;
+    Ok(row)
+}
+
+/// Reads a record's version.
+pub(super) fn version(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<u64>, Fault> {
+    let key = Space::Records(kind).key(key);
+    let cell = rows.get(key.as_slice())?;
+    let version =
+        cell.map(|cell| cell::open_record(&key, cell.value()).map(|(version, _)| version));
+    Ok(version.transpose()?)
+}
+
+/// Reads where an entry leads.
+pub(super) fn target(rows: &impl Rows, index: Index, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    let key = Space::Entries(index).key(key);
+    let cell = rows.get(key.as_slice())?;
+    let target = cell.map(|cell| cell::open(&key, cell.value()).map(<[u8]>::to_vec));
+    Ok(target.transpose()?)
+}
+
+/// Walks records.
+pub(super) fn page(
+    rows: &impl Rows,
+    kind: Kind,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
+    walk(
+        rows,
+        Space::Records(kind),
+        range,
+        direction,
+        limit,
+        |key, cell| Ok((Space::strip(key).to_vec(), row(key, cell)?)),
+    )
+}
+
+/// An entry's key, and the key of the record it leads to.
+pub(super) type Lead = (Vec<u8>, Vec<u8>);
+
+/// Walks entries.
+pub(super) fn entries(
+    rows: &impl Rows,
+    index: Index,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Lead>, Fault> {
+    walk(
+        rows,
+        Space::Entries(index),
+        range,
+        direction,
+        limit,
+        |key, cell| Ok((Space::strip(key).to_vec(), cell::open(key, cell)?.to_vec())),
+    )
+}
+
+/// Walks rows of a space and takes each apart by its whole key and its cell.
+pub(super) fn walk<T>(
+    rows: &impl Rows,
+    space: Space,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+    take: impl Fn(&[u8], &[u8]) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let Range { start, end } = space.range(range);
+    let end = end.unwrap_or_default();
+    if end <= start {
+        return Ok(Vec::new());
+    }
+    let mut found = rows.range(start.as_slice()..end.as_slice())?;
+    let mut taken = Vec::new();
+    while taken.len() < limit {
+        let next = match direction {
+            Direction::Ascending => found.next(),
+            Direction::Descending => found.next_back(),
+        };
+        let Some((key, cell)) = next.transpose()? else {
+            break;
+        };
+        taken.push(take(key.value(), cell.value())?);
+    }
+    Ok(taken)
+}
+
+fn row(key: &[u8], cell: &[u8]) -> Result<Row, Fault> {
+    let (version, value) = cell::open_record(key, cell)?;
+    Ok(Row {
+        version,
+        value: value.to_vec(),
+    })
+}

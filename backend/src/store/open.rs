@@ -1,0 +1,86 @@
+//! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
+
+mod disk;
+mod error;
+mod folder;
+mod format;
+mod key_check;
+mod key_file;
+mod room;
+
+use std::sync::Arc;
+
+pub use self::error::OpenError;
+use self::{disk::Disk, folder::Folder, key_file::KeyFile, room::Room};
+use crate::{
+    config::Config,
+    store::{
+        Sealer, Store,
+        engine::redb::{Medium, RedbEngine, Settings},
+    },
+};
+
+/// Opens the store in the data folder, or makes both.
+///
+/// # Errors
+/// See [`OpenError`]. Only [`OpenError::Io`] may leave behind what a next start takes up or
+/// replaces.
+pub async fn open(config: &Config) -> Result<Store, OpenError> {
+    format::check_file(&config.data_dir)?;
+    let folder = Folder::claim(&config.data_dir)?;
+    let sealer = Arc::new(if folder.has_store() {
+        KeyFile::of(&folder).read()?
+    } else {
+        KeyFile::of(&folder).read_or_make()?
+    });
+    let settings = Settings {
+        cache_bytes: config.store.cache_bytes,
+        two_phase_commit: config.store.two_phase_commit,
+    };
+    let room = Room::new(&folder, config.store.free_space_floor_bytes);
+    let folder = Arc::new(folder);
+    if !folder.has_store() {
+        make(&folder, settings, &sealer).await?;
+    }
+    let medium = Disk::new(Arc::clone(&folder), folder.store_path(), Some(room));
+    let store = open_engine(medium, settings, &sealer, &folder).await?;
+    format::check(&store, &folder).await?;
+    key_check::check(&store, &sealer, &folder).await?;
+    Ok(store)
+}
+
+/// Makes the store's file under another name, so that a crash leaves no half of it.
+async fn make(
+    folder: &Arc<Folder>,
+    settings: Settings,
+    sealer: &Arc<Sealer>,
+) -> Result<(), OpenError> {
+    folder.discard_unfinished()?;
+    let medium = Disk::new(Arc::clone(folder), folder.unfinished_path(), None);
+    let store = open_engine(medium, settings, sealer, folder).await?;
+    format::write(&store)
+        .await
+        .map_err(|source| folder.fault(source))?;
+    drop(store);
+    format::write_file(folder)?;
+    folder.finish()
+}
+
+async fn open_engine(
+    medium: Disk,
+    settings: Settings,
+    sealer: &Arc<Sealer>,
+    folder: &Folder,
+) -> Result<Store, OpenError> {
+    let medium: Arc<dyn Medium> = Arc::new(medium);
+    let opening = tokio::task::spawn_blocking(move || RedbEngine::open(medium, settings));
+    let engine = opening.await.map_err(|error| {
+        let error = std::io::Error::other(error);
+        OpenError::io("open", folder.store_path(), error)
+    })?;
+    let engine = engine.map_err(|source| folder.fault(source))?;
+    Ok(Store::new(Arc::new(engine), Arc::clone(sealer)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! The data folder: whether it is ours, that nobody else has it, and where things lie in it.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::error::OpenError;
+use crate::store::EngineError;
+
+const STORE: &str = "store.redb";
+const UNFINISHED: &str = "store.redb.new";
+const LOCK: &str = "lock";
+/// What every file of redb begins with.
+const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
+/// Files that may lie in a folder whose store was not made yet: ours, and an operator's settings.
+const OWN: [&str; 8] = [
+    LOCK,
+    UNFINISHED,
+    "store.sums",
+    "format",
+    "secret.key",
+    "admin.key",
+    "ballast",
+    "bellwether.toml",
+];
+
+/// A data folder that is ours as long as this lives.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Locked; the system lets go of it when the process ends, however it ends.
+    _lock: File,
+}
+
+impl Folder {
+    /// Takes a folder, or makes it.
+    pub(super) fn claim(path: &Path) -> Result<Self, OpenError> {
+        inspect(path)?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(|error| OpenError::io("make the data folder", path, error))?;
+        let lock_path = path.join(LOCK);
+        let lock = private_file().create(true).truncate(false).open(&lock_path);
+        let lock = lock.map_err(|error| OpenError::io("open", &lock_path, error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.into())),
+            Err(TryLockError::Error(error)) => {
+                return Err(OpenError::io("lock", lock_path, error));
+            }
+        }
+        Ok(Self {
+            path: path.into(),
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn store_path(&self) -> PathBuf {
+        self.path.join(STORE)
+    }
+
+    pub(super) fn unfinished_path(&self) -> PathBuf {
+        self.path.join(UNFINISHED)
+    }
+
+    pub(super) fn has_store(&self) -> bool {
+        self.store_path().exists()
+    }
+
+    /// Removes what a crash left of making a store.
+    pub(super) fn discard_unfinished(&self) -> Result<(), OpenError> {
+        let path = self.unfinished_path();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(OpenError::io("remove", path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a store that was made whole its name.
+    pub(super) fn finish(&self) -> Result<(), OpenError> {
+        let (unfinished, path) = (self.unfinished_path(), self.store_path());
+        let finish = || {
+            File::open(&unfinished)?.sync_all()?;
+            fs::rename(&unfinished, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        finish().map_err(|error| OpenError::io("make", path, error))
+    }
+
+    /// Writes a file that only its owner may read: whole, or not at all.
+    pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
+        let (path, unfinished) = (self.path.join(name), self.path.join(format!("{name}.new")));
+        let write = || {
+            let mut file = private_file()
+                .create(true)
+                .truncate(true)
+                .open(&unfinished)?;
+            file.write_all(content)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|error| OpenError::io("write", &path, error))
+    }
+
+    /// What an error of the engine means for the store's file.
+    pub(super) fn fault(&self, source: EngineError) -> OpenError {
+        let file = self.store_path();
+        match source {
+            EngineError::Corrupt(why) => OpenError::Damaged { file, why },
+            source => OpenError::Store { file, source },
+        }
+    }
+}
+
+/// How to open a file that only its owner may read.
+pub(super) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+/// Looks, without touching anything, whether the folder is ours, empty or not there.
+fn inspect(path: &Path) -> Result<(), OpenError> {
+    let not_ours = |why: String| OpenError::NotOurs {
+        folder: path.into(),
+        why,
+    };
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(not_ours("it is a file".into()));
+        }
+        Err(error) => return Err(OpenError::io("read the data folder", path, error)),
+    };
+    let store = path.join(STORE);
+    if store.exists() {
+        let mut start = [0; MAGIC.len()];
+        let read = File::open(&store).and_then(|mut file| file.read_exact(&mut start));
+        return match read {
+            Ok(()) if start == MAGIC => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(OpenError::io("read", store, error))
+            }
+            _ => Err(not_ours(format!(
+                "`{STORE}` in it is not a store, or is damaged"
+            ))),
+        };
+    }
+    for entry in entries {
+        let entry = entry.map_err(|error| OpenError::io("read the data folder", path, error))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_expected = OWN.contains(&name.trim_end_matches(".new")) || OWN.contains(&&*name);
+        if !is_expected {
+            return Err(not_ours(format!("it holds {name:?} and no store")));
+        }
+    }
+    Ok(())
+}

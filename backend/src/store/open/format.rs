@@ -1,0 +1,77 @@
+//! The version of the layout, written into the store when it is made.
+
+use std::{fs, path::Path};
+
+use super::{error::OpenError, folder::Folder};
+use crate::store::{
+    EngineError, Kind, Lane, Store,
+    engine::{Action, Change, Expect},
+};
+
+/// Says it beside the store too, so that an older version need not open a newer store to know.
+const FILE: &str = "format";
+
+const KEY: &[u8] = b"format";
+/// The layout of this version.
+const NEWEST: u32 = 1;
+
+/// Writes the version into a new store.
+pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
+    let change = Change {
+        kind: Kind::Meta,
+        key: KEY.into(),
+        expect: Expect::Absent,
+        action: Action::Put(NEWEST.to_be_bytes().into()),
+        remove: Vec::new(),
+        add: Vec::new(),
+    };
+    store.engine().apply(Lane::Admin, vec![change]).await?;
+    Ok(())
+}
+
+/// Writes the version beside a new store.
+pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
+    folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
+}
+
+/// Checks the version beside the store without touching anything.
+pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
+    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    match text.trim().parse() {
+        Ok(found) if found > NEWEST => Err(newer(folder, found)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the version of an open store.
+pub(super) async fn check(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
+    let mut rows = rows.map_err(|source| folder.fault(source))?;
+    match rows.pop().flatten() {
+        Some(row) => judge(&row.value, folder),
+        None => Err(OpenError::NotOurs {
+            folder: folder.path().into(),
+            why: "its store was made by something else".into(),
+        }),
+    }
+}
+
+fn judge(value: &[u8], folder: &Folder) -> Result<(), OpenError> {
+    let found = value.try_into().map(u32::from_be_bytes);
+    match found {
+        Ok(NEWEST) => Ok(()),
+        Ok(found) if found > NEWEST => Err(newer(folder.path(), found)),
+        _ => Err(OpenError::Damaged {
+            file: folder.store_path(),
+            why: "its version cannot be read".into(),
+        }),
+    }
+}
+
+fn newer(folder: &Path, found: u32) -> OpenError {
+    OpenError::Newer {
+        folder: folder.into(),
+        found,
+        known: NEWEST,
+    }
+}

@@ -1,0 +1,95 @@
+//! The file that holds the keys which seal secrets: one a line, its number before it.
+
+use std::{fs, io, path::PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{error::OpenError, folder::Folder};
+use crate::store::seal::{KEY_BYTES, Sealer, random_key};
+
+const NAME: &str = "secret.key";
+const PREFACE: &str = "\
+# Keys that seal the secrets in this data folder. Keep a copy elsewhere: without it they are lost.
+# To rotate: add a line with a higher number and 32 random bytes in base64, and start again. The
+# secrets are then sealed anew, and the older lines can go.
+";
+
+/// The key file of a folder.
+#[derive(Debug)]
+pub(super) struct KeyFile<'a> {
+    folder: &'a Folder,
+}
+
+impl<'a> KeyFile<'a> {
+    pub(super) fn of(folder: &'a Folder) -> Self {
+        Self { folder }
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join(NAME)
+    }
+
+    /// Reads the keys.
+    pub(super) fn read(&self) -> Result<Sealer, OpenError> {
+        match self.try_read()? {
+            Some(sealer) => Ok(sealer),
+            None => Err(self.fault("it is missing; put the file back that belongs to the store")),
+        }
+    }
+
+    /// Reads the keys, or makes the first one.
+    pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
+        if let Some(sealer) = self.try_read()? {
+            return Ok(sealer);
+        }
+        let key = random_key();
+        let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));
+        self.folder.write_private(NAME, content.as_bytes())?;
+        Ok(Sealer::new(&[(1, key)]))
+    }
+
+    fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
+        let path = self.path();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(OpenError::io("read", path, error)),
+        };
+        let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let key = parse(line);
+            let is_new = |number| keys.iter().all(|(other, _)| *other != number);
+            match key {
+                Some((number, key)) if is_new(number) => keys.push((number, key)),
+                // The line itself may be a key, so it is not shown.
+                _ => {
+                    let line = index + 1;
+                    return Err(self.fault(format!(
+                        "line {line} is not a number of its own and {KEY_BYTES} bytes in base64"
+                    )));
+                }
+            }
+        }
+        if keys.is_empty() {
+            return Err(self.fault("it holds no key"));
+        }
+        Ok(Some(Sealer::new(&keys)))
+    }
+
+    pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
+        OpenError::Key {
+            file: self.path(),
+            why: why.into(),
+        }
+    }
+}
+
+fn parse(line: &str) -> Option<(u32, [u8; KEY_BYTES])> {
+    let (number, key) = line.split_once(' ')?;
+    let key = STANDARD.decode(key.trim()).ok()?;
+    Some((number.parse().ok()?, key.try_into().ok()?))
+}

@@ -1,0 +1,107 @@
+//! Room on the disk: how much there is, and a reserve for when there is none.
+//!
+//! On a full disk even a delete fails, because what replaces the deleted must be written first. So
+//! a file of no use is kept, and given up when the disk is full.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::fs::FallocateFlags;
+
+use super::folder::{Folder, private_file};
+
+const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
+/// How long a reading of the free space holds.
+const READING_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// Room on the disk of a folder.
+#[derive(Debug)]
+pub(super) struct Room {
+    folder: PathBuf,
+    floor_bytes: u64,
+    last: Mutex<Option<Reading>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    at: Instant,
+    is_short: bool,
+}
+
+impl Room {
+    /// The room beside a folder, with a reserve when there is room for one.
+    pub(super) fn new(folder: &Folder, floor_bytes: u64) -> Self {
+        let room = Self {
+            folder: folder.path().into(),
+            floor_bytes,
+            last: Mutex::new(None),
+        };
+        room.is_short();
+        room
+    }
+
+    /// Whether less is free than the floor; looks once a second at most.
+    pub(super) fn is_short(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reading) = last.filter(|reading| reading.at.elapsed() < READING_AGE_MAX) {
+            return reading.is_short;
+        }
+        // A system that does not tell is no reason to stop: the full disk itself will.
+        let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
+        let is_short = free_bytes < self.floor_bytes;
+        if last.is_some_and(|reading| reading.is_short != is_short) || (last.is_none() && is_short)
+        {
+            let floor_bytes = self.floor_bytes;
+            tracing::warn!(free_bytes, floor_bytes, is_short, "room on the disk");
+        }
+        if free_bytes >= self.floor_bytes.saturating_add(2 * RESERVE_BYTES) {
+            self.reserve();
+        }
+        let at = Instant::now();
+        *last = Some(Reading { at, is_short });
+        is_short
+    }
+
+    /// Gives up the reserve; whether there was one.
+    pub(super) fn release_reserve(&self) -> bool {
+        let is_released = fs::remove_file(self.reserve_path()).is_ok();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was released is for what is under way, so nothing is added until there is more.
+        *last = Some(Reading {
+            at: Instant::now(),
+            is_short: true,
+        });
+        is_released
+    }
+
+    fn reserve(&self) {
+        let path = self.reserve_path();
+        if path.exists() {
+            return;
+        }
+        let reserved = private_file().create(true).truncate(true).open(&path);
+        let reserved = reserved.and_then(|file| allocate(&file));
+        if let Err(error) = reserved {
+            tracing::debug!(%error, "no reserve for a full disk");
+            drop(fs::remove_file(path));
+        }
+    }
+
+    fn reserve_path(&self) -> PathBuf {
+        self.folder.join("ballast")
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(&self.folder).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+}
+
+fn allocate(file: &File) -> std::io::Result<()> {
+    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, RESERVE_BYTES)?;
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Tests of opening a data folder.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
+
+use super::{OpenError, open};
+use crate::{
+    config::Config,
+    domain::{
+        DeliverySettings, Destination, DestinationKind, Name, RecordId, Secret,
+        destination::{Header, HeaderValue, Webhook, WebhookMethod},
+    },
+    store::{
+        EngineError, Kind, Lane, Record, Store,
+        engine::{Action, Change, Expect},
+    },
+};
+
+fn folder() -> (TempDir, Config) {
+    let parent = tempfile::tempdir().unwrap();
+    let config = Config::new(parent.path().join("data"));
+    (parent, config)
+}
+
+async fn refusal(config: &Config) -> OpenError {
+    open(config).await.map(drop).unwrap_err()
+}
+
+/// Every file of a folder with its content.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+fn webhook(token: &str, signing: &str) -> Destination {
+    Destination {
+        id: RecordId::from_parts(1, 2),
+        name: Name::parse("pager").unwrap(),
+        description: String::new(),
+        tags: Vec::new(),
+        kind: DestinationKind::Webhook(Webhook {
+            url: "https://example.com".into(),
+            method: WebhookMethod::Post,
+            headers: vec![Header {
+                name: "authorization".into(),
+                value: HeaderValue::Secret(Secret::new(token)),
+            }],
+            payload: String::new(),
+            signing_secret: Some(Secret::new(signing)),
+        }),
+        delivery: DeliverySettings::default(),
+        revision: 1,
+        create_ms: 0,
+        update_ms: 0,
+    }
+}
+
+async fn insert<T: Record>(store: &Store, record: &T) {
+    let mut changes = store.changes();
+    changes.insert(record);
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+fn put(kind: Kind, key: &[u8]) -> Change {
+    Change {
+        kind,
+        key: key.into(),
+        expect: Expect::Absent,
+        action: Action::Put(key.into()),
+        remove: Vec::new(),
+        add: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_new_folder_is_private_and_keeps_what_is_written() {
+    let (_parent, config) = folder();
+    let destination = webhook("token", "whsec_1");
+    let store = open(&config).await.unwrap();
+    insert(&store, &destination).await;
+    drop(store);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&config.data_dir), 0o700);
+    for path in content(&config.data_dir).keys() {
+        assert_eq!(mode(path), 0o600, "{}", path.display());
+    }
+    let store = open(&config).await.unwrap();
+    let found = store.get::<Destination>(destination.key()).await.unwrap();
+    assert_eq!(found.unwrap().value, destination);
+}
+
+#[tokio::test]
+async fn a_folder_in_use_is_refused_until_it_is_let_go() {
+    let (_parent, config) = folder();
+    let store = open(&config).await.unwrap();
+    let error = refusal(&config).await;
+    assert!(matches!(error, OpenError::InUse(_)), "{error}");
+    assert!(error.to_string().contains("in use by another process"));
+    drop(store);
+    open(&config).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_of_something_else_is_left_as_it_is() {
+    let (_parent, config) = folder();
+    fs::create_dir(&config.data_dir).unwrap();
+    fs::write(config.data_dir.join("notes.txt"), "mine").unwrap();
+    let before = content(&config.data_dir);
+    let error = refusal(&config).await;
+    assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+    assert!(error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(content(&config.data_dir), before);
+}
+
+#[tokio::test]
+async fn a_file_in_place_of_the_folder_is_refused() {
+    let (_parent, config) = folder();
+    fs::write(&config.data_dir, "mine").unwrap();
+    let error = refusal(&config).await;
+    assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn an_unreadable_store_is_not_taken_for_a_new_one() {
+    for bytes in [&b""[..], b"redb", &[0; 10_000]] {
+        let (_parent, config) = folder();
+        fs::create_dir(&config.data_dir).unwrap();
+        fs::write(config.data_dir.join("store.redb"), bytes).unwrap();
+        let before = content(&config.data_dir);
+        let error = refusal(&config).await;
+        assert!(matches!(error, OpenError::NotOurs { .. }), "{error}");
+        assert_eq!(content(&config.data_dir), before);
+    }
+}
+
+#[tokio::test]
+async fn a_store_cut_short_is_called_damaged() {
+    let (_parent, config) = folder();
+    drop(open(&config).await.unwrap());
+    let path = config.data_dir.join("store.redb");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let error = refusal(&config).await;
+    assert!(
+        matches!(error, OpenError::Damaged { .. } | OpenError::Store { .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_of_a_newer_version_is_left_as_it_is() {
+    let (_parent, config) = folder();
+    drop(open(&config).await.unwrap());
+    fs::write(config.data_dir.join("format"), "2\n").unwrap();
+    let before = content(&config.data_dir);
+    let error = refusal(&config).await;
+    assert!(
+        matches!(error, OpenError::Newer { found: 2, .. }),
+        "{error}"
+    );
+    assert_eq!(content(&config.data_dir), before);
+}
+
+#[tokio::test]
+async fn a_newer_store_is_refused_when_only_its_record_tells() {
+    let (_parent, config) = folder();
+    let store = open(&config).await.unwrap();
+    let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
+    let version = rows.unwrap().pop().unwrap().unwrap().version;
+    let change = Change {
+        expect: Expect::Version(version),
+        action: Action::Put(7_u32.to_be_bytes().into()),
+        ..put(Kind::Meta, b"format")
+    };
+    store
+        .engine()
+        .apply(Lane::Admin, vec![change])
+        .await
+        .unwrap();
+    drop(store);
+    let error = refusal(&config).await;
+    assert!(
+        matches!(error, OpenError::Newer { found: 7, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_crash_left_of_making_a_store_is_replaced() {
+    let (_parent, config) = folder();
+    fs::create_dir(&config.data_dir).unwrap();
+    fs::write(config.data_dir.join("store.redb.new"), [0; 5_000]).unwrap();
+    drop(open(&config).await.unwrap());
+    assert!(!config.data_dir.join("store.redb.new").exists());
+    open(&config).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_missing_or_foreign_key_is_named() {
+    let (_parent, config) = folder();
+    drop(open(&config).await.unwrap());
+    let key_path = config.data_dir.join("secret.key");
+    let foreign = format!("1 {}\n", STANDARD.encode([9; 32]));
+    for (content, expected) in [
+        (Some(foreign.as_str()), "sealed with key 1"),
+        (Some("1 c2hvcnQ=\n"), "line 1"),
+        (Some("# nothing\n"), "holds no key"),
+        (None, "missing"),
+    ] {
+        match content {
+            Some(content) => fs::write(&key_path, content).unwrap(),
+            None => fs::remove_file(&key_path).unwrap(),
+        }
+        let error = refusal(&config).await;
+        assert!(matches!(error, OpenError::Key { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_rotation_the_older_key_can_go() {
+    let (_parent, config) = folder();
+    let destination = webhook("token", "whsec_1");
+    let store = open(&config).await.unwrap();
+    insert(&store, &destination).await;
+    drop(store);
+    let key_path = config.data_dir.join("secret.key");
+    let second = format!("2 {}\n", STANDARD.encode([9; 32]));
+    let both = fs::read_to_string(&key_path).unwrap() + &second;
+    fs::write(&key_path, both).unwrap();
+    drop(open(&config).await.unwrap());
+    fs::write(&key_path, second).unwrap();
+    let store = open(&config).await.unwrap();
+    let found = store.get::<Destination>(destination.key()).await.unwrap();
+    assert_eq!(found.unwrap().value, destination);
+}
+
+#[tokio::test]
+async fn no_secret_is_in_clear_on_disk() {
+    let (_parent, config) = folder();
+    let store = open(&config).await.unwrap();
+    insert(&store, &webhook("canary-token-1", "whsec_canary-2")).await;
+    drop(store);
+    for (path, bytes) in content(&config.data_dir) {
+        for canary in ["canary-token-1", "canary-2"] {
+            let is_found = bytes
+                .windows(canary.len())
+                .any(|at| at == canary.as_bytes());
+            assert!(!is_found, "{canary} is in {}", path.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn below_the_floor_only_what_adds_is_refused() {
+    let (_parent, mut config) = folder();
+    config.store.free_space_floor_bytes = u64::MAX;
+    let store = open(&config).await.unwrap();
+    let engine = store.engine();
+    let intake = engine
+        .apply(Lane::Bulk, vec![put(Kind::Occurrence, b"1")])
+        .await;
+    assert!(matches!(intake, Err(EngineError::Full(_))), "{intake:?}");
+    for (lane, kind) in [(Lane::Bulk, Kind::Attempt), (Lane::Admin, Kind::Occurrence)] {
+        engine.apply(lane, vec![put(kind, b"1")]).await.unwrap();
+    }
+}
