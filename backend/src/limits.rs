@@ -87,7 +87,6 @@ pub const ATTEMPTS_MAX: usize = 100;
 /// Deliveries that one page of a filtered list looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
 
-
 /// Sets of changes that wait in each lane of the store.
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
 /// Bytes of sets of changes that wait in the store's lanes, above which bulk changes are refused.
