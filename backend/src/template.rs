@@ -1,7 +1,10 @@
 //! Mustache templates: interpolation, sections and comments; no partials, no lambdas.
 
+mod known;
 mod parse;
 mod render;
+#[cfg(test)]
+mod specification;
 #[cfg(test)]
 mod tests;
 
@@ -38,14 +41,4 @@ pub struct TemplateError {
     pub column: usize,
     /// What is wrong: a lower-case fragment without a full stop.
     pub message: String,
-}
-
-impl Template {
-    /// The names of the variables outside every section, where a name means what it says.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Variable { name, .. } | Part::Section { name, .. } => Some(name.as_str()),
-        })
-    }
 }

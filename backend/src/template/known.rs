@@ -1,0 +1,139 @@
+//! The variables that messages have, and which names of a template are none of them.
+
+use super::{Part, Template};
+
+/// Every variable but the open ones.
+const VARIABLES: [&str; 35] = [
+    "clear",
+    "destination",
+    "destination.name",
+    "destination.type",
+    "entity",
+    "entity.name",
+    "event",
+    "event.acknowledged",
+    "event.body",
+    "event.count",
+    "event.dimensions",
+    "event.headline",
+    "event.id",
+    "event.last_seen",
+    "event.metadata",
+    "event.name",
+    "event.occurrence_id",
+    "event.severity",
+    "event.start_time",
+    "event.status",
+    "event.summary",
+    "event.timestamp",
+    "event.type",
+    "id",
+    "link",
+    "rule",
+    "rule.description",
+    "rule.message",
+    "rule.name",
+    "tenant",
+    "timestamp",
+    "timestamp_ms",
+    "trigger",
+    "trigger.name",
+    "url",
+];
+
+/// Below these the sender of an event decides.
+const OPEN: [&str; 2] = ["event.dimensions.", "event.metadata."];
+
+/// Unknown names that are told of one template.
+const UNKNOWN_MAX: usize = 20;
+
+/// Whether some message may have the variable.
+fn is_known(name: &str) -> bool {
+    VARIABLES.binary_search(&name).is_ok()
+        || OPEN
+            .iter()
+            .any(|open| name.len() > open.len() && name.starts_with(open))
+}
+
+impl Template {
+    /// The variables that no event can have: each once, in the order of their first use, at most
+    /// 20.
+    ///
+    /// Inside a section a name may also be a part of what the section is about.
+    pub fn unknown_variables(&self) -> Vec<String> {
+        let mut unknown = Vec::new();
+        collect(&self.parts, &mut Vec::new(), &mut unknown);
+        unknown
+    }
+}
+
+fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) {
+    for part in parts {
+        let (name, inside) = match part {
+            Part::Text(_) => continue,
+            Part::Variable { name, .. } => (name, None),
+            Part::Section {
+                name,
+                inverted,
+                parts,
+            } => (name, Some((*inverted, parts))),
+        };
+        if unknown.len() == UNKNOWN_MAX {
+            return;
+        }
+        let full = full_name(name, around);
+        if full.is_none() && name != "." && !unknown.contains(name) {
+            unknown.push(name.clone());
+        }
+        match (inside, full) {
+            (Some((false, parts)), Some(full)) => {
+                around.push(full);
+                collect(parts, around, unknown);
+                around.pop();
+            }
+            (Some((inverted, parts)), _) if inverted || name == "." => {
+                collect(parts, around, unknown);
+            }
+            // What an unknown section is about is unknown too; one name of it is enough.
+            _ => {}
+        }
+    }
+}
+
+/// The name from the outermost level, when some message may have such a variable.
+fn full_name(name: &str, around: &[String]) -> Option<String> {
+    let inside = around
+        .iter()
+        .rev()
+        .map(|section| format!("{section}.{name}"));
+    inside.chain([name.to_owned()]).find(|full| is_known(full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_no_event_can_have_are_told() {
+        let cases: [(&str, &[&str]); 7] = [
+            ("{{event.summary}} {{event.metadata.a.b}} {{tenant}}", &[]),
+            ("{{event.sumary}} {{x}} {{x}}", &["event.sumary", "x"]),
+            (
+                "{{#event}}{{summary}} {{dimensions.host}} {{foo}}{{/event}}",
+                &["foo"],
+            ),
+            (
+                "{{#event.metadata.list}}{{name}} {{.}}{{/event.metadata.list}}",
+                &[],
+            ),
+            ("{{^event}}{{summary}}{{/event}}", &["summary"]),
+            ("{{event.dimensions.}}", &["event.dimensions."]),
+            ("{{#clear}}{{rule.name}}{{/clear}}", &[]),
+        ];
+        for (source, expected) in cases {
+            let template = Template::parse(source).unwrap();
+            assert_eq!(template.unknown_variables(), expected, "{source}");
+        }
+        assert!(VARIABLES.is_sorted() && VARIABLES.iter().all(|name| is_known(name)));
+    }
+}
