@@ -3,7 +3,6 @@
 pub mod dispatcher;
 pub mod egress;
 pub mod retention;
-pub mod sample;
 pub mod sender;
 pub mod verdict;
 
@@ -15,13 +14,13 @@ pub(crate) mod lane;
 pub(crate) mod rate;
 #[cfg(test)]
 pub(crate) mod receiver;
-pub(crate) mod rendered;
 pub(crate) mod schedule;
 pub(crate) mod signature;
 #[cfg(test)]
 pub(crate) mod smtp_receiver;
 pub(crate) mod transcript;
 
+pub use crate::message::sample;
 pub use dispatcher::{Dispatcher, Standing};
 pub use egress::Guard;
 pub use retention::Retention;

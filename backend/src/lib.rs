@@ -7,6 +7,7 @@ pub mod domain;
 pub mod error;
 pub mod limits;
 pub mod matching;
+pub mod message;
 pub mod ops;
 pub mod rpc;
 pub mod server;

@@ -8,6 +8,7 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use render::html;
 pub use render::{Escape, RenderError};
 
 /// A template that parsed.

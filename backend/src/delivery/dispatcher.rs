@@ -181,6 +181,7 @@ impl Dispatcher {
                 delivery: delivery.id,
                 rule: delivery.rule,
                 content: &delivery.content,
+                destination_name: &delivery.destination_name,
                 kind: &destination.kind,
                 timeout,
             };

@@ -21,7 +21,6 @@ pub use event::EventSink;
 use crate::{
     clock::Clock,
     config::{Config, ProviderConfig, SmtpConfig},
-    delivery::rendered::{self as message, Context, Message},
     delivery::{
         dial::{Dialer, SystemResolver},
         egress::Guard,
@@ -29,6 +28,7 @@ use crate::{
         verdict::{Report, Verdict},
     },
     domain::{Content, DestinationKind, RecordId, Transcript},
+    message::{self, Context, Message},
 };
 use mission::{Ending, Mission};
 
@@ -58,6 +58,8 @@ pub struct Order<'a> {
     pub rule: Option<RecordId>,
     /// What there is to tell.
     pub content: &'a Content,
+    /// The destination's name; empty for the test of a draft without a name.
+    pub destination_name: &'a str,
     /// Where to: the destination as it is now.
     pub kind: &'a DestinationKind,
     /// How long it may take in all.
@@ -117,6 +119,7 @@ impl Sender {
         };
         let surroundings = Context {
             delivery_id: order.delivery,
+            destination_name: order.destination_name,
             tenant: &parts.tenant,
             link_base: &parts.link_base,
         };
@@ -131,7 +134,7 @@ impl Sender {
         match (order.kind, message) {
             (DestinationKind::Event(_), Message::Event(event)) => {
                 let chain = &content.occurrence.chain;
-                event::send(parts.sink.as_deref(), event, chain, order.rule).await
+                event::send(parts.sink.as_deref(), *event, chain, order.rule).await
             }
             (kind, message) => self.send_out(mission, kind, message).await,
         }

@@ -88,6 +88,7 @@ async fn send_content(
         delivery: id(),
         rule,
         content,
+        destination_name: "the-destination",
         kind,
         timeout: Duration::from_millis(500),
     };

@@ -1,0 +1,166 @@
+//! What there is to tell, as templates and documents see it.
+
+use serde_json::{Value, json};
+
+use super::{Context, cut, domain_json};
+use crate::{
+    domain::{Content, EventId, Occurrence, OccurrenceId, Status},
+    limits::RENDERED_BYTES_MAX,
+    template::{Escape, Template},
+};
+
+/// Characters of a headline.
+const HEADLINE_CHARACTERS_MAX: usize = 200;
+
+/// What there is to tell.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) content: &'a Content,
+    pub(super) context: &'a Context<'a>,
+    /// One line that says what happened; never empty.
+    pub(super) headline: String,
+    /// The values of the dimensions, joined.
+    pub(super) entity: String,
+    /// Where to read more; may be empty.
+    pub(super) link: String,
+    /// The rule's message; none when the rule leaves it to the default, or its template failed.
+    pub(super) message: Option<String>,
+    /// What went wrong so far, for people.
+    pub(super) warnings: Vec<String>,
+    variables: Value,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
+        let occurrence = &content.occurrence;
+        let values: Vec<_> = occurrence.dimensions.values().map(String::as_str).collect();
+        let mut facts = Self {
+            content,
+            context: around,
+            headline: headline(occurrence),
+            entity: values.join(", "),
+            link: link(around.link_base, occurrence.event, occurrence.id()),
+            message: None,
+            warnings: Vec::new(),
+            variables: Value::Null,
+        };
+        facts.variables = facts.variables();
+        facts.message = facts.fill("the rule's message", &content.rule.message, Escape::None);
+        facts.variables["rule"]["message"] = facts.message().into();
+        facts
+    }
+
+    pub(super) fn occurrence(&self) -> &'a Occurrence {
+        &self.content.occurrence
+    }
+
+    /// When the notification was decided, in milliseconds since 1970.
+    pub(super) fn timestamp_ms(&self) -> i64 {
+        i64::try_from(self.context.delivery_id.time_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// The rule's message, empty when there is none.
+    pub(super) fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
+    /// What became of the occurrence, when the message tells of a change; else nothing.
+    pub(super) fn change(&self) -> Option<&'static str> {
+        let occurrence = self.occurrence();
+        match (self.content.clear, occurrence.status) {
+            (false, _) => None,
+            (true, Status::Closed) => Some("closed"),
+            (true, _) if occurrence.acknowledged => Some("acknowledged"),
+            (true, _) => Some("changed"),
+        }
+    }
+
+    /// Fills a template; none when it is empty or fails, which is then among the warnings.
+    pub(super) fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+        if source.is_empty() {
+            return None;
+        }
+        let template = match Template::parse(source) {
+            Ok(template) => template,
+            Err(error) => {
+                self.warn(what, &error.to_string());
+                return None;
+            }
+        };
+        for name in template.unknown_variables() {
+            self.warn(what, &format!("no event has a variable `{name}`"));
+        }
+        match template.render(&self.variables, escape, RENDERED_BYTES_MAX) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.warn(what, &error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Notes what is wrong with something.
+    pub(super) fn warn(&mut self, what: &str, wrong: &str) {
+        self.warnings.push(format!("{what}: {wrong}"));
+    }
+
+    fn variables(&self) -> Value {
+        let Content {
+            clear,
+            occurrence,
+            rule,
+            trigger,
+            destination_kind,
+        } = self.content;
+        json!({
+            "clear": clear,
+            "id": self.context.delivery_id.to_string(),
+            "link": self.link,
+            "url": self.context.link_base.trim_end_matches('/'),
+            "tenant": self.context.tenant,
+            "timestamp": domain_json::time(self.timestamp_ms()),
+            "timestamp_ms": self.timestamp_ms(),
+            "event": {
+                "id": occurrence.event.to_string(),
+                "occurrence_id": occurrence.id().to_string(),
+                "headline": self.headline,
+                "name": occurrence.name,
+                "type": occurrence.kind,
+                "summary": occurrence.summary,
+                "body": occurrence.body,
+                "severity": occurrence.severity.word(),
+                "status": occurrence.status.word(),
+                "acknowledged": occurrence.acknowledged,
+                "count": occurrence.count,
+                "timestamp": domain_json::time(occurrence.last_seen_ms),
+                "start_time": domain_json::time(occurrence.start_ms),
+                "last_seen": domain_json::time(occurrence.last_seen_ms),
+                "dimensions": occurrence.dimensions,
+                "metadata": domain_json::object(&occurrence.metadata),
+            },
+            "entity": {"name": self.entity},
+            "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
+            "rule": {"name": rule.name, "description": rule.description},
+            "destination": {
+                "name": self.context.destination_name,
+                "type": destination_kind.word(),
+            },
+        })
+    }
+}
+
+fn headline(occurrence: &Occurrence) -> String {
+    [&occurrence.summary, &occurrence.name, &occurrence.kind]
+        .into_iter()
+        .map(|text| cut::one_line(text, HEADLINE_CHARACTERS_MAX))
+        .find(|line| !line.is_empty())
+        .unwrap_or_else(|| occurrence.event.to_string())
+}
+
+fn link(base: &str, event: EventId, occurrence: OccurrenceId) -> String {
+    if base.is_empty() {
+        return String::new();
+    }
+    let base = base.trim_end_matches('/');
+    format!("{base}/v1/events/{event}?occurrenceIds={occurrence}")
+}

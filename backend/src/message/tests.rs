@@ -1,0 +1,534 @@
+//! Messages for every kind of destination, about one occurrence.
+
+use serde_json::{Value as Json, json};
+
+use super::{Context, Message, Rendered, check, check_message, render, sample};
+use crate::domain::{
+    Annotation, Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
+    Status, Trigger,
+    destination::{
+        Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
+        WebhookMethod,
+    },
+};
+
+const NOW_MS: i64 = 1_769_846_400_000;
+
+fn context() -> Context<'static> {
+    Context {
+        delivery_id: RecordId::from_parts(1_769_846_400_000, 7),
+        destination_name: "pager",
+        tenant: "acme",
+        link_base: "https://bw.example.com/",
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn trigger() -> Trigger {
+    let severity = Clause::GreaterAndEquals("severity".into(), Literal::Text("error".into()));
+    let lab = Clause::Equals("dimensions.env".into(), Literal::Text("lab".into()));
+    let clause = Clause::And(vec![severity, Clause::Not(Box::new(lab))]);
+    Trigger {
+        id: RecordId::from_parts(1, 1),
+        name: name("disk full"),
+        description: String::new(),
+        tags: vec!["disk".into()],
+        query: Query { clause },
+        revision: 1,
+        create_ms: NOW_MS,
+        update_ms: NOW_MS,
+    }
+}
+
+fn content(kind: DestinationKind, message: &str) -> Content {
+    let mut content = sample::content(sample::occurrence(NOW_MS), kind, message.into());
+    content.trigger = Some(trigger());
+    content.rule.name = "wake somebody".into();
+    content.rule.trigger_names = vec![name("disk full")];
+    content.rule.destination_names = vec![name("pager")];
+    content
+}
+
+fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
+    let headers = content_type.map(|value| Header {
+        name: "Content-Type".into(),
+        value: HeaderValue::Plain(value.into()),
+    });
+    DestinationKind::Webhook(Webhook {
+        url: "https://example.com/".into(),
+        method: WebhookMethod::Post,
+        headers: headers.into_iter().collect(),
+        payload: payload.into(),
+        signing_secret: None,
+    })
+}
+
+fn email(subject: &str, body: &str) -> DestinationKind {
+    DestinationKind::Email(Email {
+        to: "ops@example.com".into(),
+        subject: subject.into(),
+        body: body.into(),
+    })
+}
+
+fn slack() -> DestinationKind {
+    DestinationKind::Slack(Slack {
+        channel: "#ops".into(),
+        token: Secret::new("xoxb"),
+    })
+}
+
+fn teams() -> DestinationKind {
+    DestinationKind::MsTeams(MsTeams {
+        url: Secret::new("https://example.com/secret"),
+    })
+}
+
+fn pagerduty() -> DestinationKind {
+    DestinationKind::PagerDuty(PagerDuty {
+        routing_key: Secret::new("R0"),
+    })
+}
+
+fn servicenow() -> DestinationKind {
+    DestinationKind::ServiceNow(ServiceNow {
+        instance_url: "https://example.com".into(),
+        client_id: "id".into(),
+        client_secret: Secret::new("secret"),
+        token_url: String::new(),
+        refresh_token: None,
+    })
+}
+
+fn event(name: &str, kind: &str, summary: &str) -> DestinationKind {
+    DestinationKind::Event(EventTemplates {
+        name_template: name.into(),
+        type_template: kind.into(),
+        summary_template: summary.into(),
+        severity: Severity::Critical,
+    })
+}
+
+fn every_kind(template: &str) -> [DestinationKind; 7] {
+    [
+        webhook(template, None),
+        email(template, template),
+        slack(),
+        teams(),
+        pagerduty(),
+        servicenow(),
+        event(template, template, template),
+    ]
+}
+
+fn rendered(content: &Content) -> Rendered {
+    render(content, &context())
+}
+
+fn document(content: &Content) -> Json {
+    match rendered(content).message {
+        Message::Webhook { body, .. } => serde_json::from_str(&body).unwrap(),
+        Message::Slack { body }
+        | Message::MsTeams { body }
+        | Message::PagerDuty { body }
+        | Message::ServiceNow { body } => body,
+        other => panic!("no document: {other:?}"),
+    }
+}
+
+fn mail(content: &Content) -> (String, String, String) {
+    match rendered(content).message {
+        Message::Email {
+            subject,
+            text,
+            html,
+        } => (subject, text, html),
+        other => panic!("no mail: {other:?}"),
+    }
+}
+
+#[test]
+fn the_standard_document_is_the_contracts() {
+    let content = content(webhook("", None), "{{event.severity}} on {{entity.name}}");
+    let occurrence = &content.occurrence;
+    let expected = json!({
+        "id": context().delivery_id.to_string(),
+        "tenant": "acme",
+        "timestamp": "2026-01-31T08:00:00Z",
+        "clear": false,
+        "rule": {
+            "name": "wake somebody",
+            "trigger_names": ["disk full"],
+            "destination_names": ["pager"],
+            "message": "error on db-1.example.com, bellwether-test",
+            "enabled": true,
+            "repeat_interval": 3600,
+        },
+        "trigger": {
+            "name": "disk full",
+            "tags": ["disk"],
+            "type": {"event": {"query": {"clause": {"and": {"clauses": [
+                {"greaterAndEquals": {"field": "severity", "value": "error"}},
+                {"not": {"clause": {"equals": {"field": "dimensions.env", "stringVal": "lab"}}}},
+            ]}}}}},
+            "createTime": "2026-01-31T08:00:00Z",
+            "updateTime": "2026-01-31T08:00:00Z",
+        },
+        "event": {
+            "id": occurrence.event.to_string(),
+            "occurrence_id": format!("{}:1", occurrence.event),
+            "name": "disk-full",
+            "type": "disk",
+            "summary": "Sample: disk /var is 97.5 % full",
+            "body": "This is a test message. Nothing is wrong.",
+            "severity": 4,
+            "status": 1,
+            "acknowledged": false,
+            "count": 1,
+            "dimensions": {"host": "db-1.example.com", "source": "bellwether-test"},
+            "fields": {"mount": "/var", "usedPercent": 97.5},
+        },
+    });
+    assert_eq!(document(&content), expected);
+}
+
+#[test]
+fn every_variable_of_the_contract_has_its_value() {
+    let cases = [
+        ("{{clear}}", "false"),
+        ("{{url}}", "https://bw.example.com"),
+        (
+            "{{tenant}} {{timestamp}} {{timestamp_ms}}",
+            "acme 2026-01-31T08:00:00Z 1769846400000",
+        ),
+        ("{{event.headline}}", "Sample: disk /var is 97.5 % full"),
+        (
+            "{{event.name}} {{event.type}} {{event.summary}}",
+            "disk-full disk Sample: disk /var is 97.5 % full",
+        ),
+        (
+            "{{event.severity}} {{event.status}} {{event.acknowledged}} {{event.count}}",
+            "error open false 1",
+        ),
+        (
+            "{{event.timestamp}} {{event.start_time}} {{event.last_seen}}",
+            "2026-01-31T08:00:00Z 2026-01-31T08:00:00Z 2026-01-31T08:00:00Z",
+        ),
+        (
+            "{{event.dimensions.host}} {{event.metadata.usedPercent}}",
+            "db-1.example.com 97.5",
+        ),
+        (
+            "{{event.body}}",
+            "This is a test message. Nothing is wrong.",
+        ),
+        ("{{entity.name}}", "db-1.example.com, bellwether-test"),
+        ("{{trigger.name}} {{rule.name}}", "disk full wake somebody"),
+        (
+            "{{rule.description}}",
+            "Stands in for a rule in a test message.",
+        ),
+        ("{{destination.name}} {{destination.type}}", "pager webhook"),
+        ("{{nothing}}{{event.dimensions.none}}", ""),
+    ];
+    for (template, expected) in cases {
+        let content = content(webhook("", None), template);
+        assert_eq!(
+            document(&content)["rule"]["message"],
+            expected,
+            "{template}"
+        );
+    }
+    let content = content(
+        webhook("", None),
+        "{{id}} {{event.id}} {{event.occurrence_id}} {{link}}",
+    );
+    let id = content.occurrence.event;
+    assert_eq!(
+        document(&content)["rule"]["message"],
+        format!(
+            "{} {id} {id}:1 https://bw.example.com/v1/events/{id}?occurrenceIds={id}:1",
+            context().delivery_id
+        )
+    );
+}
+
+#[test]
+fn a_payload_is_sent_as_its_author_wrote_it() {
+    let mut content = content(webhook(r#"{"text":"{{event.summary}}"}"#, None), "");
+    content.occurrence.summary = "a \"quote\"\nand <b>".into();
+    assert_eq!(document(&content), json!({"text": "a \"quote\"\nand <b>"}));
+
+    content.destination_kind = webhook("text={{event.count}}", Some("text/plain"));
+    let rendered = rendered(&content);
+    let expected = Message::Webhook {
+        content_type: "text/plain".into(),
+        body: "text=1".into(),
+    };
+    assert_eq!((rendered.message, rendered.warnings), (expected, vec![]));
+}
+
+#[test]
+fn a_payload_that_is_no_json_gives_way_to_the_standard_document() {
+    let payloads = [
+        ("{{event.summary}}", None),
+        (
+            "{\"a\": {{event.metadata.none}} }",
+            Some("application/cloudevents+json; charset=utf-8"),
+        ),
+        ("{{#broken}}", None),
+    ];
+    for (payload, content_type) in payloads {
+        let content = content(webhook(payload, content_type), "");
+        let document = document(&content);
+        assert_eq!(document["event"]["name"], "disk-full", "{payload}");
+        let fallback = document["fallback"].as_str().unwrap();
+        assert!(fallback.contains("the webhook's payload"), "{fallback}");
+        assert_eq!(rendered(&content).warnings.last().unwrap(), fallback);
+    }
+}
+
+#[test]
+fn a_mail_without_templates_tells_what_is_known() {
+    let mut content = content(email("", ""), "");
+    content.occurrence.annotations.push(Annotation {
+        id: "a".repeat(20),
+        text: "on it, <soon>".into(),
+        author: name("alice"),
+        create_ms: NOW_MS,
+        update_ms: NOW_MS,
+    });
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "[acme] error: Sample: disk /var is 97.5 % full");
+    for part in [
+        "Severity: error",
+        "host: db-1.example.com",
+        "usedPercent: 97.5",
+        "Nothing is wrong.",
+        "alice, 2026-01-31T08:00:00Z: on it, <soon>",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(
+        html.contains("on it, &lt;soon&gt;") && html.contains("db-1.example.com"),
+        "{html}"
+    );
+
+    content.clear = true;
+    content.occurrence.status = Status::Closed;
+    assert!(mail(&content).0.ends_with("full (closed)"));
+}
+
+#[test]
+fn a_mails_templates_and_the_rules_message_are_used() {
+    let mut content = content(
+        email(
+            "{{event.name}}\r\nBcc: x@example.com",
+            "<p>{{event.summary}}</p>",
+        ),
+        "hi",
+    );
+    content.occurrence.summary = "<script>".into();
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "disk-full Bcc: x@example.com");
+    assert_eq!(
+        (text.as_str(), html.as_str()),
+        ("<script>", "<p>&lt;script&gt;</p>")
+    );
+
+    content.destination_kind = email("{{nothing}}", "");
+    content.rule.message = "{{event.summary}}\nsecond line".into();
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "[acme] error: <script>");
+    assert_eq!(text, "<script>\nsecond line");
+    assert_eq!(html, "&lt;script&gt;<br>\nsecond line");
+
+    content.destination_kind = email("", "{{event.summary}}\n{{event.name}}");
+    let (_, text, html) = mail(&content);
+    assert_eq!(
+        (text.as_str(), html.as_str()),
+        ("<script>\ndisk-full", "&lt;script&gt;<br>\ndisk-full")
+    );
+}
+
+#[test]
+fn slack_shows_the_summary_and_calls_nobody() {
+    let mut content = content(slack(), "");
+    content.occurrence.summary = "<!channel> & more".into();
+    let body = document(&content);
+    assert_eq!(body["text"], "&lt;!channel&gt; &amp; more");
+    let fields = body["attachments"][0]["blocks"][0]["fields"].to_string();
+    for part in ["error", "open", "*Acknowledged*\\nno"] {
+        assert!(fields.contains(part), "{part} in {fields}");
+    }
+    content.rule.message = "*{{event.name}}* {{event.summary}}".into();
+    assert_eq!(
+        document(&content)["text"],
+        "*disk-full* &lt;!channel&gt; &amp; more"
+    );
+    content.occurrence.body = "&".repeat(60_000);
+    content.rule.message = "{{event.body}}".into();
+    let text = document(&content)["text"].as_str().unwrap().chars().count();
+    assert!((39_990..=40_000).contains(&text), "{text}");
+}
+
+#[test]
+fn a_card_fits_into_what_teams_takes() {
+    let mut content = content(teams(), "");
+    let card = document(&content)["attachments"][0].clone();
+    assert_eq!(
+        card["contentType"],
+        "application/vnd.microsoft.card.adaptive"
+    );
+    assert_eq!(
+        card["content"]["body"][0]["text"],
+        content.occurrence.summary
+    );
+    assert_eq!(
+        card["content"]["body"][1]["facts"][1],
+        json!({"title": "Status", "value": "open"})
+    );
+    for body in ["x".repeat(60_000), "\n\"\u{fc}\u{1}".repeat(12_000)] {
+        content.occurrence.body = body;
+        content.rule.message = "{{event.body}}".into();
+        let rendered = rendered(&content);
+        let size = rendered.size_bytes();
+        assert!((27_900..=28_000).contains(&size), "{size}");
+        assert_eq!(rendered.limit_bytes(), Some(28_000));
+    }
+}
+
+#[test]
+fn pagerduty_opens_acknowledges_and_resolves_one_alert() {
+    let mut content = content(pagerduty(), "");
+    let opened = document(&content);
+    assert_eq!(opened["event_action"], "trigger");
+    assert_eq!(opened["dedup_key"], content.occurrence.id().to_string());
+    assert_eq!(opened["payload"]["severity"], "error");
+    assert_eq!(
+        opened["payload"]["custom_details"]["dimensions"]["host"],
+        "db-1.example.com"
+    );
+    content.occurrence.acknowledged = true;
+    assert_eq!(document(&content)["event_action"], "trigger");
+    content.clear = true;
+    assert_eq!(document(&content)["event_action"], "acknowledge");
+    content.occurrence.status = Status::Closed;
+    assert_eq!(document(&content)["event_action"], "resolve");
+
+    content.rule.message = "{{event.body}}".into();
+    content.occurrence.body = "\u{fc}".repeat(32_000);
+    let summary = document(&content)["payload"]["summary"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(summary.chars().count(), 1_024);
+}
+
+#[test]
+fn servicenow_gets_a_record_that_closes_its_alert() {
+    let mut content = content(servicenow(), "");
+    let record = document(&content);
+    assert_eq!(record["message_key"], content.occurrence.event.to_string());
+    assert_eq!(
+        (&record["severity"], &record["node"]),
+        (&json!("2"), &json!("db-1.example.com"))
+    );
+    assert_eq!(record["time_of_event"], "2026-01-31 08:00:00");
+    let info: Json = serde_json::from_str(record["additional_info"].as_str().unwrap()).unwrap();
+    assert_eq!(info["fields"]["mount"], "/var");
+    content.occurrence.status = Status::Closed;
+    let record = document(&content);
+    assert_eq!(
+        (&record["severity"], &record["resolution_state"]),
+        (&json!("0"), &json!("Closing"))
+    );
+}
+
+#[test]
+fn a_new_event_is_about_the_same_thing() {
+    let mut content = content(
+        event("escalated {{event.name}}", "", "{{event.body}}"),
+        "see {{link}}",
+    );
+    content.occurrence.body = "\u{fc}".repeat(1_000);
+    let Message::Event(made) = rendered(&content).message else {
+        panic!("no event")
+    };
+    assert_eq!(
+        (made.name.as_str(), made.kind.as_str()),
+        ("escalated disk-full", "escalated disk-full")
+    );
+    assert_eq!(
+        (made.severity, made.status),
+        (Some(Severity::Critical), None)
+    );
+    assert_eq!(made.dimensions, content.occurrence.dimensions);
+    assert!(made.summary.len() <= 1_024 && made.summary.len() > 1_000);
+    assert!(made.body.starts_with("see https://"));
+    content.occurrence.status = Status::Closed;
+    let Message::Event(made) = rendered(&content).message else {
+        panic!("no event")
+    };
+    assert_eq!(made.status, Some(Status::Closed));
+}
+
+#[test]
+fn no_template_loses_a_notification() {
+    let templates = [
+        "{{#broken",
+        "{{> partial}}",
+        &"x".repeat(70_000),
+        &"{{event.body}}".repeat(10),
+        "{{nothing}}",
+    ];
+    for template in templates {
+        for kind in every_kind(template) {
+            let word = kind.word();
+            let mut content = content(kind, template);
+            content.occurrence.body = "y".repeat(60_000);
+            let rendered = rendered(&content);
+            assert!(!rendered.warnings.is_empty(), "{word} says nothing");
+            match rendered.message {
+                Message::Webhook { body, .. } => assert!(body.contains("disk-full")),
+                Message::Email { subject, .. } => assert!(subject.contains("97.5")),
+                Message::Event(event) => assert!(!event.name.is_empty()),
+                Message::PagerDuty { body } => {
+                    assert!(!body["payload"]["summary"].as_str().unwrap().is_empty());
+                }
+                Message::Slack { body } if template != "{{nothing}}" => {
+                    assert!(body["text"].as_str().unwrap().contains("97.5"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_templates_is_told_at_save() {
+    let places = |kind: &DestinationKind| -> Vec<String> {
+        let violations = check(kind).into_iter();
+        violations.map(|violation| violation.field).collect()
+    };
+    assert_eq!(places(&webhook("{{", None)), ["type.webhook.payload"]);
+    assert_eq!(
+        places(&email("{{", "{{/x}}")),
+        ["type.email.subject", "type.email.body"]
+    );
+    assert_eq!(
+        places(&event("{{", "ok", "{{")),
+        ["type.event.nameTemplate", "type.event.summaryTemplate"]
+    );
+    assert_eq!(places(&slack()), Vec::<String>::new());
+    let violations = check_message("fine\n and {{#this}} not");
+    assert_eq!(violations[0].field, "message");
+    assert!(
+        violations[0].description.starts_with("line 2, column 6: "),
+        "{violations:?}"
+    );
+    assert_eq!(check_message("{{event.name}}"), []);
+}
