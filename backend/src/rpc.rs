@@ -1,8 +1,13 @@
 //! The gRPC services: each method checks its input, calls one operation and translates the answer.
 
 pub mod access;
+mod audit;
+pub mod client;
 pub mod convert;
 pub mod delivery;
+pub mod destination;
 pub mod event_query;
 pub mod overview;
+pub mod rule;
 pub mod status;
+pub mod trigger;

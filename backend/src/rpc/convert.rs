@@ -1,8 +1,13 @@
 //! The only place that takes wire messages apart and puts them together.
 
 pub mod delivery;
+pub mod client;
+pub mod destination;
 pub mod event;
 pub mod health;
+pub mod list;
 pub mod query;
+pub mod rule;
 pub mod search;
 pub mod time;
+pub mod trigger;

@@ -1,0 +1,85 @@
+//! `ClientService`.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1::{self, client_service_server::ClientService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{
+    access::{self, Keys},
+    audit::{self, Change},
+    convert::client::role,
+};
+use crate::ops::{client::Clients, page::PageRequest};
+
+/// Serves clients.
+#[derive(Debug)]
+pub struct ClientApi {
+    clients: Clients,
+    keys: Arc<Keys>,
+}
+
+impl ClientApi {
+    /// Serves these clients; `keys` are those that calls are admitted by.
+    pub fn new(clients: Clients, keys: Arc<Keys>) -> Self {
+        Self { clients, keys }
+    }
+}
+
+#[async_trait]
+impl ClientService for ClientApi {
+    async fn create_client(
+        &self,
+        request: Request<v1::CreateClientRequest>,
+    ) -> Result<Response<v1::CreateClientResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let made = self.clients.create(&request.name, role(request.role));
+        let (client, key) = made.await?;
+        author.note(Change::Create, "client", &request.name);
+        Ok(Response::new(v1::CreateClientResponse {
+            client: Some(client.into()),
+            key: key.reveal().to_owned(),
+        }))
+    }
+
+    async fn list_clients(
+        &self,
+        request: Request<v1::ListClientsRequest>,
+    ) -> Result<Response<v1::ListClientsResponse>, Status> {
+        let wire = request.into_inner();
+        let page = PageRequest {
+            size: wire.page_size,
+            token: wire.page_token,
+        };
+        let page = self.clients.list(&page).await?;
+        Ok(Response::new(v1::ListClientsResponse {
+            clients: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: page.next_page_token,
+        }))
+    }
+
+    async fn revoke_client(
+        &self,
+        request: Request<v1::RevokeClientRequest>,
+    ) -> Result<Response<v1::RevokeClientResponse>, Status> {
+        let author = audit::author(&request)?;
+        let name = request.into_inner().name;
+        self.clients.revoke(&name).await?;
+        author.note(Change::Revoke, "client", &name);
+        // The answer comes when the key is worth nothing any more.
+        self.keys.catch_up().await?;
+        Ok(Response::new(v1::RevokeClientResponse {}))
+    }
+
+    async fn get_caller(
+        &self,
+        request: Request<v1::GetCallerRequest>,
+    ) -> Result<Response<v1::GetCallerResponse>, Status> {
+        let caller = access::caller(&request)?;
+        let client = self.clients.get(&caller.name, caller.id).await?;
+        Ok(Response::new(v1::GetCallerResponse {
+            client: Some(client.into()),
+        }))
+    }
+}

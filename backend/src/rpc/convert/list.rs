@@ -1,0 +1,18 @@
+//! What the lists of named resources have in common on the wire.
+
+use crate::ops::{page::PageRequest, resource::Filter};
+
+/// A count as the wire carries it; more than fits is the most that fits.
+pub fn count(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Which page, and which resources, a list asks for.
+pub fn page_and_filter(
+    (size, token): (i32, String),
+    names: Vec<String>,
+    tags: Vec<String>,
+    text: String,
+) -> (PageRequest, Filter) {
+    (PageRequest { size, token }, Filter { names, tags, text })
+}

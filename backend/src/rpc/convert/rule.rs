@@ -1,0 +1,51 @@
+//! Rules between the wire and the domain.
+
+use bellwether_proto::v1;
+
+use super::{list::count, time::timestamp};
+use crate::ops::{
+    etag::etag,
+    rule::{RuleDraft, RuleView},
+};
+
+impl From<v1::Rule> for RuleDraft {
+    fn from(wire: v1::Rule) -> Self {
+        Self {
+            name: wire.name,
+            description: wire.description,
+            tags: wire.tags,
+            enabled: wire.enabled.unwrap_or_default(),
+            trigger_names: wire.trigger_names,
+            destination_names: wire.destination_names,
+            message: wire.message,
+            repeat: wire.repeat.unwrap_or_default(),
+            repeat_interval: wire.repeat_interval,
+            send_updates: wire.send_updates.unwrap_or_default(),
+            etag: wire.etag,
+        }
+    }
+}
+
+impl From<RuleView> for v1::Rule {
+    fn from(view: RuleView) -> Self {
+        let rule = view.rule;
+        let texts = |names: &[crate::domain::Name]| names.iter().map(ToString::to_string).collect();
+        Self {
+            etag: etag(rule.id, rule.revision),
+            name: rule.name.to_string(),
+            trigger_names: texts(&rule.trigger_names),
+            destination_names: texts(&rule.destination_names),
+            description: rule.description,
+            tags: rule.tags,
+            enabled: Some(rule.enabled),
+            message: rule.message,
+            repeat: Some(rule.repeat),
+            repeat_interval: Some(rule.repeat_interval_seconds.into()),
+            send_updates: Some(rule.send_updates),
+            recent_notification_count: Some(count(view.recent_notifications)),
+            last_notification_time: view.last_notification_ms.map(timestamp),
+            create_time: Some(timestamp(rule.create_ms)),
+            update_time: Some(timestamp(rule.update_ms)),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `DestinationService`.
+
+use bellwether_proto::v1::{self, destination_service_server::DestinationService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{
+    audit::{self, Change},
+    convert::list::{count, page_and_filter},
+};
+use crate::{
+    error::Error,
+    ops::destination::{DestinationDraft, Destinations},
+};
+
+/// Serves destinations.
+#[derive(Debug)]
+pub struct DestinationApi {
+    destinations: Destinations,
+}
+
+impl DestinationApi {
+    /// Serves these destinations.
+    pub fn new(destinations: Destinations) -> Self {
+        Self { destinations }
+    }
+}
+
+#[async_trait]
+impl DestinationService for DestinationApi {
+    async fn create_destination(
+        &self,
+        request: Request<v1::CreateDestinationRequest>,
+    ) -> Result<Response<v1::CreateDestinationResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let draft = DestinationDraft::from(request.destination.unwrap_or_default());
+        let view = self
+            .destinations
+            .create(draft, request.validate_only)
+            .await?;
+        author.note_unless(request.validate_only, Change::Create, &view.destination);
+        Ok(Response::new(v1::CreateDestinationResponse {
+            destination: Some(view.into()),
+        }))
+    }
+
+    async fn list_destinations(
+        &self,
+        request: Request<v1::ListDestinationsRequest>,
+    ) -> Result<Response<v1::ListDestinationsResponse>, Status> {
+        let wire = request.into_inner();
+        let page = (wire.page_size, wire.page_token);
+        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
+        let page = self.destinations.list(&filter, &page).await?;
+        Ok(Response::new(v1::ListDestinationsResponse {
+            destinations: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: page.next_page_token,
+            total_size: Some(count(page.total)),
+        }))
+    }
+
+    async fn get_destination(
+        &self,
+        request: Request<v1::GetDestinationRequest>,
+    ) -> Result<Response<v1::GetDestinationResponse>, Status> {
+        let view = self.destinations.get(&request.into_inner().name).await?;
+        Ok(Response::new(v1::GetDestinationResponse {
+            destination: Some(view.into()),
+        }))
+    }
+
+    async fn update_destination(
+        &self,
+        request: Request<v1::UpdateDestinationRequest>,
+    ) -> Result<Response<v1::UpdateDestinationResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let draft = DestinationDraft::from(request.destination.unwrap_or_default());
+        let view = self
+            .destinations
+            .update(draft, request.validate_only)
+            .await?;
+        author.note_unless(request.validate_only, Change::Update, &view.destination);
+        Ok(Response::new(v1::UpdateDestinationResponse {
+            destination: Some(view.into()),
+        }))
+    }
+
+    async fn delete_destination(
+        &self,
+        request: Request<v1::DeleteDestinationRequest>,
+    ) -> Result<Response<v1::DeleteDestinationResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        self.destinations
+            .delete(&request.name, &request.etag, request.force)
+            .await?;
+        author.note(Change::Delete, "destination", &request.name);
+        Ok(Response::new(v1::DeleteDestinationResponse {}))
+    }
+
+    async fn test_destination(
+        &self,
+        _request: Request<v1::TestDestinationRequest>,
+    ) -> Result<Response<v1::TestDestinationResponse>, Status> {
+        Err(Error::Unimplemented("testing a destination is not served yet".into()).into())
+    }
+}

@@ -1,0 +1,100 @@
+//! `RuleService`.
+
+use bellwether_proto::v1::{self, rule_service_server::RuleService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{
+    audit::{self, Change},
+    convert::list::{count, page_and_filter},
+};
+use crate::{
+    error::Error,
+    ops::rule::{RuleDraft, Rules},
+};
+
+/// Serves rules.
+#[derive(Debug)]
+pub struct RuleApi {
+    rules: Rules,
+}
+
+impl RuleApi {
+    /// Serves these rules.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules }
+    }
+}
+
+#[async_trait]
+impl RuleService for RuleApi {
+    async fn create_rule(
+        &self,
+        request: Request<v1::CreateRuleRequest>,
+    ) -> Result<Response<v1::CreateRuleResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let draft = RuleDraft::from(request.rule.unwrap_or_default());
+        let view = self.rules.create(draft, request.validate_only).await?;
+        author.note_unless(request.validate_only, Change::Create, &view.rule);
+        Ok(Response::new(v1::CreateRuleResponse {
+            rule: Some(view.into()),
+        }))
+    }
+
+    async fn list_rules(
+        &self,
+        request: Request<v1::ListRulesRequest>,
+    ) -> Result<Response<v1::ListRulesResponse>, Status> {
+        let wire = request.into_inner();
+        let page = (wire.page_size, wire.page_token);
+        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
+        let page = self.rules.list(&filter, &page).await?;
+        Ok(Response::new(v1::ListRulesResponse {
+            rules: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: page.next_page_token,
+            total_size: Some(count(page.total)),
+        }))
+    }
+
+    async fn get_rule(
+        &self,
+        request: Request<v1::GetRuleRequest>,
+    ) -> Result<Response<v1::GetRuleResponse>, Status> {
+        let view = self.rules.get(&request.into_inner().name).await?;
+        Ok(Response::new(v1::GetRuleResponse {
+            rule: Some(view.into()),
+        }))
+    }
+
+    async fn update_rule(
+        &self,
+        request: Request<v1::UpdateRuleRequest>,
+    ) -> Result<Response<v1::UpdateRuleResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let draft = RuleDraft::from(request.rule.unwrap_or_default());
+        let view = self.rules.update(draft, request.validate_only).await?;
+        author.note_unless(request.validate_only, Change::Update, &view.rule);
+        Ok(Response::new(v1::UpdateRuleResponse {
+            rule: Some(view.into()),
+        }))
+    }
+
+    async fn delete_rule(
+        &self,
+        request: Request<v1::DeleteRuleRequest>,
+    ) -> Result<Response<v1::DeleteRuleResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        self.rules.delete(&request.name, &request.etag).await?;
+        author.note(Change::Delete, "rule", &request.name);
+        Ok(Response::new(v1::DeleteRuleResponse {}))
+    }
+
+    async fn preview_rule(
+        &self,
+        _request: Request<v1::PreviewRuleRequest>,
+    ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
+        Err(Error::Unimplemented("previewing a rule's messages is not served yet".into()).into())
+    }
+}
