@@ -13,3 +13,6 @@ pub mod rpc;
 pub mod server;
 pub mod store;
 pub mod template;
+
+pub use config::Config;
+pub use server::{Backend, ServeError, StartError};

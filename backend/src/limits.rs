@@ -8,6 +8,8 @@ pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 /// Bytes of one request message.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of one answer: a full page of the largest events.
+pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long a unary request may take.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 /// Records on one page of a list.

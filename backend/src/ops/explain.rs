@@ -179,9 +179,10 @@ fn gates(
     let destination_paused = Gate {
         name: "destination paused",
         passed: waiting.is_empty(),
-        detail: match waiting.is_empty() {
-            true => "none is paused".into(),
-            false => format!("{} is paused; its messages wait", waiting.join(", ")),
+        detail: if waiting.is_empty() {
+            "none is paused".into()
+        } else {
+            format!("{} is paused; its messages wait", waiting.join(", "))
         },
     };
     vec![

@@ -1,7 +1,7 @@
 //! The only place that takes wire messages apart and puts them together.
 
-pub mod delivery;
 pub mod client;
+pub mod delivery;
 pub mod destination;
 pub mod event;
 pub mod health;

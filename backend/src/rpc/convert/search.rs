@@ -165,12 +165,10 @@ fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bo
             SortField::default()
         }
     };
-    match v1::SortOrder::try_from(by.order) {
-        Ok(order) => (field, order == v1::SortOrder::Asc),
-        Err(_) => {
-            let fault = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
-            faults.push(Violation::new("query.sortBy[0].byField.order", fault));
-            (field, false)
-        }
-    }
+    let order = v1::SortOrder::try_from(by.order).unwrap_or_else(|_unknown| {
+        let fault = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
+        faults.push(Violation::new("query.sortBy[0].byField.order", fault));
+        v1::SortOrder::default()
+    });
+    (field, order == v1::SortOrder::Asc)
 }

@@ -1,0 +1,158 @@
+//! Every room of the service with what it needs from the others.
+
+use std::{any::Any, net::SocketAddr, sync::Arc};
+
+use bellwether_proto::{
+    FILE_DESCRIPTOR_SET,
+    v1::{
+        client_service_server::ClientServiceServer, delivery_service_server::DeliveryServiceServer,
+        destination_service_server::DestinationServiceServer,
+        event_query_service_server::EventQueryServiceServer,
+        overview_service_server::OverviewServiceServer, rule_service_server::RuleServiceServer,
+        trigger_service_server::TriggerServiceServer,
+    },
+};
+use http::Response;
+use rand::{SeedableRng, rngs::StdRng};
+use tokio_util::sync::CancellationToken;
+use tonic::{
+    Status,
+    body::Body,
+    service::{Routes, RoutesBuilder},
+};
+use tower::util::MapResponseLayer;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::{StartError, deadline::DeadlineLayer, oversize, work::Work};
+use crate::{
+    clock::Clock,
+    config::Config,
+    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender},
+    error::Error,
+    limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    ops::{
+        client::Clients, delivery::Deliveries, destination::Destinations, recent::Traffic,
+        rule::Rules, ruleset::Ruleset, trigger::Triggers,
+    },
+    rpc::{
+        access::{Guard, Keys},
+        client::ClientApi,
+        delivery::DeliveryCalls,
+        destination::DestinationApi,
+        event_query::EventQueries,
+        overview::Overviews,
+        rule::RuleApi,
+        trigger::TriggerApi,
+    },
+    store::{self, Store},
+};
+
+/// What the services and the work beside them share.
+struct Rooms {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    clients: Clients,
+    keys: Arc<Keys>,
+    ruleset: Arc<Ruleset>,
+    traffic: Arc<Traffic>,
+    sender: Sender,
+}
+
+/// Opens the store and puts the services and the work beside them together. `own` is the address
+/// that no message may go to; `streams` ends those that would go on for ever.
+pub(super) async fn assemble(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    own: SocketAddr,
+    streams: CancellationToken,
+) -> Result<(Routes, Work), StartError> {
+    let store = store::open(config).await?;
+    let clients = Clients::new(store.clone(), Arc::clone(&clock));
+    clients.ensure_admin(&config.data_dir).await?;
+    let egress = Arc::new(EgressGuard::new(&config.egress, vec![own]));
+    let rooms = Rooms {
+        keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
+        ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
+        traffic: Arc::default(),
+        sender: Sender::new(config, egress, Arc::clone(&clock), None),
+        store,
+        clock,
+        clients,
+    };
+    let work = rooms.work(config);
+    let routes = rooms.services(streams)?;
+    Ok((checked(routes, rooms.keys), work))
+}
+
+impl Rooms {
+    fn work(&self, config: &Config) -> Work {
+        let clock = || Arc::clone(&self.clock);
+        let dispatcher = Dispatcher::new(
+            self.store.clone(),
+            clock(),
+            self.sender.clone(),
+            config.delivery.clone(),
+            StdRng::from_os_rng(),
+        );
+        let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
+        let keys = Arc::clone(&self.keys);
+        let mut work = Work::default();
+        work.add("dispatcher", |stop| dispatcher.run(stop));
+        work.add("retention", |stop| retention.run(stop));
+        work.add("key watch", |stop| keys.run(stop));
+        work
+    }
+
+    fn services(&self, streams: CancellationToken) -> Result<Routes, Error> {
+        let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
+        let ruleset = || Arc::clone(&self.ruleset);
+        let mut services = RoutesBuilder::default();
+        macro_rules! serve {
+            ($($server:ident: $service:expr,)*) => {
+                $(services.add_service(
+                    $server::new($service)
+                        .max_decoding_message_size(REQUEST_BYTES_MAX)
+                        .max_encoding_message_size(ANSWER_BYTES_MAX),
+                );)*
+            };
+        }
+        serve! {
+            TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock())),
+            DestinationServiceServer: DestinationApi::new(Destinations::new(store(), clock())),
+            RuleServiceServer: RuleApi::new(Rules::new(store(), clock())),
+            ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
+            DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
+            EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
+            OverviewServiceServer:
+                Overviews::new(store(), clock(), Arc::clone(&self.traffic), ruleset()),
+        }
+        let (_reporter, health) = tonic_health::server::health_reporter();
+        services.add_service(health);
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let fault = |fault| Error::Internal(Box::new(fault));
+        services.add_service(reflection().build_v1().map_err(fault)?);
+        services.add_service(reflection().build_v1alpha().map_err(fault)?);
+        Ok(services.routes())
+    }
+}
+
+/// Puts what every call passes before all services: from the outside in, panics, sizes, the time
+/// limit, and the key.
+fn checked(routes: Routes, keys: Arc<Keys>) -> Routes {
+    let guarded = Guard::new(keys).protect(routes).into_axum_router();
+    let checked = guarded
+        .layer(DeadlineLayer)
+        .layer(MapResponseLayer::new(oversize::rewrite))
+        .layer(CatchPanicLayer::custom(answer_to_panic));
+    Routes::from(checked)
+}
+
+/// A panic would otherwise end the stream, and the caller would take that for its own doing.
+fn answer_to_panic(_panic: Box<dyn Any + Send>) -> Response<Body> {
+    tracing::error!("a call panicked");
+    Status::internal("the service has an internal fault").into_http()
+}

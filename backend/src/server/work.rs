@@ -1,0 +1,80 @@
+//! What goes on beside the calls: started together, stopped together.
+
+use std::{fmt, pin::Pin};
+
+use tokio::{task::JoinSet, time};
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::DRAIN_TIME_MAX;
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
+
+/// Parts of the service that run until they are told to stop.
+#[derive(Default)]
+pub(super) struct Work(Vec<(&'static str, Start)>);
+
+impl Work {
+    /// Adds a part; its name completes "the service stopped because its … ended".
+    pub(super) fn add<F>(
+        &mut self,
+        name: &'static str,
+        run: impl FnOnce(CancellationToken) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.0
+            .push((name, Box::new(move |stop| Box::pin(run(stop)))));
+    }
+
+    /// Starts every part.
+    pub(super) fn start(self, stop: &CancellationToken) -> Started {
+        let mut parts = JoinSet::new();
+        for (name, start) in self.0 {
+            let task = start(stop.clone());
+            parts.spawn(async move {
+                // A panic ends the part as well: it is reported under the same name.
+                let ended = JoinSet::from_iter([task]).join_next().await;
+                (name, matches!(ended, Some(Err(_))))
+            });
+        }
+        Started { parts }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_list()
+            .entries(self.0.iter().map(|(name, _)| name))
+            .finish()
+    }
+}
+
+/// Parts that run.
+#[derive(Debug)]
+pub(super) struct Started {
+    parts: JoinSet<(&'static str, bool)>,
+}
+
+impl Started {
+    /// Waits for a part to end, which none does before it is told to.
+    pub(super) async fn failed(&mut self) -> &'static str {
+        match self.parts.join_next().await {
+            Some(Ok((name, panicked))) => {
+                tracing::error!(part = name, panicked, "a part of the service ended");
+                name
+            }
+            Some(Err(_)) => "work",
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the parts, which were told to stop; those that take too long are ended.
+    pub(super) async fn stop(mut self) {
+        let stopped = async { while self.parts.join_next().await.is_some() {} };
+        if time::timeout(2 * DRAIN_TIME_MAX, stopped).await.is_err() {
+            tracing::warn!("parts of the service did not stop in time and were ended");
+        }
+    }
+}
