@@ -101,3 +101,12 @@ pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
 /// Changes that the change log remembers.
 pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;
+
+/// Events that wait for intake, in KiB; beyond it senders are asked to come back.
+pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
+/// When senders are asked to come back.
+pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Events that are committed together, unless one request has more.
+pub const INTAKE_BATCH_EVENTS: usize = 1_000;
+/// Intake workers; while one waits for its commit the others decide.
+pub const INTAKE_WORKERS: usize = 4;

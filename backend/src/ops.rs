@@ -2,11 +2,13 @@
 
 pub mod client;
 pub mod commit;
+pub mod deciding;
 pub mod delivery;
 pub mod destination;
 pub mod etag;
 pub mod explain;
 pub mod find;
+pub mod intake;
 pub mod notify;
 pub mod occurrence;
 pub mod overview;

@@ -22,3 +22,62 @@ pub enum Value {
 
 /// The fields of a JSON object.
 pub type Fields = BTreeMap<String, Value>;
+
+/// How many bytes an object takes as compact JSON.
+pub fn json_bytes(fields: &Fields) -> usize {
+    let each = |(name, value): (&String, &Value)| text_bytes(name) + 1 + value.json_bytes();
+    listed_bytes(fields.iter().map(each))
+}
+
+impl Value {
+    /// How many bytes the value takes as compact JSON; the nesting must be bounded.
+    pub fn json_bytes(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(true) => 4,
+            Self::Bool(false) => 5,
+            Self::Number(number) => number.to_string().len(),
+            Self::Text(text) => text_bytes(text),
+            Self::List(values) => listed_bytes(values.iter().map(Self::json_bytes)),
+            Self::Object(fields) => json_bytes(fields),
+        }
+    }
+}
+
+/// Brackets, items and the commas between them.
+fn listed_bytes(items: impl ExactSizeIterator<Item = usize>) -> usize {
+    2 + items.len().saturating_sub(1) + items.sum::<usize>()
+}
+
+fn text_bytes(text: &str) -> usize {
+    let escape_bytes = |byte: u8| match byte {
+        b'"' | b'\\' | 8 | 9 | 10 | 12 | 13 => 1,
+        0..=31 => 5,
+        _ => 0,
+    };
+    2 + text.len() + text.bytes().map(escape_bytes).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_is_that_of_compact_json() {
+        let text = r#"{"a":[1,-2.5,true,false,null,"q\"\\\n\u0001\u00e9"],"b":{},"c":[]}"#;
+        let json: serde_json::Value = serde_json::from_str(text).unwrap();
+        let list = vec![
+            Value::Number(1.0),
+            Value::Number(-2.5),
+            Value::Bool(true),
+            Value::Bool(false),
+            Value::Null,
+            Value::Text("q\"\\\n\u{1}\u{e9}".into()),
+        ];
+        let fields = Fields::from([
+            ("a".into(), Value::List(list)),
+            ("b".into(), Value::Object(Fields::new())),
+            ("c".into(), Value::List(Vec::new())),
+        ]);
+        assert_eq!(json_bytes(&fields), json.to_string().len());
+    }
+}

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// How often a change is decided anew because what it rests on was changed meanwhile.
-const TRIES_MAX: usize = 16;
+pub const TRIES_MAX: usize = 16;
 
 /// Applies what `decide` decides, and answers with what it answers and the commit's place in the
 /// change log; no place when there was nothing to change.

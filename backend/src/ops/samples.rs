@@ -2,15 +2,26 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tokio_util::sync::{CancellationToken, DropGuard};
+
 use crate::{
+    clock::{Clock, ManualClock},
     config::LifetimeConfig,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
         Occurrence, Query, RecordId, Rule, Severity, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
-    ops::occurrence::{Arrival, Received, receive},
-    store::{Lane, Sealer, Store, engine::memory::MemoryEngine},
+    ops::{
+        deciding::Deciding,
+        intake::Intake,
+        occurrence::{Arrival, Received, receive},
+        ruleset::Ruleset,
+    },
+    store::{
+        Direction, Lane, Record, Sealer, Store,
+        engine::{Range, memory::MemoryEngine},
+    },
 };
 
 /// A trigger that [`save_rule`] stores: severity error or worse.
@@ -18,6 +29,39 @@ pub(crate) const DISK_TRIGGER: &str = "disk";
 
 /// When tests begin, in milliseconds since 1970.
 pub(crate) const START_MS: i64 = 1_800_000_000_000;
+
+/// What decisions need, on a store, with a clock that stands at [`START_MS`].
+pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
+    let manual = Arc::new(ManualClock::at(START_MS));
+    let clock: Arc<dyn Clock> = Arc::clone(&manual) as _;
+    let deciding = Deciding {
+        ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
+        traffic: Arc::default(),
+        store,
+        clock,
+        lifetime: LifetimeConfig::default(),
+    };
+    (deciding, manual)
+}
+
+/// An intake that works until the guard is dropped.
+pub(crate) fn intake(deciding: &Deciding) -> (Intake, DropGuard) {
+    let (intake, workers) = Intake::new(deciding.clone());
+    let shutdown = CancellationToken::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runtime of a test ends with the test"
+    )]
+    tokio::spawn(workers.run(shutdown.clone()));
+    (intake, shutdown.drop_guard())
+}
+
+/// All records of a kind, by key.
+pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
+    let range = Range::under(&[]);
+    let page = store.page::<T>(range, Direction::Ascending, 100_000).await;
+    page.unwrap().into_iter().map(|it| it.value).collect()
+}
 
 /// An empty store.
 pub(crate) fn store() -> Store {

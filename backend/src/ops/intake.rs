@@ -1,0 +1,340 @@
+//! Takes events in: queues them, decides in batches, and answers after the commit.
+
+mod batch;
+
+use std::sync::Arc;
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use crate::{
+    domain::{EventId, IncomingEvent, Name, RecordId, value::json_bytes},
+    error::Error,
+    limits::{INTAKE_BATCH_EVENTS, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER, INTAKE_WORKERS},
+    ops::{commit::TRIES_MAX, deciding::Deciding},
+    store::EngineError,
+};
+
+/// The way in for events. Clones share the queues.
+///
+/// Every event identity belongs to one worker, so two events of one identity are decided in the
+/// order in which they were submitted, and workers never conflict with each other. While one worker
+/// waits for its commit the others decide.
+#[derive(Debug, Clone)]
+pub struct Intake {
+    queues: Arc<[mpsc::Sender<Job>]>,
+    /// Room in the queues, in KiB of events.
+    room: Arc<Semaphore>,
+}
+
+/// The other end of an [`Intake`]; events wait until it runs.
+#[derive(Debug)]
+pub struct IntakeWorkers {
+    intake: Intake,
+    deciding: Deciding,
+    queues: Vec<mpsc::Receiver<Job>>,
+}
+
+/// Events of one request that belong to one worker.
+#[derive(Debug)]
+struct Job {
+    events: Vec<Accepted>,
+    author: Option<Name>,
+    chain: Arc<[RecordId]>,
+    /// Told once the events are on disk; nobody waits for events of the service's own.
+    reply: Option<oneshot::Sender<Result<(), Error>>>,
+    _room: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+struct Accepted {
+    id: EventId,
+    event: IncomingEvent,
+}
+
+/// What became of submitted events.
+#[derive(Debug, Default)]
+pub struct Submitted {
+    /// The places in the list of events that were not taken in, and why.
+    pub failed: Vec<(Vec<usize>, Error)>,
+}
+
+impl Intake {
+    /// Makes the queues; [`IntakeWorkers::run`] works them off.
+    pub fn new(deciding: Deciding) -> (Self, IntakeWorkers) {
+        let (queues, receivers): (Vec<_>, Vec<_>) = (0..INTAKE_WORKERS)
+            .map(|_| mpsc::channel(INTAKE_QUEUE_KIB_MAX as usize))
+            .unzip();
+        let intake = Self {
+            queues: queues.into(),
+            room: Arc::new(Semaphore::new(INTAKE_QUEUE_KIB_MAX as usize)),
+        };
+        let workers = IntakeWorkers {
+            intake: intake.clone(),
+            deciding,
+            queues: receivers,
+        };
+        (intake, workers)
+    }
+
+    /// Takes events in and returns once each is on disk with all it causes, or is not taken in.
+    ///
+    /// # Errors
+    /// When no event was taken in: `Exhausted` when the queue is full, `Unavailable` when the
+    /// service stops, and those of the store.
+    ///
+    /// # Cancel safety
+    /// The events of a dropped call may still be taken in.
+    pub async fn submit(
+        &self,
+        events: Vec<IncomingEvent>,
+        author: Option<Name>,
+    ) -> Result<Submitted, Error> {
+        let total = events.len();
+        let parts = split(events);
+        let mut rooms = Vec::with_capacity(INTAKE_WORKERS);
+        for (_, part) in &parts {
+            rooms.push(self.room_for(part)?);
+        }
+        let mut waiting = Vec::with_capacity(INTAKE_WORKERS);
+        for ((queue, (places, events)), room) in self.queues.iter().zip(parts).zip(rooms) {
+            if events.is_empty() {
+                continue;
+            }
+            let (reply, answer) = oneshot::channel();
+            let job = Job {
+                events,
+                author: author.clone(),
+                chain: Arc::default(),
+                reply: Some(reply),
+                _room: room,
+            };
+            // A refused job drops its reply, which is seen below.
+            drop(queue.try_send(job));
+            waiting.push((places, answer));
+        }
+        let mut failed = Vec::new();
+        for (places, answer) in waiting {
+            let outcome = answer.await.unwrap_or_else(|_closed| Err(stopping()));
+            if let Err(error) = outcome {
+                failed.push((places, error));
+            }
+        }
+        let failed_count: usize = failed.iter().map(|(places, _)| places.len()).sum();
+        match failed.pop() {
+            Some((_, error)) if failed_count == total => Err(error),
+            Some(last) => {
+                failed.push(last);
+                Ok(Submitted { failed })
+            }
+            None => Ok(Submitted { failed }),
+        }
+    }
+
+    /// Takes in an event that an `event` destination makes, with the rules that led to it.
+    ///
+    /// # Errors
+    /// As [`Intake::submit`], and those of the store.
+    ///
+    /// # Cancel safety
+    /// The event of a dropped call may still be taken in.
+    pub async fn submit_internal(
+        &self,
+        event: IncomingEvent,
+        chain: Vec<RecordId>,
+    ) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(event, chain, Some(reply))?;
+        answer.await.unwrap_or_else(|_closed| Err(stopping()))
+    }
+
+    /// Takes in an event of the service's own without waiting for it; a full queue loses it, and
+    /// the log says so.
+    pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
+        let name = event.name.clone();
+        if let Err(error) = self.enqueue(event, chain, None) {
+            warn!(event = %name, %error, "an event of the service's own was lost");
+        }
+    }
+
+    fn enqueue(
+        &self,
+        event: IncomingEvent,
+        chain: Vec<RecordId>,
+        reply: Option<oneshot::Sender<Result<(), Error>>>,
+    ) -> Result<(), Error> {
+        let id = event.id();
+        let events = vec![Accepted { id, event }];
+        let job = Job {
+            _room: self.room_for(&events)?,
+            events,
+            author: None,
+            chain: chain.into(),
+            reply,
+        };
+        let queue = &self.queues[worker_of(id)];
+        queue.try_send(job).map_err(|_job| stopping())
+    }
+
+    fn room_for(&self, events: &[Accepted]) -> Result<OwnedSemaphorePermit, Error> {
+        let kib: usize = events
+            .iter()
+            .map(|it| 1 + weight_bytes(&it.event) / 1024)
+            .sum();
+        let kib = u32::try_from(kib)
+            .unwrap_or(u32::MAX)
+            .min(INTAKE_QUEUE_KIB_MAX);
+        let room = Arc::clone(&self.room);
+        room.try_acquire_many_owned(kib)
+            .map_err(|_full| Error::Exhausted {
+                message: "the intake queue is full".into(),
+                retry_after: Some(INTAKE_RETRY_AFTER),
+            })
+    }
+}
+
+/// The events of each worker, with their places in the list.
+fn split(events: Vec<IncomingEvent>) -> Vec<(Vec<usize>, Vec<Accepted>)> {
+    let mut parts: Vec<(Vec<usize>, Vec<Accepted>)> = Vec::new();
+    parts.resize_with(INTAKE_WORKERS, Default::default);
+    for (place, event) in events.into_iter().enumerate() {
+        let id = event.id();
+        let (places, accepted) = &mut parts[worker_of(id)];
+        places.push(place);
+        accepted.push(Accepted { id, event });
+    }
+    parts
+}
+
+fn stopping() -> Error {
+    Error::Unavailable("the service is stopping".into())
+}
+
+fn worker_of(id: EventId) -> usize {
+    usize::from(id.to_bytes()[0]) % INTAKE_WORKERS
+}
+
+/// About how much memory an event takes.
+fn weight_bytes(event: &IncomingEvent) -> usize {
+    let dimensions = event
+        .dimensions
+        .iter()
+        .map(|(key, value)| key.len() + value.len());
+    let metadata = json_bytes(&event.metadata);
+    event.summary.len() + event.body.len() + metadata + dimensions.sum::<usize>()
+}
+
+impl IntakeWorkers {
+    /// Works the queues off until shutdown; what is queued then is still answered.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut tasks = JoinSet::new();
+        for queue in self.queues {
+            let worker = Worker {
+                intake: self.intake.clone(),
+                deciding: self.deciding.clone(),
+            };
+            tasks.spawn(worker.run(queue, shutdown.clone()));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            if let Err(error) = ended {
+                error!(%error, "an intake worker broke");
+            }
+        }
+    }
+}
+
+struct Worker {
+    intake: Intake,
+    deciding: Deciding,
+}
+
+impl Worker {
+    async fn run(self, mut queue: mpsc::Receiver<Job>, shutdown: CancellationToken) {
+        let mut jobs = Vec::new();
+        loop {
+            tokio::select! {
+                count = queue.recv_many(&mut jobs, INTAKE_BATCH_EVENTS) => {
+                    if count == 0 {
+                        return;
+                    }
+                }
+                () = shutdown.cancelled(), if !queue.is_closed() => {
+                    queue.close();
+                    continue;
+                }
+            }
+            while !jobs.is_empty() {
+                let rest = jobs.split_off(batch_length(&jobs));
+                self.take_in(jobs).await;
+                jobs = rest;
+            }
+        }
+    }
+
+    async fn take_in(&self, jobs: Vec<Job>) {
+        let Err(error) = self.commit(&jobs).await else {
+            return answer(jobs, |_| Ok(()));
+        };
+        let may_be_one_jobs_fault =
+            matches!(error, EngineError::Corrupt(_) | EngineError::Conflict);
+        if !may_be_one_jobs_fault || jobs.len() == 1 {
+            error!(%error, events = jobs.len(), "events were not taken in");
+            return answer(jobs, |_| Err(again(&error).into()));
+        }
+        for job in jobs {
+            let outcome = self.commit(std::slice::from_ref(&job)).await;
+            answer(vec![job], |_| {
+                outcome.as_ref().map_err(|it| again(it).into()).copied()
+            });
+        }
+    }
+
+    /// Decides and commits, anew when an operator changed an occurrence meanwhile.
+    async fn commit(&self, jobs: &[Job]) -> Result<(), EngineError> {
+        let mut last = EngineError::Conflict;
+        for _ in 0..TRIES_MAX {
+            match batch::commit(&self.deciding, &self.intake, jobs).await {
+                Err(error @ EngineError::Conflict) => last = error,
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// How many of the first jobs make a batch; at least one.
+fn batch_length(jobs: &[Job]) -> usize {
+    let mut events = 0;
+    let within = jobs.iter().take_while(|job| {
+        events += job.events.len();
+        events <= INTAKE_BATCH_EVENTS
+    });
+    within.count().max(1)
+}
+
+fn answer(jobs: Vec<Job>, outcome: impl Fn(&Job) -> Result<(), Error>) {
+    for mut job in jobs {
+        if let Some(reply) = job.reply.take() {
+            // Nobody may be waiting any more.
+            drop(reply.send(outcome(&job)));
+        }
+    }
+}
+
+/// The same error for another caller.
+fn again(error: &EngineError) -> EngineError {
+    match error {
+        EngineError::Conflict => EngineError::Conflict,
+        EngineError::Unavailable(text) => EngineError::Unavailable(text.clone()),
+        EngineError::Full(text) => EngineError::Full(text.clone()),
+        EngineError::Indeterminate(source) => EngineError::Indeterminate(source.to_string().into()),
+        EngineError::Corrupt(text) => EngineError::Corrupt(text.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! One batch of events: read what they are about, decide, commit.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Accepted, Intake, Job};
+use crate::{
+    domain::{Delivery, EventId, IncomingEvent, Name, Occurrence, RecordId, Severity},
+    ops::{
+        deciding::{Deciding, new_id},
+        notify::{Notices, Step, StepKind, notify},
+        occurrence::{Arrival, Received, Transition, receive},
+        ruleset::Snapshot,
+    },
+    store::{Changes, EngineError, Index, Lane, Stored, record::bytes::Key},
+};
+
+/// The occurrences of one event identity while a batch is decided.
+#[derive(Debug)]
+struct Line {
+    stored: Option<Stored<Occurrence>>,
+    /// The stored occurrence as it will be, if there is one, then those that follow it.
+    occurrences: Vec<Occurrence>,
+    /// Whether the stored one changes.
+    is_changed: bool,
+}
+
+/// Takes in every event of the jobs in one commit.
+pub(super) async fn commit(
+    deciding: &Deciding,
+    intake: &Intake,
+    jobs: &[Job],
+) -> Result<(), EngineError> {
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let mut lines = read(deciding, jobs).await?;
+    let now_ms = deciding.clock.now_ms();
+    let mut decision = Decision {
+        deciding,
+        snapshot: &snapshot,
+        now_ms,
+        deliveries: Vec::new(),
+        reports: Vec::new(),
+    };
+    for job in jobs {
+        for accepted in &job.events {
+            let line = lines.get_mut(&accepted.id);
+            let line = line.expect("every identity of the jobs was read");
+            decision.decide(line, accepted, job);
+        }
+    }
+    let (deliveries, reports) = (decision.deliveries, decision.reports);
+    let changes = changes_of(deciding, &lines, &deliveries);
+    deciding.store.apply(Lane::Bulk, changes).await?;
+    let events = jobs.iter().map(|job| job.events.len()).sum();
+    deciding.traffic.count(now_ms, events);
+    for (event, chain) in reports {
+        intake.report(event, chain);
+    }
+    Ok(())
+}
+
+/// Reads the newest occurrence of every event.
+async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<HashMap<EventId, Line>, EngineError> {
+    let events = jobs.iter().flat_map(|job| &job.events);
+    let mut ids: Vec<_> = events.map(|accepted| accepted.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let prefixes: Vec<_> = ids.iter().map(|id| Key::new().event(*id).build()).collect();
+    let engine = deciding.store.engine();
+    let found = engine
+        .last_under(Index::OccurrenceByEvent, &prefixes)
+        .await?;
+    let keys: Vec<_> = found.iter().flatten().map(|(_, key)| key.clone()).collect();
+    let mut records = deciding
+        .store
+        .get_many::<Occurrence>(keys)
+        .await?
+        .into_iter();
+    let mut lines = HashMap::with_capacity(ids.len());
+    for (id, entry) in ids.into_iter().zip(found) {
+        let stored = match entry {
+            // A record that went after its entry was read is decided anew.
+            Some(_) => Some(records.next().flatten().ok_or(EngineError::Conflict)?),
+            None => None,
+        };
+        let occurrences = stored.iter().map(|stored| stored.value.clone()).collect();
+        let line = Line {
+            stored,
+            occurrences,
+            is_changed: false,
+        };
+        lines.insert(id, line);
+    }
+    Ok(lines)
+}
+
+struct Decision<'a> {
+    deciding: &'a Deciding,
+    snapshot: &'a Snapshot,
+    now_ms: i64,
+    deliveries: Vec<Delivery>,
+    /// What the service has to say itself, after the commit.
+    reports: Vec<(IncomingEvent, Vec<RecordId>)>,
+}
+
+impl Decision<'_> {
+    fn decide(&mut self, line: &mut Line, accepted: &Accepted, job: &Job) {
+        let now_ms = self.now_ms;
+        let arrival = Arrival {
+            event: &accepted.event,
+            author: job.author.as_ref(),
+            chain: &job.chain,
+            now_ms,
+        };
+        let newest = line.occurrences.last_mut();
+        let transition = match receive(newest, &arrival, &self.deciding.lifetime, new_id(now_ms)) {
+            Received::Opened(opened) => {
+                line.occurrences.push(*opened);
+                Transition::default()
+            }
+            Received::Repeated(transition) => {
+                line.is_changed |= line.occurrences.len() == 1;
+                transition
+            }
+        };
+        let Some(occurrence) = line.occurrences.last_mut() else {
+            return;
+        };
+        let step = Step {
+            kind: StepKind::Event,
+            transition,
+            matches: &self.snapshot.matches(occurrence),
+            now_ms,
+        };
+        let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
+        self.report_stopped(&notices, occurrence);
+        self.deliveries.extend(notices.deliveries);
+    }
+
+    /// Says that the loop guard stopped a rule, unless the service would talk about itself.
+    fn report_stopped(&mut self, notices: &Notices, occurrence: &Occurrence) {
+        if occurrence
+            .dimensions
+            .get("source")
+            .is_some_and(|it| it == "bellwether")
+        {
+            return;
+        }
+        for rule in &notices.stopped {
+            let event = loop_guard_event(rule, occurrence, self.now_ms);
+            self.reports.push((event, occurrence.chain.clone()));
+        }
+    }
+}
+
+fn loop_guard_event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        name: "rule stopped by the loop guard".into(),
+        kind: "loop-guard".into(),
+        dimensions: BTreeMap::from([
+            ("source".into(), "bellwether".into()),
+            ("rule".into(), rule.as_str().into()),
+        ]),
+        metadata: BTreeMap::new(),
+        summary: format!("rule {rule} led to an event that would pass it again; it stopped there"),
+        body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
+        severity: Some(Severity::Warning),
+        status: None,
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}
+
+fn changes_of(
+    deciding: &Deciding,
+    lines: &HashMap<EventId, Line>,
+    deliveries: &[Delivery],
+) -> Changes {
+    let mut changes = deciding.store.changes();
+    for line in lines.values() {
+        let mut occurrences = line.occurrences.iter();
+        if let Some(stored) = &line.stored {
+            let next = occurrences.next().filter(|_| line.is_changed);
+            if let Some(next) = next {
+                changes.update(stored, next);
+            }
+        }
+        for occurrence in occurrences {
+            changes.insert(occurrence);
+        }
+    }
+    for delivery in deliveries {
+        changes.insert(delivery);
+    }
+    changes
+}

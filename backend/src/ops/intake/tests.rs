@@ -1,0 +1,193 @@
+//! Tests of taking events in.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{
+    domain::{Delivery, Occurrence, Severity, Status},
+    ops::samples::{self, DISK_TRIGGER, event, rule},
+    store::{Lane, Record as _},
+};
+
+#[tokio::test]
+async fn an_accepted_event_is_stored_with_the_deliveries_it_causes() {
+    let store = samples::store();
+    samples::save_rule(&store, &rule("page", &[DISK_TRIGGER], &["hook", "mail"])).await;
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let author = samples::name("sender");
+    let submitted = intake.submit(vec![event("a")], Some(author.clone())).await;
+    assert!(submitted.unwrap().failed.is_empty());
+
+    let occurrences = samples::all::<Occurrence>(&store).await;
+    assert_eq!(occurrences.len(), 1);
+    assert_eq!(occurrences[0].event, event("a").id());
+    assert_eq!(occurrences[0].history[0].author, Some(author));
+    let deliveries = samples::all::<Delivery>(&store).await;
+    assert_eq!(deliveries.len(), 2);
+    assert!(
+        deliveries
+            .iter()
+            .all(|it| it.event == Some(occurrences[0].event))
+    );
+    assert_eq!(deciding.traffic.per_minute(samples::START_MS)[59], 1);
+    assert_eq!(
+        store.engine().log_head().await.unwrap(),
+        2,
+        "one commit each"
+    );
+}
+
+#[tokio::test]
+async fn events_of_one_identity_in_one_list_follow_each_other() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let mut close = event("a");
+    close.status = Some(Status::Closed);
+    let list = vec![
+        event("a"),
+        event("b"),
+        close.clone(),
+        event("a"),
+        close,
+        event("a"),
+    ];
+    intake.submit(list, None).await.unwrap();
+    let mut occurrences = samples::all::<Occurrence>(&store).await;
+    occurrences.retain(|it| it.event == event("a").id());
+    occurrences.sort_by_key(|it| it.number);
+    let shown: Vec<_> = occurrences
+        .iter()
+        .map(|it| (it.number, it.status, it.count, it.prior_count))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (1, Status::Closed, 2, 0),
+            (2, Status::Closed, 2, 2),
+            (3, Status::Open, 1, 4)
+        ]
+    );
+}
+
+#[tokio::test]
+async fn concurrent_senders_lose_no_event_while_an_operator_edits_the_same_occurrence() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let edit = async {
+        for _ in 0..50 {
+            let key = samples::all::<Occurrence>(&store).await[0].key();
+            let old = store.get::<Occurrence>(key).await.unwrap().unwrap();
+            let mut new = old.value.clone();
+            new.prior_count += 1;
+            let mut changes = store.changes();
+            changes.update(&old, &new);
+            drop(store.apply(Lane::Admin, changes).await);
+            tokio::task::yield_now().await;
+        }
+    };
+    let send =
+        futures_util::future::join_all((0..200).map(|_| intake.submit(vec![event("a")], None)));
+    let ((), answers) = tokio::join!(edit, send);
+    assert!(answers.into_iter().all(|it| it.unwrap().failed.is_empty()));
+    assert_eq!(samples::all::<Occurrence>(&store).await[0].count, 201);
+}
+
+#[tokio::test]
+async fn an_edit_that_was_answered_holds_for_the_next_event() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    for round in 0..20 {
+        let mut edited = rule("page", &[DISK_TRIGGER], &["hook"]);
+        edited.enabled = round % 2 == 0;
+        samples::save_rule(&store, &edited).await;
+        intake
+            .submit(vec![event(&format!("{round}"))], None)
+            .await
+            .unwrap();
+        let deliveries = samples::all::<Delivery>(&store).await.len();
+        assert_eq!(deliveries, round / 2 + 1, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_takes_nothing_of_the_request() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _workers) = Intake::new(deciding);
+    let mut heavy = event("a");
+    heavy.body = "x".repeat(64 * 1024);
+    let mut waiting: Vec<_> = (0..2)
+        .map(|_| Box::pin(intake.submit(vec![heavy.clone(); 500], None)))
+        .collect();
+    for submission in &mut waiting {
+        assert!(futures_util::poll!(submission).is_pending());
+    }
+    let refused = intake.submit(vec![heavy; 10], None).await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::Exhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
+    let small = intake.submit(vec![event("b")], None);
+    assert!(
+        futures_util::poll!(Box::pin(small)).is_pending(),
+        "a refusal takes no room"
+    );
+}
+
+#[tokio::test]
+async fn what_is_queued_at_shutdown_is_answered_and_what_follows_is_refused() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, workers) = Intake::new(deciding);
+    let mut queued = Box::pin(intake.submit(vec![event("a")], None));
+    assert!(futures_util::poll!(&mut queued).is_pending());
+    let shutdown = CancellationToken::new();
+    shutdown.cancel();
+    let (answered, ()) = tokio::join!(queued, workers.run(shutdown));
+    assert!(answered.unwrap().failed.is_empty());
+    let refused = intake.submit(vec![event("b")], None).await.unwrap_err();
+    assert!(matches!(refused, Error::Unavailable(_)), "{refused:?}");
+    assert_eq!(samples::all::<Occurrence>(&store).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
+    let store = samples::store();
+    let mut looping = rule("loop", &["everything"], &["event"]);
+    looping.repeat = true;
+    looping.repeat_interval_seconds = 0;
+    samples::save_rule(&store, &looping).await;
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, guard) = samples::intake(&deciding);
+    let chain = vec![samples::id("loop")];
+    intake.submit_internal(event("a"), chain).await.unwrap();
+    // The report is queued before its cause is answered, and shutdown works the queues off.
+    let said = || async {
+        let all = samples::all::<Occurrence>(&store).await;
+        all.into_iter().find(|it| it.kind == "loop-guard")
+    };
+    let mut tries = 0;
+    while said().await.is_none() && tries < 1_000 {
+        tries += 1;
+        tokio::task::yield_now().await;
+    }
+    drop(guard);
+    let report = said().await.unwrap();
+    let dimensions =
+        [("rule", "loop"), ("source", "bellwether")].map(|(a, b)| (a.into(), b.into()));
+    assert_eq!(report.dimensions, BTreeMap::from(dimensions));
+    assert_eq!(report.severity, Severity::Warning);
+    assert_eq!(report.count, 1);
+    assert!(samples::all::<Delivery>(&store).await.is_empty());
+}
