@@ -22,6 +22,7 @@ mod query;
 mod request;
 mod route;
 mod server;
+mod transcoder;
 #[cfg(test)]
 mod transcoding;
 mod upstream;
@@ -30,4 +31,5 @@ mod wire;
 
 pub use config::{Config, ConfigError};
 pub use server::{Gateway, StartError};
+pub use transcoder::{TranscodeError, Transcoder};
 pub use upstream::{Upstream, UpstreamError};
