@@ -1,5 +1,7 @@
 //! Rules: stored, edited and deleted, and never pointing at what is not there.
 
+mod preview;
+
 use std::{collections::HashSet, sync::Arc};
 
 use crate::{
@@ -7,6 +9,7 @@ use crate::{
     domain::{Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
     error::Error,
     limits::{REPEAT_INTERVAL_SECONDS_MAX, RULE_NAMES_MAX},
+    message,
     ops::{
         commit::commit,
         page::{Page, PageRequest},
@@ -14,8 +17,10 @@ use crate::{
         resource::{Filter, Origin, Resource, check_etag, check_free, find, list},
         validate::Faults,
     },
-    store::{Changes, Lane, Store},
+    store::{Changes, Lane, Store, Stored},
 };
+
+pub use preview::{Installation, Preview, Previews};
 
 /// A rule as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]
@@ -172,27 +177,26 @@ impl Rules {
         let mut faults = Faults::default();
         let name = faults.name(&draft.name);
         faults.texts(&draft.description, &draft.tags);
-        faults.template("message", &draft.message);
+        faults.extend(message::check_message(&draft.message));
         let repeat_interval_seconds = repeat_interval(draft, &mut faults);
-        let trigger_names = self
-            .references::<Trigger>("triggerNames", &draft.trigger_names, changes, &mut faults)
+        let triggers = self
+            .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
-        let destination_names = self
-            .references::<Destination>(
-                "destinationNames",
-                &draft.destination_names,
-                changes,
-                &mut faults,
-            )
+        let destinations = self
+            .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
+        triggers.iter().for_each(|trigger| changes.touch(trigger));
+        destinations
+            .iter()
+            .for_each(|destination| changes.touch(destination));
         faults.or(name.map(|name| Rule {
             id: origin.id,
             name,
             description: draft.description.clone(),
             tags: draft.tags.clone(),
             enabled: draft.enabled,
-            trigger_names,
-            destination_names,
+            trigger_names: names(&triggers),
+            destination_names: names(&destinations),
             message: draft.message.clone(),
             repeat: draft.repeat,
             repeat_interval_seconds,
@@ -203,14 +207,13 @@ impl Rules {
         }))
     }
 
-    /// The names of stored resources, without repeats; each name of nothing is a fault.
-    async fn references<T: Resource>(
+    /// The resources of those names, without repeats; each name of nothing is a fault.
+    async fn referred<T: Resource>(
         &self,
         field: &str,
         texts: &[String],
-        changes: &mut Changes,
         faults: &mut Faults,
-    ) -> Result<Vec<Name>, Error> {
+    ) -> Result<Vec<Stored<T>>, Error> {
         if texts.len() > RULE_NAMES_MAX {
             let count = texts.len();
             faults.add(
@@ -221,24 +224,21 @@ impl Rules {
         }
         let keys = texts.iter().map(|text| text.clone().into_bytes()).collect();
         let stored = self.store.get_many::<T>(keys).await?;
-        let (mut seen, mut names) = (HashSet::new(), Vec::new());
+        let (mut seen, mut found) = (HashSet::new(), Vec::new());
         for (at, (text, stored)) in texts.iter().zip(stored).enumerate() {
-            let Some(stored) = stored else {
-                faults.add(
+            match stored {
+                Some(stored) if seen.insert(text) => found.push(stored),
+                Some(_) => {}
+                None => faults.add(
                     format!("{field}[{at}]"),
                     match Name::parse(text) {
                         Ok(name) => format!("there is no {} `{name}`", T::WORD),
                         Err(fault) => fault,
                     },
-                );
-                continue;
-            };
-            if seen.insert(text) {
-                names.push(stored.value.name().clone());
-                changes.touch(&stored);
+                ),
             }
         }
-        Ok(names)
+        Ok(found)
     }
 
     async fn view(&self, rule: Rule) -> Result<RuleView, Error> {
@@ -248,6 +248,11 @@ impl Rules {
             rule,
         })
     }
+}
+
+fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
+    let name = |stored: &Stored<T>| stored.value.name().clone();
+    resources.iter().map(name).collect()
 }
 
 fn repeat_interval(draft: &RuleDraft, faults: &mut Faults) -> u32 {

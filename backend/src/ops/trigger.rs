@@ -6,12 +6,14 @@ use crate::{
     clock::Clock,
     domain::{Name, Query, Trigger, Violation},
     error::Error,
-    matching,
+    matching::{self, CompiledQuery},
     ops::{
         commit::commit,
         page::{Page, PageRequest},
         recent::Recent,
         resource::{Filter, Origin, check_etag, check_free, find, list},
+        search,
+        test_trigger::{TriggerTest, test_trigger},
         users::{Used, release, users_of},
         validate::Faults,
     },
@@ -20,6 +22,8 @@ use crate::{
 
 /// Where the query stands in a request.
 pub const QUERY_PATH: &str = "type.event.query";
+
+const DAY_MS: i64 = 24 * 3_600_000;
 
 /// A trigger as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]
@@ -168,6 +172,38 @@ impl Triggers {
         Ok(())
     }
 
+    /// Tries a draft's query on stored occurrences of a span of time, beside that of the stored
+    /// trigger of its name; nothing is stored, and the draft needs no name. Without a start, the
+    /// span begins 24 hours ago.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    pub async fn test(
+        &self,
+        draft: TriggerDraft,
+        (start_ms, end_ms): (Option<i64>, Option<i64>),
+    ) -> Result<TriggerTest, Error> {
+        let mut faults = Faults::new(&draft.faults);
+        let query = compiled(draft.query.as_ref(), &mut faults);
+        if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
+            faults.add("timeRange", "ends before it starts");
+        }
+        let query = faults.or(query)?;
+        let saved = match Name::parse(&draft.name) {
+            Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
+            Err(_fault) => None,
+        };
+        // A stored query that this version does not take any more matches nothing.
+        let saved = saved.and_then(|stored| matching::compile(&stored.value.query).ok());
+        let day_ago_ms = self.clock.now_ms() - DAY_MS;
+        let span = search::Filter {
+            start_ms: start_ms.or_else(|| end_ms.is_none().then_some(day_ago_ms)),
+            end_ms,
+            ..search::Filter::default()
+        };
+        test_trigger(&self.store, &query, saved.as_ref(), &span).await
+    }
+
     async fn view(&self, trigger: Trigger) -> Result<TriggerView, Error> {
         Ok(TriggerView {
             rule_names: users_of(&self.store, Used::Trigger(&trigger.name)).await?,
@@ -205,9 +241,7 @@ fn checked(draft: TriggerDraft) -> Result<Checked, Error> {
     let mut faults = Faults::new(&draft.faults);
     let name = faults.name(&draft.name);
     faults.texts(&draft.description, &draft.tags);
-    if let Some(Err(violations)) = draft.query.as_ref().map(matching::compile) {
-        faults.add_under(QUERY_PATH, violations);
-    }
+    compiled(draft.query.as_ref(), &mut faults);
     let checked = name.zip(draft.query).map(|(name, query)| Checked {
         name,
         description: draft.description,
@@ -215,4 +249,11 @@ fn checked(draft: TriggerDraft) -> Result<Checked, Error> {
         query,
     });
     faults.or(checked)
+}
+
+/// The query made ready; none when there is none or it is wrong, which is added then.
+fn compiled(query: Option<&Query>, faults: &mut Faults) -> Option<CompiledQuery> {
+    matching::compile(query?)
+        .map_err(|violations| faults.add_under(QUERY_PATH, violations))
+        .ok()
 }

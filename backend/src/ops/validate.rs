@@ -5,11 +5,7 @@ use url::Url;
 use crate::{
     domain::{Name, Violation},
     error::Error,
-    limits::{
-        DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, TEMPLATE_BYTES_MAX,
-        URL_CHARACTERS_MAX,
-    },
-    template::Template,
+    limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, URL_CHARACTERS_MAX},
 };
 
 /// What is wrong with a draft, so far.
@@ -85,17 +81,9 @@ impl Faults {
         }
     }
 
-    /// Checks a template; an empty one stands for the default.
-    pub(super) fn template(&mut self, field: &str, text: &str) {
-        if text.len() > TEMPLATE_BYTES_MAX {
-            let size = text.len();
-            self.add(
-                field,
-                format!("has {size} bytes; at most {TEMPLATE_BYTES_MAX} are kept"),
-            );
-        } else if let Err(error) = Template::parse(text) {
-            self.add(field, format!("is not a template: {error}"));
-        }
+    /// Adds what others found wrong.
+    pub(super) fn extend(&mut self, violations: Vec<Violation>) {
+        self.0.extend(violations);
     }
 
     /// Checks a text that must be there.

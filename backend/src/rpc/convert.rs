@@ -5,6 +5,7 @@ pub mod delivery;
 pub mod destination;
 pub mod event;
 pub mod health;
+pub mod json;
 pub mod list;
 pub mod query;
 pub mod rule;

@@ -7,21 +7,22 @@ use super::{
     audit::{self, Change},
     convert::list::{count, page_and_filter},
 };
-use crate::{
-    error::Error,
-    ops::rule::{RuleDraft, Rules},
-};
+use crate::ops::rule::{Installation, RuleDraft, Rules};
 
 /// Serves rules.
 #[derive(Debug)]
 pub struct RuleApi {
     rules: Rules,
+    installation: Installation,
 }
 
 impl RuleApi {
-    /// Serves these rules.
-    pub fn new(rules: Rules) -> Self {
-        Self { rules }
+    /// Serves these rules; previews tell about that installation.
+    pub fn new(rules: Rules, installation: Installation) -> Self {
+        Self {
+            rules,
+            installation,
+        }
     }
 }
 
@@ -93,8 +94,22 @@ impl RuleService for RuleApi {
 
     async fn preview_rule(
         &self,
-        _request: Request<v1::PreviewRuleRequest>,
+        request: Request<v1::PreviewRuleRequest>,
     ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
-        Err(Error::Unimplemented("previewing a rule's messages is not served yet".into()).into())
+        let wire = request.into_inner();
+        let draft = RuleDraft {
+            name: wire.name,
+            description: wire.description,
+            enabled: wire.enabled.unwrap_or_default(),
+            trigger_names: wire.trigger_names,
+            destination_names: wire.destination_names,
+            message: wire.message,
+            repeat_interval: wire.repeat_interval,
+            ..RuleDraft::default()
+        };
+        let preview = self
+            .rules
+            .preview(draft, &wire.event_id, &self.installation);
+        Ok(Response::new(preview.await?.into()))
     }
 }

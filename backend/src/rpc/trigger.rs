@@ -5,12 +5,12 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit::{self, Change},
-    convert::list::{count, page_and_filter},
+    convert::{
+        event,
+        list::{count, page_and_filter},
+    },
 };
-use crate::{
-    error::Error,
-    ops::trigger::{TriggerDraft, Triggers},
-};
+use crate::ops::trigger::{TriggerDraft, Triggers};
 
 /// Serves triggers.
 #[derive(Debug)]
@@ -95,8 +95,21 @@ impl TriggerService for TriggerApi {
 
     async fn test_trigger(
         &self,
-        _request: Request<v1::TestTriggerRequest>,
+        request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
-        Err(Error::Unimplemented("trying a query on stored events is not served yet".into()).into())
+        let wire = request.into_inner();
+        let span = wire.time_range.unwrap_or_default();
+        let draft = TriggerDraft::from(v1::Trigger {
+            name: wire.name,
+            r#type: wire.r#type,
+            ..v1::Trigger::default()
+        });
+        let test = self.triggers.test(draft, (span.start, span.end)).await?;
+        Ok(Response::new(v1::TestTriggerResponse {
+            matched: Some(count(test.matched)),
+            matched_by_saved: test.matched_by_saved.map(count),
+            scanned: Some(count(test.scanned)),
+            occurrences: test.occurrences.into_iter().map(event::single).collect(),
+        }))
     }
 }

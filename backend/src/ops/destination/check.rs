@@ -12,6 +12,7 @@ use crate::{
         destination::{Email, EventTemplates, Header, HeaderValue, ServiceNow, Slack, Webhook},
     },
     limits::{HEADER_VALUE_BYTES_MAX, HEADERS_MAX, SETTING_BYTES_MAX},
+    message,
     ops::validate::Faults,
 };
 
@@ -70,6 +71,7 @@ pub(super) fn settings(settings: DeliverySettings, faults: &mut Faults) {
 
 /// Checks where messages go, with its secrets filled in.
 pub(super) fn kind(kind: &DestinationKind, faults: &mut Faults) {
+    faults.extend(message::check(kind));
     match kind {
         DestinationKind::Webhook(webhook) => check_webhook(webhook, faults),
         DestinationKind::Email(email) => check_email(email, faults),
@@ -85,7 +87,6 @@ pub(super) fn kind(kind: &DestinationKind, faults: &mut Faults) {
 
 fn check_webhook(webhook: &Webhook, faults: &mut Faults) {
     faults.url("type.webhook.url", &webhook.url);
-    faults.template("type.webhook.payload", &webhook.payload);
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
         faults.add(
@@ -183,8 +184,6 @@ fn check_email(email: &Email, faults: &mut Faults) {
             "is not one mail address, such as `ops@example.com`",
         );
     }
-    faults.template("type.email.subject", &email.subject);
-    faults.template("type.email.body", &email.body);
 }
 
 fn check_slack(slack: &Slack, faults: &mut Faults) {
@@ -216,7 +215,6 @@ fn check_event(event: &EventTemplates, faults: &mut Faults) {
     ];
     for (field, text) in templates {
         faults.required(field, text);
-        faults.template(field, text);
     }
 }
 

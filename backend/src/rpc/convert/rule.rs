@@ -2,10 +2,10 @@
 
 use bellwether_proto::v1;
 
-use super::{list::count, time::timestamp};
+use super::{json, list::count, time::timestamp};
 use crate::ops::{
     etag::etag,
-    rule::{RuleDraft, RuleView},
+    rule::{Preview, Previews, RuleDraft, RuleView},
 };
 
 impl From<v1::Rule> for RuleDraft {
@@ -46,6 +46,27 @@ impl From<RuleView> for v1::Rule {
             last_notification_time: view.last_notification_ms.map(timestamp),
             create_time: Some(timestamp(rule.create_ms)),
             update_time: Some(timestamp(rule.update_ms)),
+        }
+    }
+}
+
+impl From<Previews> for v1::PreviewRuleResponse {
+    fn from(previews: Previews) -> Self {
+        Self {
+            previews: previews.previews.into_iter().map(Into::into).collect(),
+            warnings: previews.warnings,
+        }
+    }
+}
+
+impl From<Preview> for v1::RulePreview {
+    fn from(preview: Preview) -> Self {
+        Self {
+            destination_name: preview.destination_name.to_string(),
+            rendered: preview.rendered.map(json::object),
+            size_bytes: Some(count(preview.size_bytes)),
+            limit_bytes: preview.limit_bytes.map(count),
+            warnings: preview.warnings,
         }
     }
 }

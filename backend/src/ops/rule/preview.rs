@@ -1,0 +1,152 @@
+//! What a draft of a rule would send, destination by destination.
+
+use serde_json::Value;
+
+use super::{RuleDraft, Rules, repeat_interval};
+use crate::{
+    domain::{
+        Content, Destination, EventId, Name, Occurrence, RecordId, Trigger, delivery::RuleContent,
+    },
+    error::Error,
+    message::{self, Context},
+    ops::{find, validate::Faults},
+};
+
+/// Bytes of messages in one answer; what comes after is described and not shown.
+const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What a draft would send to one destination.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// The destination.
+    pub destination_name: Name,
+    /// The message, without secrets; none when there is no more room in the answer.
+    pub rendered: Option<Value>,
+    /// Its size in bytes.
+    pub size_bytes: usize,
+    /// The most that the provider takes, in bytes.
+    pub limit_bytes: Option<usize>,
+    /// What is wrong, for people.
+    pub warnings: Vec<String>,
+}
+
+/// What a draft would send.
+#[derive(Debug, Clone)]
+pub struct Previews {
+    /// One for each destination.
+    pub previews: Vec<Preview>,
+    /// What is wrong with the rule's message itself, for people.
+    pub warnings: Vec<String>,
+}
+
+/// What messages tell about this installation.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// Its name.
+    pub tenant: String,
+    /// The address that links start with; empty leaves them out.
+    pub link_base: String,
+}
+
+impl Rules {
+    /// Renders what a draft would send about the newest occurrence of an event, or about a sample
+    /// event when `event_id` is empty. Nothing is stored or sent; the draft needs no name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`] for the event.
+    pub async fn preview(
+        &self,
+        draft: RuleDraft,
+        event_id: &str,
+        installation: &Installation,
+    ) -> Result<Previews, Error> {
+        let mut faults = Faults::default();
+        if !draft.name.is_empty() {
+            faults.name(&draft.name);
+        }
+        faults.texts(&draft.description, &draft.tags);
+        faults.extend(message::check_message(&draft.message));
+        let interval_seconds = repeat_interval(&draft, &mut faults);
+        let triggers = self
+            .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
+            .await?;
+        let destinations = self
+            .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
+            .await?;
+        let event = (!event_id.is_empty()).then(|| EventId::parse(event_id));
+        if event == Some(None) {
+            faults.add("eventId", "is no event id: it has 28 characters");
+        }
+        faults.or(Some(()))?;
+
+        let occurrence = self.occurrence(event.flatten()).await?;
+        let warnings = message::message_warnings(&draft.message);
+        let rule = RuleContent {
+            name: draft.name,
+            description: draft.description,
+            message: draft.message,
+            enabled: draft.enabled,
+            repeat_interval_seconds: interval_seconds,
+            trigger_names: triggers.iter().map(|t| t.value.name.clone()).collect(),
+            destination_names: destinations.iter().map(|d| d.value.name.clone()).collect(),
+        };
+        let trigger = triggers.into_iter().next().map(|stored| stored.value);
+        let mut room_bytes = SHOWN_BYTES_MAX;
+        let mut preview = |destination: Destination| {
+            let content = Content {
+                clear: false,
+                occurrence: occurrence.clone(),
+                rule: rule.clone(),
+                trigger: trigger.clone(),
+                destination_kind: destination.kind,
+            };
+            self.render(&content, destination.name, installation, &mut room_bytes)
+        };
+        let destinations = destinations.into_iter().map(|stored| stored.value);
+        Ok(Previews {
+            previews: destinations.map(&mut preview).collect(),
+            warnings,
+        })
+    }
+
+    async fn occurrence(&self, event: Option<EventId>) -> Result<Occurrence, Error> {
+        match event {
+            None => Ok(message::sample::occurrence(self.clock.now_ms())),
+            Some(event) => find::newest(&self.store, event)
+                .await?
+                .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`"))),
+        }
+    }
+
+    fn render(
+        &self,
+        content: &Content,
+        destination_name: Name,
+        installation: &Installation,
+        room_bytes: &mut usize,
+    ) -> Preview {
+        let now_ms = self.clock.now_ms();
+        let around = Context {
+            delivery_id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+            destination_name: destination_name.as_str(),
+            tenant: &installation.tenant,
+            link_base: &installation.link_base,
+        };
+        let mut message = message::render(content, &around);
+        let size_bytes = message.size_bytes();
+        let fits = size_bytes <= *room_bytes;
+        if fits {
+            *room_bytes -= size_bytes;
+        } else {
+            let reason = "the message is not shown: those before it fill the answer";
+            message.warnings.push(reason.into());
+        }
+        Preview {
+            destination_name,
+            rendered: fits.then(|| message.shown()),
+            size_bytes,
+            limit_bytes: message.limit_bytes(),
+            warnings: message.warnings,
+        }
+    }
+}
