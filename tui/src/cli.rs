@@ -60,6 +60,9 @@ pub(crate) struct Flags {
     /// How log lines are written: `text` or `json`.
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
+    /// Change nothing from the console, whatever the key allows.
+    #[arg(long)]
+    pub(crate) read_only: bool,
     /// Listen on addresses that other machines reach, although nothing is encrypted.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
@@ -81,9 +84,9 @@ impl Flags {
             .into_iter()
             .filter_map(|(key, text)| Some((key, text.as_deref()?)))
             .collect();
-        if self.insecure {
-            given.push(("insecure", "true"));
-        }
+        let switches = [("read_only", self.read_only), ("insecure", self.insecure)];
+        let switched_on = switches.into_iter().filter(|(_, on)| *on);
+        given.extend(switched_on.map(|(key, _)| (key, "true")));
         given
     }
 }

@@ -4,7 +4,7 @@ mod file;
 #[cfg(feature = "embedded")]
 mod service;
 mod setting;
-#[cfg(test)]
+#[cfg(all(test, feature = "embedded"))]
 mod tests;
 mod value;
 
@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_tui::Theme;
 use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
@@ -45,7 +46,7 @@ pub(crate) enum LogFormat {
 }
 
 /// All settings, checked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The folder of the store and the keys.
     pub(crate) data_dir: PathBuf,
@@ -59,6 +60,12 @@ pub(crate) struct Settings {
     pub(crate) connect: Option<String>,
     /// Where the API key is.
     pub(crate) key: KeySource,
+    /// Whether the console changes nothing.
+    pub(crate) read_only: bool,
+    /// How the console looks.
+    pub(crate) theme: Theme,
+    /// The command that edits a text for the console.
+    pub(crate) editor: String,
     /// How log lines are written.
     pub(crate) log_format: LogFormat,
     /// Which log lines are written.
@@ -95,6 +102,7 @@ impl Settings {
     /// Where gRPC is served when nobody says otherwise.
     pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
     /// Where REST is served when nobody says otherwise.
+    #[cfg(feature = "embedded")]
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
     /// Reads file, variables and flags, in that order.
@@ -103,6 +111,7 @@ impl Settings {
     /// When a value cannot be used or a key of the file is not known; naming the setting.
     pub(crate) fn load(flags: &Flags, variables: &Variables) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
+        settings.take_conventions(variables);
         let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
         if let Some(file) = flags.config.clone().or(variable_file) {
             settings.read_file(&file)?;
@@ -128,6 +137,17 @@ impl Settings {
         }
         settings.check()?;
         Ok(settings)
+    }
+
+    /// Takes over what programs in a terminal are told by convention.
+    fn take_conventions(&mut self, variables: &Variables) {
+        let told = |name| variables.get(name).filter(|text| !text.is_empty());
+        if told("NO_COLOR").is_some() {
+            self.theme = Theme::Mono;
+        }
+        if let Some(editor) = told("VISUAL").or_else(|| told("EDITOR")) {
+            self.editor.clone_from(editor);
+        }
     }
 
     fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
@@ -174,6 +194,9 @@ impl Default for Settings {
             backend: format!("http://{}", Self::GRPC_LISTEN),
             connect: None,
             key: KeySource::DataDir,
+            read_only: false,
+            theme: Theme::Terminal,
+            editor: "vi".into(),
             log_format: LogFormat::Text,
             log_filter: Targets::new().with_default(tracing::Level::INFO),
             insecure: false,

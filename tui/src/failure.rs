@@ -41,3 +41,18 @@ impl From<ConfigError> for Failure {
         }
     }
 }
+
+/// An error and what caused it, as one sentence.
+#[cfg(feature = "embedded")]
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut sentence = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let told = cause.to_string();
+        if !sentence.contains(&told) {
+            sentence = format!("{sentence}: {told}");
+        }
+        source = cause.source();
+    }
+    sentence
+}

@@ -1,16 +1,13 @@
 //! Where log lines go, and how they are written.
 
-use std::{fs::OpenOptions, path::Path, sync::Mutex};
-
 use tracing::Subscriber;
 use tracing_subscriber::{
     Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,
 };
 
-use crate::{
-    config::{LogFormat, Settings},
-    failure::Failure,
-};
+use crate::config::{LogFormat, Settings};
+#[cfg(feature = "embedded")]
+use crate::failure::Failure;
 
 /// Writes log lines to standard error.
 pub(crate) fn to_standard_error(settings: &Settings) {
@@ -21,13 +18,14 @@ pub(crate) fn to_standard_error(settings: &Settings) {
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub(crate) fn to_file(settings: &Settings, path: &Path) -> Result<(), Failure> {
-    let file = OpenOptions::new()
+#[cfg(feature = "embedded")]
+pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
+    let file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
         .open(path)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
-    install(settings, Mutex::new(file));
+    install(settings, std::sync::Mutex::new(file));
     Ok(())
 }
 

@@ -3,10 +3,15 @@
 mod cli;
 mod clients;
 mod config;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod failure;
 mod key;
 mod log;
+mod operate;
 mod ready;
+#[cfg(feature = "embedded")]
+mod serve;
 
 use std::{
     io::{self, Write},
@@ -44,12 +49,21 @@ fn run(cli: Cli) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let done = runtime.block_on(async {
         match cli.command {
+            None => operate::run(&settings).await,
             Some(Command::Client(command)) => {
                 log::to_standard_error(&settings);
                 clients::run(command, &settings, io::stdout()).await
             }
-            None | Some(Command::Serve | Command::Backend | Command::Gateway) => Err(Failure::new(
-                "the service and the console are not part of this program yet",
+            #[cfg(feature = "embedded")]
+            Some(Command::Serve) => serve::run(&settings, embedded::Parts::Both).await,
+            #[cfg(feature = "embedded")]
+            Some(Command::Backend) => serve::run(&settings, embedded::Parts::Backend).await,
+            #[cfg(feature = "embedded")]
+            Some(Command::Gateway) => serve::run(&settings, embedded::Parts::Gateway).await,
+            #[cfg(not(feature = "embedded"))]
+            Some(Command::Serve | Command::Backend | Command::Gateway) => Err(Failure::new(
+                "this program was built without the service (feature `embedded`); it is a console \
+                 for a service that runs elsewhere",
             )),
         }
     });

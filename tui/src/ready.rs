@@ -1,6 +1,8 @@
 //! Where a service answers: the line that says so, and the note of it in the data folder.
 
-use std::{fs, net::SocketAddr, path::Path};
+#[cfg(feature = "embedded")]
+use std::net::SocketAddr;
+use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,7 @@ pub(crate) struct Addresses {
     pub(crate) grpc: Option<String>,
 }
 
+#[cfg(feature = "embedded")]
 impl Addresses {
     /// A service that answers at these addresses.
     pub(crate) fn at(rest: Option<SocketAddr>, grpc: Option<SocketAddr>) -> Self {
@@ -43,7 +46,9 @@ impl Addresses {
             tracing::warn!(%error, "other commands will not find this service by its data folder");
         }
     }
+}
 
+impl Addresses {
     /// The note that the last service on the data folder left; it may not run any more.
     pub(crate) fn read_note(data_dir: &Path) -> Option<Self> {
         let text = fs::read_to_string(data_dir.join(ADDRESS_FILE)).ok()?;
@@ -62,7 +67,7 @@ pub(crate) fn grpc_address(settings: &Settings) -> String {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "embedded"))]
 mod tests {
     use super::*;
 

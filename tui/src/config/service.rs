@@ -1,5 +1,7 @@
 //! The settings that only the parts of the service read: backend, delivery, mail, gateway.
 
+mod unit;
+
 use bellwether_backend::{
     config::{
         Config, DeliveryConfig, EgressConfig, LifetimeConfig, ProviderConfig, SmtpConfig,
@@ -21,7 +23,7 @@ const IN_FLIGHT_MAX: usize = 10_000;
 const CONNECTIONS_MAX: usize = 1_000_000;
 
 /// What only the parts of the service read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ServiceSettings {
     tenant: Option<String>,
     link_base: String,
@@ -35,7 +37,7 @@ pub(crate) struct ServiceSettings {
 }
 
 /// The mail server, as far as it was named.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Smtp {
     host: Option<String>,
     port: Option<u16>,
@@ -52,11 +54,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("link_base", |settings, value| {
-        settings.service.link_base = value::text_or_empty(value)?;
+        settings.service.link_base = unit::text_or_empty(value)?;
         Ok(())
     }),
     Setting::new("store.cache_size", |settings, value| {
-        settings.service.store.cache_bytes = value::size(value)?;
+        settings.service.store.cache_bytes = unit::size(value)?;
         Ok(())
     }),
     Setting::new("store.two_phase_commit", |settings, value| {
@@ -64,27 +66,27 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("store.free_space_floor", |settings, value| {
-        settings.service.store.free_space_floor_bytes = value::size(value)?;
+        settings.service.store.free_space_floor_bytes = unit::size(value)?;
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
-        settings.service.lifetime.info_age_max = value::duration(value)?;
+        settings.service.lifetime.info_age_max = unit::duration(value)?;
         Ok(())
     }),
     Setting::new("lifetime.warning_age_max", |settings, value| {
-        settings.service.lifetime.warning_age_max = value::duration(value)?;
+        settings.service.lifetime.warning_age_max = unit::duration(value)?;
         Ok(())
     }),
     Setting::new("lifetime.error_age_max", |settings, value| {
-        settings.service.lifetime.error_age_max = value::duration(value)?;
+        settings.service.lifetime.error_age_max = unit::duration(value)?;
         Ok(())
     }),
     Setting::new("lifetime.retention", |settings, value| {
-        settings.service.lifetime.retention = value::duration(value)?;
+        settings.service.lifetime.retention = unit::duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.schedule", |settings, value| {
-        let schedule = value::list(value, value::duration)?;
+        let schedule = unit::list(value, unit::duration)?;
         if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
             let attempts = schedule.len();
             return Err(format!(
@@ -95,44 +97,44 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("delivery.jitter", |settings, value| {
-        settings.service.delivery.jitter = value::share(value)?;
+        settings.service.delivery.jitter = unit::share(value)?;
         Ok(())
     }),
     Setting::new("delivery.connect_timeout", |settings, value| {
-        settings.service.delivery.connect_timeout = value::positive_duration(value)?;
+        settings.service.delivery.connect_timeout = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.timeout", |settings, value| {
-        settings.service.delivery.timeout = value::positive_duration(value)?;
+        settings.service.delivery.timeout = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.max_in_flight", |settings, value| {
-        settings.service.delivery.max_in_flight = value::number(value, 1..=IN_FLIGHT_MAX)?;
+        settings.service.delivery.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
     Setting::new(
         "delivery.max_in_flight_per_destination",
         |settings, value| {
-            settings.service.delivery.max_in_flight_per_destination = value::number(value, 1..=64)?;
+            settings.service.delivery.max_in_flight_per_destination = unit::number(value, 1..=64)?;
             Ok(())
         },
     ),
     Setting::new("delivery.pause_after", |settings, value| {
-        settings.service.delivery.pause_after = value::positive_duration(value)?;
+        settings.service.delivery.pause_after = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("delivery.retention", |settings, value| {
-        settings.service.delivery.retention = value::positive_duration(value)?;
+        settings.service.delivery.retention = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("egress.allow", |settings, value| {
-        settings.service.egress.allow = value::list(value, |item| {
+        settings.service.egress.allow = unit::list(value, |item| {
             value::parse(item, "a network such as \"10.0.0.0/8\"")
         })?;
         Ok(())
     }),
     Setting::new("egress.allow_names", |settings, value| {
-        settings.service.egress.allow_names = value::list(value, value::text)?;
+        settings.service.egress.allow_names = unit::list(value, value::text)?;
         Ok(())
     }),
     Setting::new("smtp.host", |settings, value| {
@@ -140,7 +142,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("smtp.port", |settings, value| {
-        settings.service.smtp.port = Some(value::number(value, 1..=u16::MAX)?);
+        settings.service.smtp.port = Some(unit::number(value, 1..=u16::MAX)?);
         Ok(())
     }),
     Setting::new("smtp.security", |settings, value| {
@@ -175,31 +177,31 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("gateway.body_limit", |settings, value| {
-        settings.service.gateway.body_limit_bytes = value::size(value)?;
+        settings.service.gateway.body_limit_bytes = unit::size(value)?;
         Ok(())
     }),
     Setting::new("gateway.header_limit", |settings, value| {
-        settings.service.gateway.header_limit_bytes = value::size(value)?;
+        settings.service.gateway.header_limit_bytes = unit::size(value)?;
         Ok(())
     }),
     Setting::new("gateway.deadline", |settings, value| {
-        settings.service.gateway.deadline = value::positive_duration(value)?;
+        settings.service.gateway.deadline = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.header_timeout", |settings, value| {
-        settings.service.gateway.header_timeout = value::positive_duration(value)?;
+        settings.service.gateway.header_timeout = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.drain", |settings, value| {
-        settings.service.gateway.drain = value::positive_duration(value)?;
+        settings.service.gateway.drain = unit::positive_duration(value)?;
         Ok(())
     }),
     Setting::new("gateway.max_connections", |settings, value| {
-        settings.service.gateway.max_connections = value::number(value, 1..=CONNECTIONS_MAX)?;
+        settings.service.gateway.max_connections = unit::number(value, 1..=CONNECTIONS_MAX)?;
         Ok(())
     }),
     Setting::new("gateway.max_in_flight", |settings, value| {
-        settings.service.gateway.max_in_flight = value::number(value, 1..=IN_FLIGHT_MAX)?;
+        settings.service.gateway.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
 ];

@@ -1,5 +1,6 @@
 //! The table of all settings: the key of each, and how its value is taken over.
 
+use bellwether_tui::Theme;
 use toml::Value;
 
 #[cfg(feature = "embedded")]
@@ -48,6 +49,15 @@ const COMMAND: &[Setting] = &[
     }),
     Setting::new("key_file", |settings, value| {
         settings.key = KeySource::File(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("read_only", |settings, value| {
+        settings.read_only = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("theme", |settings, value| {
+        let words = [("terminal", Theme::Terminal), ("mono", Theme::Mono)];
+        settings.theme = value::word(value, &words)?;
         Ok(())
     }),
     Setting::new("log_format", |settings, value| {

@@ -1,0 +1,118 @@
+//! Readers of numbers, of what carries a unit, and of lists.
+
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use toml::Value;
+
+use crate::config::value::{Read, refuse};
+
+/// A text that may be empty.
+pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
+    let text = value.as_str().ok_or_else(|| refuse("a text", value))?;
+    Ok(text.to_owned())
+}
+
+/// A whole number in bounds.
+pub(crate) fn number<N>(value: &Value, bounds: RangeInclusive<N>) -> Read<N>
+where
+    N: TryFrom<i64> + FromStr + PartialOrd + Display,
+{
+    let number = match value {
+        Value::Integer(number) => N::try_from(*number).ok(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    number
+        .filter(|number| bounds.contains(number))
+        .ok_or_else(|| {
+            let (low, high) = (bounds.start(), bounds.end());
+            refuse(&format!("a whole number from {low} to {high}"), value)
+        })
+}
+
+/// A share, from 0 to 1.
+pub(crate) fn share(value: &Value) -> Read<f64> {
+    let share = match value {
+        Value::Float(share) => Some(*share),
+        Value::Integer(0) => Some(0.0),
+        Value::Integer(1) => Some(1.0),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| refuse("a share from 0.0 to 1.0", value))
+}
+
+/// A span of time with its unit: `ms`, `s`, `m`, `h` or `d`.
+pub(crate) fn duration(value: &Value) -> Read<Duration> {
+    let milliseconds = value.as_str().and_then(|text| {
+        let (number, unit) = number_and_unit(text)?;
+        let unit = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        number.checked_mul(unit)
+    });
+    milliseconds.map(Duration::from_millis).ok_or_else(|| {
+        refuse(
+            "a duration with its unit (ms, s, m, h, d) such as \"30s\"",
+            value,
+        )
+    })
+}
+
+/// A span of time that is not zero.
+pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
+    match duration(value)? {
+        Duration::ZERO => Err(refuse("a duration above zero", value)),
+        positive => Ok(positive),
+    }
+}
+
+/// A size in bytes: a number, or a text with the unit `KiB`, `MiB` or `GiB`.
+pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
+    let bytes = match value {
+        Value::Integer(bytes) => u64::try_from(*bytes).ok(),
+        Value::String(text) => number_and_unit(text).and_then(|(number, unit)| {
+            let shift = match unit {
+                "" | "B" => 0,
+                "KiB" => 10,
+                "MiB" => 20,
+                "GiB" => 30,
+                _ => return None,
+            };
+            number.checked_mul(1 << shift)
+        }),
+        _ => None,
+    };
+    bytes
+        .and_then(|bytes| N::try_from(bytes).ok())
+        .ok_or_else(|| refuse("a size in bytes such as 65536 or \"64MiB\"", value))
+}
+
+/// A list; in a flag or variable its items are parted by commas.
+pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
+    match value {
+        Value::Array(values) => values.iter().map(item).collect(),
+        Value::String(text) => text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .map(|part| item(&Value::String(part.to_owned())))
+            .collect(),
+        _ => Err(refuse("a list", value)),
+    }
+}
+
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}

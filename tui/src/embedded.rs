@@ -1,0 +1,114 @@
+//! The one place where backend and gateway are put together in one process.
+
+use bellwether_backend::{Backend, server::StartError, store::open::OpenError};
+use bellwether_gateway::{Gateway, Upstream};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::Settings,
+    failure::{Failure, sentence},
+    ready::Addresses,
+};
+
+/// Which parts run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Backend and gateway; the gateway calls the backend without a socket.
+    Both,
+    /// The backend alone.
+    Backend,
+    /// The gateway alone, before a backend that runs elsewhere.
+    Gateway,
+}
+
+/// The parts of the service that run in this process, with their listeners bound.
+pub(crate) struct Service {
+    backend: Option<Backend>,
+    gateway: Option<Gateway>,
+}
+
+impl Service {
+    /// Opens the store and binds the listeners of the parts.
+    ///
+    /// # Errors
+    /// When the data folder or an address cannot be used; the sentence says which and why.
+    pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
+        let backend = match parts {
+            Parts::Gateway => None,
+            Parts::Both | Parts::Backend => Some(
+                Backend::bind(settings.backend_config()?)
+                    .await
+                    .map_err(|error| not_started(&error, settings))?,
+            ),
+        };
+        let upstream = match (&backend, parts) {
+            (_, Parts::Backend) => None,
+            (Some(backend), _) => Some(Upstream::in_process(backend.routes())),
+            (None, _) => Some(
+                Upstream::connect(&settings.backend)
+                    .map_err(|error| Failure::new(format!("backend: {error}")))?,
+            ),
+        };
+        let gateway = match upstream {
+            None => None,
+            Some(upstream) => Some(
+                Gateway::bind(settings.gateway_config(), upstream)
+                    .await
+                    .map_err(|error| Failure::new(sentence(&error)))?,
+            ),
+        };
+        let service = Self { backend, gateway };
+        if service.backend.is_some() {
+            service.ready().write_note(&settings.data_dir);
+        }
+        Ok(service)
+    }
+
+    /// Where the parts answer.
+    pub(crate) fn ready(&self) -> Addresses {
+        let rest = self.gateway.as_ref().map(Gateway::addr);
+        let grpc = self.backend.as_ref().map(Backend::grpc_addr);
+        Addresses::at(rest, grpc)
+    }
+
+    /// Serves until `shutdown`, and returns when both parts have drained.
+    ///
+    /// # Errors
+    /// When a part ends by itself; the other one is drained then.
+    pub(crate) async fn serve(self, shutdown: CancellationToken) -> Result<(), Failure> {
+        // The gateway drains first: what it still answers, the backend has to answer.
+        let drained = CancellationToken::new();
+        let gateway = async {
+            match self.gateway {
+                Some(gateway) => gateway.serve(shutdown.clone()).await,
+                None => shutdown.cancelled().await,
+            }
+            drained.cancel();
+        };
+        let backend = async {
+            let ended = match self.backend {
+                Some(backend) => backend.serve(drained.clone()).await,
+                None => {
+                    drained.cancelled().await;
+                    Ok(())
+                }
+            };
+            shutdown.cancel();
+            ended
+        };
+        let ((), ended) = tokio::join!(gateway, backend);
+        ended.map_err(|error| Failure::new(sentence(&error)))
+    }
+}
+
+/// Why the backend did not start; for a folder in use, also how to work with the service on it.
+fn not_started(error: &StartError, settings: &Settings) -> Failure {
+    let sentence = sentence(error);
+    let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
+    match Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc) {
+        Some(address) if in_use => Failure::new(format!(
+            "{sentence}; connect to it with `bellwether --connect {address}`"
+        )),
+        _ => Failure::new(sentence),
+    }
+}

@@ -1,0 +1,84 @@
+//! The console on a service in this process.
+
+use std::{
+    io::{self, Write},
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::Settings,
+    embedded::{Parts, Service},
+    failure::Failure,
+    log,
+};
+
+/// The log of the service, in the data folder: the screen is the console's.
+const LOG_FILE: &str = "console.log";
+/// How long the operator's shell waits for the service to drain. What is cut off then goes on
+/// with the next start, as after a crash.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// A free port of this machine.
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Starts a service, opens the console on it, and drains the service when the operator leaves.
+///
+/// # Errors
+/// When the service does not start or breaks down, or there is no terminal.
+pub(super) async fn open(settings: &Settings) -> Result<(), Failure> {
+    let service = bind(settings).await?;
+    log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
+    let address = service
+        .ready()
+        .grpc
+        .expect("the backend is one of the parts");
+    let shutdown = CancellationToken::new();
+    let mut serving = JoinSet::new();
+    serving.spawn(service.serve(shutdown.clone()));
+
+    let left = super::open(settings, &address).await;
+
+    shutdown.cancel();
+    let drained = tokio::time::timeout(DRAIN_MAX, serving.join_next()).await;
+    left?;
+    match drained {
+        Ok(Some(Ok(served))) => served,
+        Ok(Some(Err(panic))) => Err(Failure::new(format!("the service broke down: {panic}"))),
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Takes the default addresses, or free ports when another program has them.
+async fn bind(settings: &Settings) -> Result<Service, Failure> {
+    let mut settings = settings.clone();
+    for (listen, default) in [
+        (&mut settings.grpc_listen, Settings::GRPC_LISTEN),
+        (&mut settings.rest_listen, Settings::REST_LISTEN),
+    ] {
+        if listen.is_none() && is_taken(default).await {
+            *listen = Some(ANY_PORT);
+        }
+    }
+    let service = Service::bind(&settings, Parts::Both).await?;
+    if [settings.grpc_listen, settings.rest_listen].contains(&Some(ANY_PORT)) {
+        let ready = service.ready();
+        let (rest, grpc) = (
+            ready.rest.unwrap_or_default(),
+            ready.grpc.unwrap_or_default(),
+        );
+        // It stands in the terminal again when the operator has left.
+        let told =
+            format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
+        drop(writeln!(io::stderr(), "{told}"));
+    }
+    Ok(service)
+}
+
+async fn is_taken(address: SocketAddr) -> bool {
+    tokio::net::TcpListener::bind(address)
+        .await
+        .is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
