@@ -32,7 +32,7 @@ use crate::{
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
         client::Clients, delivery::Deliveries, destination::Destinations, recent::Traffic,
-        rule::Rules, ruleset::Ruleset, trigger::Triggers,
+        rule::{Installation, Rules}, ruleset::Ruleset, trigger::Triggers,
     },
     rpc::{
         access::{Guard, Keys},
@@ -80,7 +80,7 @@ pub(super) async fn assemble(
         clients,
     };
     let work = rooms.work(config);
-    let routes = rooms.services(streams)?;
+    let routes = rooms.services(config, streams)?;
     Ok((checked(routes, rooms.keys), work))
 }
 
@@ -103,7 +103,11 @@ impl Rooms {
         work
     }
 
-    fn services(&self, streams: CancellationToken) -> Result<Routes, Error> {
+    fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
+        let installation = Installation {
+            tenant: config.tenant.clone(),
+            link_base: config.link_base.clone(),
+        };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.ruleset);
         let mut services = RoutesBuilder::default();
@@ -119,7 +123,7 @@ impl Rooms {
         serve! {
             TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock())),
             DestinationServiceServer: DestinationApi::new(Destinations::new(store(), clock())),
-            RuleServiceServer: RuleApi::new(Rules::new(store(), clock())),
+            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), installation),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
