@@ -4,6 +4,8 @@
 //! changes that each name the version they expect; an engine applies such a set as a whole or not
 //! at all. Nothing above may assume one process, one writer or a shared memory.
 
+#[cfg(test)]
+mod conformance;
 pub mod memory;
 pub mod redb;
 

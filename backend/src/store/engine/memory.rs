@@ -1,7 +1,7 @@
 //! An engine without a disk: what the others are held against, and what tests run on.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     ops::Bound,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tonic::async_trait;
 
 use crate::store::engine::{
-    Action, Change, Direction, Engine, EngineError, Expect, Index, Kind, Lane, Logged, Range, Row,
+    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Logged,
+    Range, Row,
 };
 
 /// Commits that the change log remembers.
@@ -53,29 +54,32 @@ impl MemoryEngine {
 }
 
 impl Tables {
-    /// Whether every expectation of a set of changes holds.
+    /// Whether a set of changes can be applied.
     fn check(&self, changes: &[Change]) -> Result<(), EngineError> {
-        let removed: Vec<_> = changes.iter().flat_map(|change| &change.remove).collect();
+        let target = |entry: &Entry| self.indexes.get(&entry.index)?.get(&entry.key);
+        let mut removed = HashSet::new();
         for change in changes {
-            let row = self
-                .records
-                .get(&change.kind)
-                .and_then(|rows| rows.get(&change.key));
-            let holds = match (change.expect, row) {
-                (Expect::Absent, row) => row.is_none(),
-                (Expect::Version(version), Some(row)) => row.version == version,
-                (Expect::Version(_), None) => false,
+            let rows = self.records.get(&change.kind);
+            let version = rows.and_then(|rows| Some(rows.get(&change.key)?.version));
+            let holds = match change.expect {
+                Expect::Absent => version.is_none(),
+                Expect::Version(expected) => version == Some(expected),
             };
-            let is_taken = |index: &Index, key: &Vec<u8>| {
-                self.indexes
-                    .get(index)
-                    .is_some_and(|entries| entries.contains_key(key))
-            };
-            let collides = change
-                .add
-                .iter()
-                .any(|entry| is_taken(&entry.index, &entry.key) && !removed.contains(&entry));
-            if !holds || collides {
+            if !holds {
+                return Err(EngineError::Conflict);
+            }
+            for entry in &change.remove {
+                if target(entry) != Some(&change.key) {
+                    let what = format!("an entry of {:?} is missing", entry.index);
+                    return Err(EngineError::Corrupt(what));
+                }
+                removed.insert(entry);
+            }
+        }
+        let mut added = HashSet::new();
+        for entry in changes.iter().flat_map(|change| &change.add) {
+            let is_taken = target(entry).is_some() && !removed.contains(entry);
+            if is_taken || !added.insert(entry) {
                 return Err(EngineError::Conflict);
             }
         }
@@ -227,4 +231,12 @@ fn walk<V: Clone>(
         Direction::Ascending => found.take(limit).map(copy).collect(),
         Direction::Descending => found.rev().take(limit).map(copy).collect(),
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryEngine;
+    use crate::store::engine::conformance::conformance;
+
+    conformance!((MemoryEngine::new(), ()));
 }

@@ -258,3 +258,6 @@ impl Engine for RedbEngine {
         self.shared.head.subscribe()
     }
 }
+
+#[cfg(test)]
+mod tests;

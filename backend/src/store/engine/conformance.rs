@@ -1,0 +1,82 @@
+//! What every engine must do, as tests that take one.
+
+pub(super) mod change;
+pub(super) mod model;
+pub(super) mod together;
+pub(super) mod walk;
+
+/// Makes the tests for an engine. The expression gives the engine and what must outlive it.
+macro_rules! conformance {
+    ($make:expr, $($room:ident :: $test:ident),+ $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                let (engine, _kept) = $make;
+                $crate::store::engine::conformance::$room::$test(&engine).await;
+            }
+        )+
+    };
+    ($make:expr) => {
+        $crate::store::engine::conformance::conformance!(
+            $make,
+            change::a_record_reads_as_it_was_written,
+            change::a_set_with_one_wrong_expectation_changes_nothing,
+            change::versions_rise_and_are_not_used_again,
+            change::a_touch_keeps_the_value_and_raises_the_version,
+            change::an_entry_leads_to_one_record,
+            change::an_entry_to_remove_must_lead_to_its_record,
+            walk::records_are_walked_in_both_directions,
+            walk::entries_are_walked_in_both_directions,
+            walk::the_last_entry_is_found_under_each_prefix,
+            walk::kinds_and_indexes_lie_apart,
+            walk::the_log_tells_what_changed_since_a_place,
+            walk::the_signal_follows_the_log,
+            together::of_many_inserts_of_one_key_one_succeeds,
+            together::no_update_is_lost,
+            together::a_conflict_does_not_disturb_its_neighbours,
+            model::every_walk_through_the_model_ends_alike,
+        );
+    };
+}
+
+pub(super) use conformance;
+
+use crate::store::engine::{Action, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
+
+/// A change without entries.
+fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
+    Change {
+        kind,
+        key: key.into(),
+        expect,
+        action,
+        remove: Vec::new(),
+        add: Vec::new(),
+    }
+}
+
+fn insert(kind: Kind, key: &[u8], value: &[u8]) -> Change {
+    change(kind, key, Expect::Absent, Action::Put(value.into()))
+}
+
+fn entry(index: Index, key: &[u8]) -> Entry {
+    Entry {
+        index,
+        key: key.into(),
+    }
+}
+
+async fn apply(engine: &dyn Engine, changes: Vec<Change>) -> Result<u64, EngineError> {
+    engine.apply(Lane::Bulk, changes).await
+}
+
+fn is_conflict<T>(result: &Result<T, EngineError>) -> bool {
+    matches!(result, Err(EngineError::Conflict))
+}
+
+/// Value and version of one record.
+async fn read(engine: &dyn Engine, kind: Kind, key: &[u8]) -> Option<(Vec<u8>, u64)> {
+    let rows = engine.get(kind, &[key.into()]).await.unwrap();
+    let row = rows.into_iter().next().unwrap()?;
+    Some((row.value, row.version))
+}

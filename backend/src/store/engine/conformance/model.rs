@@ -1,0 +1,131 @@
+//! Random walks, compared step by step with the engine in memory.
+
+use proptest::{
+    prelude::{Just, Strategy, any, prop_oneof},
+    strategy::ValueTree,
+    test_runner::{Config, TestRunner},
+};
+
+use super::{change, entry, read};
+use crate::store::engine::{
+    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+    memory::MemoryEngine,
+};
+
+const KINDS: [Kind; 3] = [Kind::Rule, Kind::Delivery, Kind::Attempt];
+const INDEXES: [Index; 2] = [Index::DeliveryByDue, Index::DeliveryByState];
+const STEPS: usize = 200;
+const WALKS: usize = 8;
+
+/// What a change is to be; what it expects is found out when it is its turn.
+#[derive(Debug, Clone)]
+struct Intent {
+    kind: Kind,
+    key: u8,
+    value: Option<Vec<u8>>,
+    entry: u8,
+    is_touch: bool,
+    is_stale: bool,
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    let kind = (0..KINDS.len()).prop_map(|at| KINDS[at]);
+    let value = prop_oneof![
+        3 => proptest::collection::vec(any::<u8>(), 1..40).prop_map(Some),
+        1 => Just(None),
+    ];
+    (kind, 0..12_u8, value, 0..6_u8, 0..8_u8, 0..12_u8).prop_map(
+        |(kind, key, value, entry, touch, stale)| Intent {
+            kind,
+            key,
+            value,
+            entry,
+            is_touch: touch == 0,
+            is_stale: stale == 0,
+        },
+    )
+}
+
+/// The entries of a record follow from its value, so that they can be found again.
+fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
+    let shared = value.first().copied().unwrap_or_default();
+    vec![
+        entry(INDEXES[0], &[shared]),
+        entry(INDEXES[1], &[shared, key]),
+    ]
+}
+
+async fn changes_of(model: &dyn Engine, intents: &[Intent]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for intent in intents {
+        let key = vec![intent.key];
+        if changes
+            .iter()
+            .any(|other| other.kind == intent.kind && other.key == key)
+        {
+            continue;
+        }
+        let found = read(model, intent.kind, &key).await;
+        let expect = match &found {
+            Some((_, version)) => Expect::Version(version - u64::from(intent.is_stale)),
+            None if intent.is_stale => Expect::Version(1),
+            None => Expect::Absent,
+        };
+        let mut value = intent.value.clone();
+        if let Some(value) = &mut value {
+            value[0] = intent.entry;
+        }
+        let old = found.map(|(old, _)| entries_of(intent.key, &old));
+        let action = match (&value, &old) {
+            _ if intent.is_touch && old.is_some() => Action::Touch,
+            (None, None) => continue,
+            (None, Some(_)) => Action::Delete,
+            (Some(value), _) => Action::Put(value.clone()),
+        };
+        let is_touch = action == Action::Touch;
+        let mut change = change(intent.kind, &key, expect, action);
+        if intent.kind == Kind::Delivery && !is_touch {
+            change.remove = old.unwrap_or_default();
+            change.add = value.map_or_else(Vec::new, |value| entries_of(intent.key, &value));
+        }
+        changes.push(change);
+    }
+    changes
+}
+
+/// All that can be seen of an engine.
+async fn seen(engine: &dyn Engine) -> impl PartialEq + std::fmt::Debug + use<> {
+    let mut records = Vec::new();
+    for kind in KINDS {
+        let page = engine.page(kind, Range::under(b""), Direction::Ascending, 1_000);
+        records.push(page.await.unwrap());
+    }
+    let mut entries = Vec::new();
+    for index in INDEXES {
+        let found = engine.entries(index, Range::under(b""), Direction::Descending, 1_000);
+        entries.push(found.await.unwrap());
+    }
+    let log = engine.log_after(0, 10_000).await.unwrap();
+    (records, entries, log)
+}
+
+/// The engine must be new.
+pub(in crate::store::engine) async fn every_walk_through_the_model_ends_alike(engine: &dyn Engine) {
+    let model = MemoryEngine::new();
+    let mut runner = TestRunner::new(Config::default());
+    let steps = proptest::collection::vec(proptest::collection::vec(intent(), 1..5), STEPS);
+    for _ in 0..WALKS {
+        let steps = steps.new_tree(&mut runner).unwrap().current();
+        for (number, intents) in steps.iter().enumerate() {
+            let changes = changes_of(&model, intents).await;
+            let ours = engine.apply(Lane::Admin, changes.clone()).await;
+            let theirs = model.apply(Lane::Admin, changes.clone()).await;
+            match (&ours, &theirs) {
+                (Ok(ours), Ok(theirs)) => assert_eq!(ours, theirs),
+                (Err(EngineError::Conflict), Err(EngineError::Conflict)) => {}
+                _ => panic!("step {number}: {ours:?}, the model {theirs:?}: {changes:?}"),
+            }
+        }
+        assert_eq!(seen(engine).await, seen(&model).await);
+    }
+}

@@ -1,0 +1,167 @@
+//! Walking records, entries and the log.
+
+use super::{apply, change, entry, insert, read};
+use crate::store::engine::{Action, Change, Direction, Engine, Expect, Index, Kind, Logged, Range};
+
+fn range(start: &[u8], end: Option<&[u8]>) -> Range {
+    Range {
+        start: start.into(),
+        end: end.map(Into::into),
+    }
+}
+
+/// Stretches over the keys `a`, `b`, `ba`, `c` and `ÿÿ`, a limit, and what lies there.
+fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
+    let all: Vec<&[u8]> = vec![b"a", b"b", b"ba", b"c", &[255, 255]];
+    vec![
+        (range(b"", None), 10, all.clone()),
+        (range(b"", None), 2, all.clone()),
+        (range(b"", None), 0, all),
+        (range(b"b", Some(b"c")), 10, vec![b"b", b"ba"]),
+        (range(b"b", Some(b"ba")), 10, vec![b"b"]),
+        (range(b"b\0", None), 10, vec![b"ba", b"c", &[255, 255]]),
+        (Range::under(b"b"), 10, vec![b"b", b"ba"]),
+        (Range::under(&[255]), 10, vec![&[255, 255]]),
+        (range(b"c", Some(b"a")), 10, vec![]),
+        (range(b"c", Some(b"c")), 10, vec![]),
+    ]
+}
+
+/// What a walk gives of what lies there.
+fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>> {
+    let mut keys: Vec<_> = lying.iter().map(|key| key.to_vec()).collect();
+    if direction == Direction::Descending {
+        keys.reverse();
+    }
+    keys.truncate(limit);
+    keys
+}
+
+pub(in crate::store::engine) async fn records_are_walked_in_both_directions(engine: &dyn Engine) {
+    for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
+        apply(engine, vec![insert(Kind::Health, key, key)])
+            .await
+            .unwrap();
+    }
+    for (range, limit, lying) in stretches() {
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let page = engine.page(Kind::Health, range.clone(), direction, limit);
+            let page = page.await.unwrap();
+            assert!(page.iter().all(|(key, row)| *key == row.value));
+            let keys: Vec<_> = page.into_iter().map(|(key, _)| key).collect();
+            assert_eq!(keys, expected(&lying, direction, limit), "{range:?}");
+        }
+    }
+}
+
+pub(in crate::store::engine) async fn entries_are_walked_in_both_directions(engine: &dyn Engine) {
+    for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
+        let with = Change {
+            add: vec![entry(Index::DeliveryByRule, key)],
+            ..insert(Kind::Delivery, key, b"")
+        };
+        apply(engine, vec![with]).await.unwrap();
+    }
+    for (range, limit, lying) in stretches() {
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let found = engine.entries(Index::DeliveryByRule, range.clone(), direction, limit);
+            let found = found.await.unwrap();
+            assert!(found.iter().all(|(key, record)| key == record));
+            let keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
+            assert_eq!(keys, expected(&lying, direction, limit), "{range:?}");
+        }
+    }
+}
+
+pub(in crate::store::engine) async fn the_last_entry_is_found_under_each_prefix(
+    engine: &dyn Engine,
+) {
+    for key in [&b"a1"[..], b"a2", b"b9", b"c"] {
+        let with = Change {
+            add: vec![entry(Index::OccurrenceByEvent, key)],
+            ..insert(Kind::Occurrence, key, b"")
+        };
+        apply(engine, vec![with]).await.unwrap();
+    }
+    let prefixes = [&b"b"[..], b"a", b"none", b"a", b"d"].map(<[u8]>::to_vec);
+    let found = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+    let lead = |key: &[u8]| Some((key.to_vec(), key.to_vec()));
+    let expected = [lead(b"b9"), lead(b"a2"), None, lead(b"a2"), None];
+    assert_eq!(found.unwrap(), expected);
+    // More than are read on the caller's thread.
+    let many = vec![b"a".to_vec(); 500];
+    let found = engine.last_under(Index::OccurrenceByEvent, &many).await;
+    assert_eq!(found.unwrap(), vec![lead(b"a2"); 500]);
+}
+
+pub(in crate::store::engine) async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
+    let with = Change {
+        add: vec![
+            entry(Index::DeliveryByEvent, b"k"),
+            entry(Index::DeliveryByDestination, b"k"),
+        ],
+        ..insert(Kind::Delivery, b"k", b"delivery")
+    };
+    apply(engine, vec![with, insert(Kind::Attempt, b"k", b"attempt")])
+        .await
+        .unwrap();
+    let (value, _) = read(engine, Kind::Attempt, b"k").await.unwrap();
+    assert_eq!(value, b"attempt");
+    assert_eq!(read(engine, Kind::Occurrence, b"k").await, None);
+    for (index, count) in [
+        (Index::DeliveryByDue, 0),
+        (Index::DeliveryByEvent, 1),
+        (Index::DeliveryByDestination, 1),
+        (Index::DeliveryByRule, 0),
+    ] {
+        let found = engine.entries(index, Range::under(b""), Direction::Ascending, 10);
+        assert_eq!(found.await.unwrap().len(), count, "{index:?}");
+    }
+}
+
+pub(in crate::store::engine) async fn the_log_tells_what_changed_since_a_place(
+    engine: &dyn Engine,
+) {
+    let start = engine.log_head().await.unwrap();
+    let set = vec![
+        insert(Kind::Occurrence, b"o", b""),
+        insert(Kind::Delivery, b"d", b""),
+        insert(Kind::Attempt, b"a", b""),
+    ];
+    let first = apply(engine, set).await.unwrap();
+    let second = apply(engine, vec![insert(Kind::Meta, b"m", b"")])
+        .await
+        .unwrap();
+    let delete = change(Kind::Delivery, b"d", Expect::Version(first), Action::Delete);
+    let third = apply(engine, vec![delete]).await.unwrap();
+    let logged = |sequence, changed: &[(Kind, &[u8])]| Logged {
+        sequence,
+        changed: changed
+            .iter()
+            .map(|(kind, key)| (*kind, key.to_vec()))
+            .collect(),
+    };
+    let expected = [
+        logged(first, &[(Kind::Occurrence, b"o"), (Kind::Delivery, b"d")]),
+        logged(second, &[]),
+        logged(third, &[(Kind::Delivery, b"d")]),
+    ];
+    let after = async |sequence, limit| engine.log_after(sequence, limit).await.unwrap();
+    assert_eq!(after(start, 10).await.unwrap(), expected);
+    assert_eq!(after(start, 2).await.unwrap(), expected[..2]);
+    assert_eq!(after(second, 10).await.unwrap(), expected[2..]);
+    assert_eq!(after(third, 10).await, Some(Vec::new()));
+    assert_eq!(after(third + 1, 10).await, None);
+    assert_eq!(engine.log_head().await.unwrap(), third);
+}
+
+pub(in crate::store::engine) async fn the_signal_follows_the_log(engine: &dyn Engine) {
+    let mut signal = engine.log_signal();
+    let head = engine.log_head().await.unwrap();
+    assert_eq!(*signal.borrow_and_update(), head);
+    let sequence = apply(engine, vec![insert(Kind::Rule, b"a", b"")])
+        .await
+        .unwrap();
+    signal.changed().await.unwrap();
+    assert_eq!(*signal.borrow_and_update(), sequence);
+}

@@ -1,0 +1,116 @@
+//! Operations that fail, and a disk that is full.
+
+use std::time::Duration;
+
+use super::{SimulatedDisk, open};
+use crate::store::engine::{
+    Action, Change, Engine, EngineError, Expect, Kind, Lane, redb::RedbEngine,
+};
+
+fn put(kind: Kind, number: u32, expect: Expect) -> Change {
+    Change {
+        kind,
+        key: number.to_be_bytes().into(),
+        expect,
+        action: Action::Put(vec![1; 2_000]),
+        remove: Vec::new(),
+        add: Vec::new(),
+    }
+}
+
+async fn insert(engine: &RedbEngine, number: u32) -> Result<u64, EngineError> {
+    let change = put(Kind::Occurrence, number, Expect::Absent);
+    engine.apply(Lane::Bulk, vec![change]).await
+}
+
+async fn is_there(engine: &RedbEngine, number: u32) -> bool {
+    let keys = [number.to_be_bytes().to_vec()];
+    let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
+    rows[0].is_some()
+}
+
+#[tokio::test]
+async fn after_a_failed_operation_writing_goes_on_by_itself() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    let mut failures = 0;
+    for number in 0..300 {
+        if number % 3 == 0 {
+            disk.fail_after(u64::from(number) % 23);
+        }
+        let result = insert(&engine, number).await;
+        match &result {
+            Ok(_) => assert!(is_there(&engine, number).await),
+            Err(EngineError::Indeterminate(_)) => failures += 1,
+            Err(EngineError::Unavailable(_)) => {
+                failures += 1;
+                disk.fail_after(u64::MAX);
+                let again = insert(&engine, number).await;
+                assert!(again.is_ok(), "{number} {result:?} {again:?}");
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+        disk.fail_after(u64::MAX);
+    }
+    assert!(failures > 50, "only {failures} operations failed");
+}
+
+#[tokio::test]
+async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    for number in 0..100 {
+        insert(&engine, number).await.unwrap();
+    }
+    disk.limit_room(200_000, 400_000);
+    let mut last = 100;
+    let error = loop {
+        match insert(&engine, last).await {
+            Ok(_) => last += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, EngineError::Full(_)), "{error:?}");
+    assert!(last > 110, "only {last} fit");
+    assert!(is_there(&engine, last - 1).await && !is_there(&engine, last).await);
+    for number in 0..50_u32 {
+        let keys = [number.to_be_bytes().to_vec()];
+        let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
+        let expect = Expect::Version(rows[0].as_ref().unwrap().version);
+        let delete = Change {
+            action: Action::Delete,
+            ..put(Kind::Occurrence, number, expect)
+        };
+        engine.apply(Lane::Bulk, vec![delete]).await.unwrap();
+    }
+    let admin = put(Kind::Rule, 1, Expect::Absent);
+    engine.apply(Lane::Admin, vec![admin]).await.unwrap();
+    assert!(matches!(
+        insert(&engine, last).await,
+        Err(EngineError::Full(_))
+    ));
+    disk.free_room();
+    insert(&engine, last).await.unwrap();
+    for number in 50..last {
+        assert!(is_there(&engine, number).await);
+    }
+}
+
+#[tokio::test]
+async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    for number in 0..20 {
+        let change = put(Kind::Rule, number, Expect::Absent);
+        let write = engine.apply(Lane::Bulk, vec![change]);
+        // The call is dropped at its first wait.
+        drop(tokio::time::timeout(Duration::ZERO, write).await);
+    }
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    let keys: Vec<_> = (0..20_u32)
+        .map(|number| number.to_be_bytes().to_vec())
+        .collect();
+    let rows = engine.get(Kind::Rule, &keys).await.unwrap();
+    assert!(rows.iter().all(Option::is_some));
+}

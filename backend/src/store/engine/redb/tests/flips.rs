@@ -1,0 +1,81 @@
+//! One bit changed on disk: an error or the right answer, never a wrong one.
+
+use rand::{SeedableRng, rngs::StdRng};
+
+use super::{SimulatedDisk, open};
+use crate::store::engine::{
+    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+};
+
+const FLIPS: u64 = 300;
+const RECORDS: u32 = 600;
+
+async fn filled() -> SimulatedDisk {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    for number in 0..RECORDS {
+        let key = number.to_be_bytes().to_vec();
+        let change = Change {
+            kind: Kind::Occurrence,
+            expect: Expect::Absent,
+            action: Action::Put(key.repeat(40)),
+            remove: Vec::new(),
+            add: vec![Entry {
+                index: Index::OccurrenceByState,
+                key: key.clone(),
+            }],
+            key,
+        };
+        engine.apply(Lane::Bulk, vec![change]).await.unwrap();
+    }
+    disk
+}
+
+/// Reads everything; `None` when something says that it is damaged.
+async fn read_through(disk: &SimulatedDisk) -> Option<()> {
+    let refuses = |error: EngineError| match error {
+        EngineError::Corrupt(_) | EngineError::Unavailable(_) => None::<()>,
+        other => panic!("{other:?}"),
+    };
+    let engine = match open(disk) {
+        Ok(engine) => engine,
+        Err(error) => return refuses(error),
+    };
+    for number in 0..RECORDS {
+        let key = number.to_be_bytes().to_vec();
+        match engine.get(Kind::Occurrence, &[key.clone()]).await {
+            Ok(rows) => assert_eq!(rows[0].as_ref().unwrap().value, key.repeat(40)),
+            Err(error) => return refuses(error),
+        }
+    }
+    let all = || Range::under(b"");
+    let entries = engine.entries(
+        Index::OccurrenceByState,
+        all(),
+        Direction::Ascending,
+        10_000,
+    );
+    match entries.await {
+        Ok(entries) => assert_eq!(entries.len(), RECORDS as usize),
+        Err(error) => return refuses(error),
+    }
+    match engine.log_after(0, 10_000).await {
+        Ok(log) => assert_eq!(log.unwrap().len(), RECORDS as usize),
+        Err(error) => return refuses(error),
+    }
+    Some(())
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_an_error_or_does_not_matter() {
+    let disk = filled().await;
+    let mut noticed = 0;
+    for seed in 0..FLIPS {
+        let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
+        if seed % 2 == 1 {
+            flipped.forget_checksums();
+        }
+        noticed += u64::from(read_through(&flipped).await.is_none());
+    }
+    assert!(noticed > 0, "no flip hit anything that is in use");
+}

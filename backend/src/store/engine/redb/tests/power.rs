@@ -1,0 +1,178 @@
+//! Lives that end with the power: nothing acknowledged is lost, nothing is there by half.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{SimulatedDisk, open};
+use crate::store::engine::{
+    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+    redb::RedbEngine,
+};
+
+const LIVES_DEFAULT: u64 = 200;
+const CRASHES_MAX: usize = 3;
+const KEYS: u8 = 24;
+const INDEXES: [Index; 2] = [Index::OccurrenceByState, Index::OccurrenceByReview];
+
+/// Values by key; an absent one was deleted or never made.
+type Model = BTreeMap<u8, Vec<u8>>;
+
+/// A set under way: for each of its keys the value before and after.
+struct Step(Vec<(u8, Option<Vec<u8>>, Option<Vec<u8>>)>);
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_with_the_power() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "long runs are asked for from outside"
+    )]
+    let asked = std::env::var("BELLWETHER_POWER_LIVES").ok();
+    let lives = asked.map_or(LIVES_DEFAULT, |asked| asked.parse().unwrap());
+    for seed in 0..lives {
+        live(seed).await;
+    }
+}
+
+async fn live(seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let disk = SimulatedDisk::default();
+    let mut model = Model::new();
+    // A crash while the file is made is the concern of whoever makes it under another name.
+    drop(open(&disk).unwrap());
+    for _ in 0..random.random_range(1..=CRASHES_MAX) {
+        let operations = random.random_range(0..400);
+        if random.random_bool(0.2) {
+            // The power fails already while the file is opened, perhaps in the midst of a repair.
+            disk.fail_power_after(random.random_range(0..60));
+        }
+        let mut under_way = Vec::new();
+        if let Ok(engine) = open(&disk) {
+            disk.fail_power_after(operations);
+            under_way = work(&engine, &mut model, &mut random).await;
+        }
+        disk.restore_power(&mut random);
+        let engine = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        settle(&engine, &mut model, under_way, seed).await;
+        assert_eq!(contents(&engine).await, model, "seed {seed}");
+    }
+}
+
+/// Works until the power fails; answers the sets whose end is not known.
+async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Vec<Step> {
+    for _ in 0..200 {
+        let mut keys: Vec<u8> = (0..KEYS).collect();
+        let mut steps = Vec::new();
+        let mut sets = Vec::new();
+        for _ in 0..random.random_range(1..=6) {
+            let (mut step, mut set) = (Vec::new(), Vec::new());
+            for _ in 0..random.random_range(1..=3) {
+                let key = keys.swap_remove(random.random_range(0..keys.len()));
+                let before = model.get(&key).cloned();
+                let length = random.random_range(1..3_000);
+                let after = random
+                    .random_bool(0.8)
+                    .then(|| vec![random.random(); length]);
+                if before.is_none() && after.is_none() {
+                    continue;
+                }
+                let Ok(change) = change(engine, key, before.as_ref(), after.as_ref()).await else {
+                    return Vec::new();
+                };
+                set.push(change);
+                step.push((key, before, after));
+            }
+            steps.push(Step(step));
+            sets.push(set);
+        }
+        let applied = sets.into_iter().map(|set| engine.apply(Lane::Bulk, set));
+        let mut open = Vec::new();
+        for (step, result) in steps.into_iter().zip(join_all(applied).await) {
+            match result {
+                Ok(_) => step.carry_out(model),
+                Err(EngineError::Indeterminate(_)) => open.push(step),
+                Err(EngineError::Unavailable(_)) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        if !open.is_empty() {
+            return open;
+        }
+    }
+    Vec::new()
+}
+
+impl Step {
+    fn carry_out(self, model: &mut Model) {
+        for (key, _, after) in self.0 {
+            match after {
+                Some(value) => drop(model.insert(key, value)),
+                None => drop(model.remove(&key)),
+            }
+        }
+    }
+}
+
+/// Takes over what became of the sets whose end was not known: all of a set, or none of it.
+async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
+    let found = contents(engine).await;
+    for step in steps {
+        let has = |value: fn(&(u8, Option<Vec<u8>>, Option<Vec<u8>>)) -> &Option<Vec<u8>>| {
+            let mut parts = step.0.iter();
+            parts.all(|part| found.get(&part.0) == value(part).as_ref())
+        };
+        if has(|part| &part.2) {
+            step.carry_out(model);
+        } else {
+            assert!(
+                has(|part| &part.1),
+                "seed {seed}: a set was written by half"
+            );
+        }
+    }
+}
+
+async fn change(
+    engine: &RedbEngine,
+    key: u8,
+    before: Option<&Vec<u8>>,
+    after: Option<&Vec<u8>>,
+) -> Result<Change, EngineError> {
+    let row = engine.get(Kind::Occurrence, &[vec![key]]).await?.remove(0);
+    let action = after.map_or(Action::Delete, |value| Action::Put(value.clone()));
+    Ok(Change {
+        kind: Kind::Occurrence,
+        key: vec![key],
+        expect: row.map_or(Expect::Absent, |row| Expect::Version(row.version)),
+        action,
+        remove: before.map_or_else(Vec::new, |value| entries_of(key, value)),
+        add: after.map_or_else(Vec::new, |value| entries_of(key, value)),
+    })
+}
+
+fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
+    let entry = |index| Entry {
+        index,
+        key: vec![value[0], key],
+    };
+    INDEXES.map(entry).into()
+}
+
+/// All records; each has its entries and each entry its record.
+async fn contents(engine: &RedbEngine) -> Model {
+    let (all, ascending) = (Range::under(b""), Direction::Ascending);
+    let page = engine.page(Kind::Occurrence, all.clone(), ascending, 1_000);
+    let rows = page.await.unwrap().into_iter();
+    let model: Model = rows.map(|(key, row)| (key[0], row.value)).collect();
+    let leads = model
+        .iter()
+        .map(|(key, value)| (vec![value[0], *key], vec![*key]));
+    let mut leads: Vec<_> = leads.collect();
+    leads.sort();
+    for index in INDEXES {
+        let found = engine.entries(index, all.clone(), ascending, 1_000).await;
+        assert_eq!(found.unwrap(), leads);
+    }
+    model
+}
