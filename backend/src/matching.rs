@@ -3,13 +3,17 @@
 pub mod compile;
 pub mod explain;
 pub mod field;
+mod field_index;
 pub mod fold;
 pub mod literal;
+mod require;
 pub mod set;
 
 pub use compile::{CompiledQuery, compile};
 pub use explain::Explained;
 pub use set::TriggerSet;
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,11 @@ use crate::{
 
 /// Values of one `in` clause.
 const VALUES_MAX: usize = 500;
+/// Bytes of a text to compare with.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+
+/// Faults that are told of one query.
+const VIOLATIONS_MAX: usize = 100;
 
 /// A query that was checked and is ready to be asked.
 #[derive(Debug, Clone)]
@@ -84,7 +89,7 @@ impl Comparison {
 /// Checks a query and makes it ready.
 ///
 /// # Errors
-/// Everything that is wrong with it at once; paths are relative to the query, such as
+/// Everything that is wrong with it at once, at most 100 faults; paths are relative to the query, such as
 /// `clause.and.clauses[1].equals.field`.
 pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let mut compiler = Compiler::default();
@@ -103,7 +108,9 @@ struct Compiler {
 
 impl Compiler {
     fn violate(&mut self, field: String, description: impl Into<String>) {
-        self.violations.push(Violation::new(field, description));
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(Violation::new(field, description));
+        }
     }
 
     /// None when something in it is wrong, which is then among the violations.
@@ -200,6 +207,12 @@ impl Compiler {
     }
 
     fn operand(&mut self, literal: &Literal, holds: Holds, path: String) -> Option<Operand> {
+        if let Literal::Text(text) = literal
+            && text.len() > TEXT_BYTES_MAX
+        {
+            self.violate(path, too_long());
+            return None;
+        }
         Operand::new(literal, holds)
             .map_err(|fault| self.violate(path, fault))
             .ok()
@@ -232,6 +245,10 @@ impl Compiler {
             self.violate(format!("{path}.value"), "is required: the text to look for");
             return None;
         }
+        if text.len() > TEXT_BYTES_MAX {
+            self.violate(format!("{path}.value"), too_long());
+            return None;
+        }
         if !matches!(holds, Holds::Text | Holds::Anything) {
             let fault = "looks for text in a field that holds none; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
@@ -240,6 +257,10 @@ impl Compiler {
         }
         Some(Folded::new(text))
     }
+}
+
+fn too_long() -> String {
+    format!("is longer than {TEXT_BYTES_MAX} bytes")
 }
 
 fn equals_value(literal: &Literal) -> &'static str {

@@ -29,11 +29,20 @@ impl Folded {
 
     /// Whether the other text starts with this one.
     pub fn starts(&self, other: &str) -> bool {
+        if other.is_ascii() {
+            let start = other.as_bytes().get(..self.0.len());
+            return start.is_some_and(|start| start.eq_ignore_ascii_case(self.0.as_bytes()));
+        }
         fold(other).starts_with(&self.0)
     }
 
     /// Whether the other text ends with this one.
     pub fn ends(&self, other: &str) -> bool {
+        if other.is_ascii() {
+            let at = other.len().checked_sub(self.0.len());
+            return at
+                .is_some_and(|at| other.as_bytes()[at..].eq_ignore_ascii_case(self.0.as_bytes()));
+        }
         fold(other).ends_with(&self.0)
     }
 

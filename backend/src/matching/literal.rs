@@ -35,9 +35,9 @@ impl Operand {
                      milliseconds since 1970"
                 )),
             },
-            (Holds::Number, Literal::Text(text)) => match text.parse() {
-                Ok(number) => Ok(Self::Number(number)),
-                Err(_) => Err(format!("{text:?} is no number")),
+            (Holds::Number, Literal::Text(text)) => match text.parse::<f64>() {
+                Ok(number) if number.is_finite() => Ok(Self::Number(number)),
+                _ => Err(format!("{text:?} is no number")),
             },
             (Holds::Time | Holds::Number | Holds::Anything, Literal::Number(number)) => {
                 Ok(Self::Number(*number))
@@ -181,7 +181,7 @@ fn ordered(
         Literal::Number(number) => Some(*number),
         Literal::Bool(_) => None,
     };
-    let fits = |number: &f64| (0.0..=f64::from(highest)).contains(number);
+    let fits = |number: &f64| (1.0..=f64::from(highest)).contains(number) && number.fract() == 0.0;
     number.filter(fits).ok_or_else(|| match literal {
         Literal::Text(text) => format!("{text:?} is not {words}"),
         Literal::Number(number) => format!("{number} is not {words}"),

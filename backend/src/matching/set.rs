@@ -1,26 +1,155 @@
-//! Many queries, and which of them an occurrence matches.
+//! Many queries, and which of them an occurrence matches, without asking them all.
 
-use super::compile::CompiledQuery;
+use std::collections::HashMap;
+
+use super::{
+    compile::CompiledQuery,
+    field::Field,
+    field_index::FieldIndex,
+    require::{Key, required},
+};
 use crate::domain::Occurrence;
 
 /// Compiled queries, each with what it stands for.
+///
+/// Most queries cannot be true unless some field holds a certain text, part of a text or number;
+/// they are found by what the occurrence holds and only then asked. The others, such as a lone
+/// `not` or an order of numbers, are always asked.
 #[derive(Debug, Clone)]
 pub struct TriggerSet<K> {
     queries: Vec<(K, CompiledQuery)>,
+    always: Vec<usize>,
+    fields: Fields,
+}
+
+/// The indexes of all fields that queries ask for, found by what an occurrence holds: it holds far
+/// fewer fields than many queries can ask for.
+#[derive(Debug, Clone, Default)]
+struct Fields {
+    indexes: Vec<(Field, FieldIndex)>,
+    /// Those that every occurrence has.
+    fixed: Vec<usize>,
+    /// By the dimension.
+    dimensions: HashMap<String, Vec<usize>>,
+    /// By the metadata field's name up to its first dot.
+    metadata: HashMap<String, Vec<usize>>,
 }
 
 impl<K> TriggerSet<K> {
     /// Takes queries, each with what it stands for.
     pub fn build(queries: Vec<(K, CompiledQuery)>) -> Self {
-        Self { queries }
+        let mut always = Vec::new();
+        let mut fields = Fields::default();
+        let mut places = HashMap::new();
+        for (at, (_, query)) in queries.iter().enumerate() {
+            match required(&query.root) {
+                None => always.push(at),
+                Some(keys) => {
+                    for key in keys {
+                        fields.insert(&mut places, &key, at);
+                    }
+                }
+            }
+        }
+        if fields.finish().is_err() {
+            always = (0..queries.len()).collect();
+            fields = Fields::default();
+        }
+        Self {
+            queries,
+            always,
+            fields,
+        }
     }
 
     /// What the queries that the occurrence matches stand for, in the order of [`Self::build`].
     pub fn matching(&self, occurrence: &Occurrence) -> Vec<&K> {
-        let matching = self
-            .queries
-            .iter()
-            .filter(|(_, query)| query.matches(occurrence));
-        matching.map(|(key, _)| key).collect()
+        let mut candidates = self.always.clone();
+        self.fields.add(occurrence, &mut candidates);
+        candidates.sort_unstable();
+        candidates.dedup();
+        let candidates = candidates.into_iter().map(|at| &self.queries[at]);
+        candidates
+            .filter(|(_, query)| query.matches(occurrence))
+            .map(|(key, _)| key)
+            .collect()
     }
+}
+
+impl Fields {
+    fn insert(&mut self, places: &mut HashMap<Field, usize>, key: &Key<'_>, query: usize) {
+        let known = places.get(key.field).copied();
+        let place = known.unwrap_or_else(|| {
+            let place = self.add_field(key.field);
+            places.insert(key.field.clone(), place);
+            place
+        });
+        self.indexes[place].1.insert(&key.want, query);
+    }
+
+    fn add_field(&mut self, field: &Field) -> usize {
+        let place = self.indexes.len();
+        self.indexes.push((field.clone(), FieldIndex::default()));
+        let by_name = |map: &mut HashMap<String, Vec<usize>>, name: &str| {
+            map.entry(name.to_owned()).or_default().push(place);
+        };
+        match field {
+            Field::Dimension(key) => by_name(&mut self.dimensions, key),
+            Field::Metadata(path) => by_name(&mut self.metadata, first_part(path)),
+            Field::Either(name) => {
+                by_name(&mut self.dimensions, name);
+                by_name(&mut self.metadata, first_part(name));
+            }
+            _ => self.fixed.push(place),
+        }
+        place
+    }
+
+    fn finish(&mut self) -> Result<(), aho_corasick::BuildError> {
+        self.indexes
+            .iter_mut()
+            .try_for_each(|(_, index)| index.finish())
+    }
+
+    /// Adds the queries that ask for something the occurrence holds.
+    fn add(&self, occurrence: &Occurrence, candidates: &mut Vec<usize>) {
+        let mut look = |places: &[usize]| {
+            for place in places {
+                let (field, index) = &self.indexes[*place];
+                // Every value is looked at, so the answer is always no.
+                field.any(occurrence, &mut |found| {
+                    index.add(found, candidates);
+                    false
+                });
+            }
+        };
+        look(&self.fixed);
+        if !self.dimensions.is_empty() {
+            for key in occurrence.dimensions.keys() {
+                self.dimensions
+                    .get(key)
+                    .into_iter()
+                    .for_each(|places| look(places));
+            }
+        }
+        if !self.metadata.is_empty() {
+            // Keys are sorted, but `a`, `a-b`, `a.b` shows that those of one first part need not
+            // be neighbours; looking twice at a field does no harm.
+            let mut last = None;
+            for key in occurrence.metadata.keys() {
+                let first = first_part(key);
+                if last != Some(first) {
+                    self.metadata
+                        .get(first)
+                        .into_iter()
+                        .for_each(|places| look(places));
+                    last = Some(first);
+                }
+            }
+        }
+    }
+}
+
+fn first_part(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path)
 }

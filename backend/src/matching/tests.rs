@@ -7,7 +7,7 @@ use crate::domain::{
     Clause, EventId, Literal, Occurrence, Query, RecordId, Severity, Status, Value,
 };
 
-fn occurrence() -> Occurrence {
+pub(super) fn occurrence() -> Occurrence {
     let dimensions = BTreeMap::from([
         ("host".to_owned(), "Web-01".to_owned()),
         ("env".to_owned(), "PROD".to_owned()),
@@ -165,6 +165,37 @@ fn everything_that_is_wrong_is_said_at_once() {
             "clause.and.clauses[4].greaterAndEquals.value",
         ]
     );
+}
+
+#[test]
+fn values_that_can_never_be_are_refused() {
+    let long = "x".repeat(4_097);
+    let cases = [
+        ("severity", text("purple")),
+        ("severity", Literal::Number(6.0)),
+        ("severity", Literal::Number(2.5)),
+        ("severity", Literal::Bool(true)),
+        ("status", text("SEVERITY_ERROR")),
+        ("acknowledged", text("maybe")),
+        ("acknowledged", Literal::Number(1.0)),
+        ("count", text("many")),
+        ("count", text("inf")),
+        ("count", Literal::Bool(true)),
+        ("startTime", text("yesterday")),
+        ("name", text(&long)),
+        ("dimensions.", text("x")),
+    ];
+    for (field, literal) in cases {
+        let clauses = [
+            Clause::Equals(field.into(), literal.clone()),
+            Clause::In(field.into(), vec![literal.clone()]),
+            Clause::GreaterAndEquals(field.into(), literal.clone()),
+        ];
+        for clause in clauses {
+            let violations = compile(&Query { clause }).unwrap_err();
+            assert_eq!(violations.len(), 1, "{field} {literal:?}: {violations:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What it costs to find the triggers of an event, with ten triggers and with ten thousand.
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+use std::{hint::black_box, time::Instant};
+
+use bellwether_backend::{
+    domain::{Clause, Literal, Occurrence, Query, Severity},
+    matching::{TriggerSet, compile},
+    message::sample,
+};
+
+const EVENTS: usize = 1_000;
+const ROUNDS: usize = 20;
+/// Ten thousand triggers may make an event at most so many times as dear as ten do.
+const RATIO_GOAL: f64 = 3.0;
+
+fn text(text: String) -> Literal {
+    Literal::Text(text)
+}
+
+/// A mix of equals, in, prefixes and contains; every one names something else.
+fn trigger(number: usize) -> Query {
+    let host = |number: usize| text(format!("host-{number:05}.example.com"));
+    let severe = Clause::GreaterAndEquals("severity".into(), text("warning".into()));
+    let about = match number % 4 {
+        0 => Clause::Equals("dimensions.host".into(), host(number)),
+        1 => Clause::In("host".into(), (number..number + 3).map(host).collect()),
+        2 => Clause::StartsWith("name".into(), format!("service-{number:05}/")),
+        _ => Clause::Contains("summary".into(), format!("volume {number:05} ")),
+    };
+    let lab = Clause::Equals("metadata.site".into(), text("lab".into()));
+    let clause = Clause::And(vec![severe, about, Clause::Not(Box::new(lab))]);
+    Query { clause }
+}
+
+fn event(number: usize, triggers: usize) -> Occurrence {
+    // Spread over what the triggers name, so that events match as often with few as with many.
+    let number = number * 7 % triggers;
+    let mut occurrence = sample::occurrence(1_769_846_400_000);
+    occurrence.name = format!("service-{number:05}/disk");
+    occurrence.summary = format!("Disk nearly full: volume {number:05} has 3 % left of 400 GB");
+    occurrence.severity = Severity::ALL[number % 5];
+    let host = format!("Host-{number:05}.example.com");
+    occurrence.dimensions.insert("host".into(), host);
+    occurrence
+}
+
+/// Nanoseconds for one event, the best of some rounds, and how many triggers matched in one round.
+fn measure(triggers: usize) -> (f64, usize) {
+    let queries = (0..triggers).map(|number| {
+        let query = compile(&trigger(number)).expect("the triggers of this file are good");
+        (number, query)
+    });
+    let set = TriggerSet::build(queries.collect());
+    let events: Vec<_> = (0..EVENTS).map(|number| event(number, triggers)).collect();
+    let mut best = f64::INFINITY;
+    let mut matched = 0;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let found = events
+            .iter()
+            .map(|event| black_box(set.matching(event)).len());
+        matched = found.sum();
+        best = best.min(begun.elapsed().as_secs_f64() * 1e9 / 1_000.0);
+    }
+    (best, matched)
+}
+
+fn main() {
+    let (few_ns, few) = measure(10);
+    let (many_ns, many) = measure(10_000);
+    let ratio = many_ns / few_ns;
+    println!("     10 triggers: {few_ns:8.0} ns an event, {few} matches of {EVENTS} events");
+    println!(" 10,000 triggers: {many_ns:8.0} ns an event, {many} matches of {EVENTS} events");
+    println!("ratio {ratio:.2}, goal at most {RATIO_GOAL}");
+}

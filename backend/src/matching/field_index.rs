@@ -1,0 +1,99 @@
+//! Which queries ask for what one field holds.
+
+use std::collections::HashMap;
+
+use aho_corasick::{AhoCorasick, BuildError};
+
+use super::{field::Found, fold::fold, require::Want};
+
+/// The queries that ask for something in one field, by what they ask for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FieldIndex {
+    texts: HashMap<String, Vec<usize>>,
+    numbers: HashMap<u64, Vec<usize>>,
+    parts: HashMap<String, Vec<usize>>,
+    search: Option<Search>,
+}
+
+/// Finds all parts in one pass over a text.
+#[derive(Debug, Clone)]
+struct Search {
+    automaton: AhoCorasick,
+    /// The queries of each part, in the automaton's order.
+    queries: Vec<Vec<usize>>,
+}
+
+impl FieldIndex {
+    /// Puts a query under what it asks for.
+    pub(super) fn insert(&mut self, want: &Want<'_>, query: usize) {
+        let queries = match want {
+            Want::Text(text) => self.texts.entry((*text).to_owned()).or_default(),
+            Want::Number(number) => self.numbers.entry(bits(*number)).or_default(),
+            Want::Part(part) => self.parts.entry(part.as_str().to_owned()).or_default(),
+        };
+        queries.push(query);
+    }
+
+    /// Makes ready what [`FieldIndex::add`] needs.
+    ///
+    /// # Errors
+    /// When the parts are too many for one automaton; then the queries that ask for parts are not
+    /// found.
+    pub(super) fn finish(&mut self) -> Result<(), BuildError> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let (parts, queries): (Vec<_>, Vec<_>) = self.parts.drain().unzip();
+        let automaton = AhoCorasick::new(&parts)?;
+        self.search = Some(Search { automaton, queries });
+        Ok(())
+    }
+
+    /// Adds the queries that ask for what was found; some may ask for more than that.
+    pub(super) fn add(&self, found: Found<'_>, candidates: &mut Vec<usize>) {
+        match found {
+            Found::Text(text) => {
+                let text = fold(text);
+                self.add_text(&text, candidates);
+                if !self.numbers.is_empty()
+                    && let Ok(number) = text.parse()
+                {
+                    self.add_number(number, candidates);
+                }
+            }
+            Found::Number(number) => {
+                self.add_number(number, candidates);
+                if self.search.is_some() {
+                    self.add_parts(&number.to_string(), candidates);
+                }
+            }
+            Found::Bool(flag) => self.add_text(if flag { "true" } else { "false" }, candidates),
+        }
+    }
+
+    fn add_text(&self, folded: &str, candidates: &mut Vec<usize>) {
+        if let Some(queries) = self.texts.get(folded) {
+            candidates.extend(queries);
+        }
+        self.add_parts(folded, candidates);
+    }
+
+    fn add_parts(&self, folded: &str, candidates: &mut Vec<usize>) {
+        if let Some(search) = &self.search {
+            for part in search.automaton.find_overlapping_iter(folded) {
+                candidates.extend(&search.queries[part.pattern().as_usize()]);
+            }
+        }
+    }
+
+    fn add_number(&self, number: f64, candidates: &mut Vec<usize>) {
+        if let Some(queries) = self.numbers.get(&bits(number)) {
+            candidates.extend(queries);
+        }
+    }
+}
+
+/// Equal for equal numbers: zero has two signs.
+fn bits(number: f64) -> u64 {
+    if number == 0.0 { 0 } else { number.to_bits() }
+}

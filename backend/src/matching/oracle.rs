@@ -1,0 +1,335 @@
+//! Random queries and occurrences against a second, plain reading of the contract.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{TriggerSet, compile, tests::occurrence};
+use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
+
+/// What a field holds, for the plain evaluator.
+#[derive(Debug, Clone)]
+enum Held {
+    Text(String),
+    Number(f64),
+    Bool(bool),
+}
+
+fn folded(text: &str) -> String {
+    text.to_lowercase().replace('\u{df}', "ss")
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+/// What an occurrence holds in a field, and whether the field is always a text.
+fn held(field: &str, occurrence: &Occurrence) -> (Vec<Held>, bool) {
+    let dimension = |key: &str| occurrence.dimensions.get(key).cloned().map(Held::Text);
+    match field {
+        "name" => (vec![Held::Text(occurrence.name.clone())], true),
+        "summary" => (vec![Held::Text(occurrence.summary.clone())], true),
+        "severity" => (
+            vec![Held::Number(f64::from(occurrence.severity as i32))],
+            false,
+        ),
+        "status" => (
+            vec![Held::Number(f64::from(occurrence.status as i32))],
+            false,
+        ),
+        "acknowledged" => (vec![Held::Bool(occurrence.acknowledged)], false),
+        "count" => (
+            vec![Held::Number(f64::from(
+                u32::try_from(occurrence.count).unwrap(),
+            ))],
+            false,
+        ),
+        field => match field.split_once('.') {
+            Some(("dimensions", key)) => (dimension(key).into_iter().collect(), true),
+            Some(("metadata", path)) => (inside(&occurrence.metadata, path), false),
+            _ => match dimension(field) {
+                Some(text) => (vec![text], false),
+                None => (inside(&occurrence.metadata, field), false),
+            },
+        },
+    }
+}
+
+fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<Held> {
+    let parts: Vec<_> = path.split('.').collect();
+    for taken in (1..=parts.len()).rev() {
+        if let Some(value) = fields.get(&parts[..taken].join(".")) {
+            return leaves(value, &parts[taken..].join("."));
+        }
+    }
+    Vec::new()
+}
+
+fn leaves(value: &Value, path: &str) -> Vec<Held> {
+    match value {
+        Value::List(values) => values
+            .iter()
+            .flat_map(|value| leaves(value, path))
+            .collect(),
+        Value::Object(fields) if !path.is_empty() => inside(fields, path),
+        Value::Text(text) if path.is_empty() => vec![Held::Text(text.clone())],
+        Value::Number(number) if path.is_empty() => vec![Held::Number(*number)],
+        Value::Bool(flag) if path.is_empty() => vec![Held::Bool(*flag)],
+        _ => Vec::new(),
+    }
+}
+
+fn step(field: &str, word: &str) -> Option<f64> {
+    let index = match field {
+        "severity" => Severity::ALL.iter().position(|step| step.word() == word),
+        "status" => Status::ALL.iter().position(|step| step.word() == word),
+        _ => None,
+    };
+    index.map(|index| f64::from(u32::try_from(index).unwrap() + 1))
+}
+
+fn equal(field: &str, held: &Held, is_text: bool, literal: &Literal) -> bool {
+    match (held, literal) {
+        (Held::Text(held), Literal::Text(text)) => folded(held) == folded(text),
+        (Held::Text(held), Literal::Number(value)) if is_text => *held == value.to_string(),
+        (Held::Text(held), Literal::Number(value)) => number(held) == Some(*value),
+        (Held::Text(held), Literal::Bool(flag)) => folded(held) == flag.to_string(),
+        (Held::Number(held), Literal::Text(text)) => {
+            step(field, text).or_else(|| number(text)) == Some(*held)
+        }
+        (Held::Number(held), Literal::Number(value)) => Some(held) == Some(value),
+        (Held::Bool(held), Literal::Text(text)) => held.to_string() == folded(text),
+        (Held::Bool(held), Literal::Bool(flag)) => held == flag,
+        (Held::Number(_), Literal::Bool(_)) | (Held::Bool(_), Literal::Number(_)) => false,
+    }
+}
+
+/// Held minus literal, as far as the two have an order.
+fn above(field: &str, held: &Held, literal: &Literal) -> Option<std::cmp::Ordering> {
+    let wanted = match literal {
+        Literal::Text(text) => step(field, text).or_else(|| number(text)),
+        Literal::Number(value) => Some(*value),
+        Literal::Bool(_) => None,
+    };
+    match (held, wanted, literal) {
+        (Held::Number(held), Some(wanted), _) => held.partial_cmp(&wanted),
+        (Held::Text(held), Some(wanted), _) => number(held)?.partial_cmp(&wanted),
+        (Held::Text(held), None, Literal::Text(text)) => Some(folded(held).cmp(&folded(text))),
+        _ => None,
+    }
+}
+
+fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
+    let any = |field: &str, test: &dyn Fn(&Held, bool) -> bool| {
+        let (values, is_text) = held(field, occurrence);
+        values.iter().any(|value| test(value, is_text))
+    };
+    let text = |held: &Held| match held {
+        Held::Text(text) => folded(text),
+        Held::Number(number) => number.to_string(),
+        Held::Bool(flag) => flag.to_string(),
+    };
+    match clause {
+        Clause::And(clauses) => clauses.iter().all(|clause| truth(clause, occurrence)),
+        Clause::Or(clauses) => clauses.iter().any(|clause| truth(clause, occurrence)),
+        Clause::Not(clause) => !truth(clause, occurrence),
+        Clause::Equals(field, literal) => {
+            any(field, &|held, is_text| equal(field, held, is_text, literal))
+        }
+        Clause::In(field, literals) => any(field, &|held, is_text| {
+            let mut literals = literals.iter();
+            literals.any(|literal| equal(field, held, is_text, literal))
+        }),
+        Clause::GreaterAndEquals(field, literal) => any(field, &|held, _| {
+            above(field, held, literal).is_some_and(std::cmp::Ordering::is_ge)
+        }),
+        Clause::LessAndEquals(field, literal) => any(field, &|held, _| {
+            above(field, held, literal).is_some_and(std::cmp::Ordering::is_le)
+        }),
+        Clause::Contains(field, part) => any(field, &|held, _| text(held).contains(&folded(part))),
+        Clause::StartsWith(field, part) => {
+            any(field, &|held, _| text(held).starts_with(&folded(part)))
+        }
+        Clause::EndsWith(field, part) => any(field, &|held, _| text(held).ends_with(&folded(part))),
+    }
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let words = [
+        "a",
+        "B",
+        "ab",
+        "aB",
+        "7",
+        "7.5",
+        "-1",
+        "true",
+        "error",
+        "open",
+        "stra\u{df}e",
+        "STRASSE",
+        "\u{c4}",
+        "\u{e4}b",
+        "abcab",
+    ];
+    prop::sample::select(words.to_vec()).prop_map(str::to_owned)
+}
+
+fn numbers() -> impl Strategy<Value = f64> {
+    prop::sample::select(vec![0.0, -0.0, 1.0, 3.0, 4.0, 7.0, 7.5, -1.0])
+}
+
+fn fields() -> impl Strategy<Value = String> {
+    let fields = [
+        "name",
+        "summary",
+        "severity",
+        "status",
+        "acknowledged",
+        "count",
+        "dimensions.k",
+        "k",
+        "m",
+        "m.n",
+        "metadata.m",
+        "metadata.m.n",
+        "metadata.m.n.o",
+        "metadata.k",
+    ];
+    prop::sample::select(fields.to_vec()).prop_map(str::to_owned)
+}
+
+fn literals() -> impl Strategy<Value = Literal> {
+    prop_oneof![
+        words().prop_map(Literal::Text),
+        numbers().prop_map(Literal::Number),
+        any::<bool>().prop_map(Literal::Bool),
+    ]
+}
+
+fn clauses() -> impl Strategy<Value = Clause> {
+    let leaf = prop_oneof![
+        (fields(), literals()).prop_map(|(field, literal)| Clause::Equals(field, literal)),
+        (fields(), prop::collection::vec(literals(), 1..4))
+            .prop_map(|(field, literals)| Clause::In(field, literals)),
+        (fields(), literals())
+            .prop_map(|(field, literal)| Clause::GreaterAndEquals(field, literal)),
+        (fields(), literals()).prop_map(|(field, literal)| Clause::LessAndEquals(field, literal)),
+        (fields(), words()).prop_map(|(field, part)| Clause::Contains(field, part)),
+        (fields(), words()).prop_map(|(field, part)| Clause::StartsWith(field, part)),
+        (fields(), words()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
+    ];
+    // Only what compiles is of use below.
+    let leaf = leaf.prop_filter("a value of the field's type", |clause| {
+        let clause = clause.clone();
+        compile(&Query { clause }).is_ok()
+    });
+    leaf.prop_recursive(4, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Clause::And),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Clause::Or),
+            inner.prop_map(|clause| Clause::Not(Box::new(clause))),
+        ]
+    })
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        words().prop_map(Value::Text),
+        numbers().prop_map(Value::Number),
+        any::<bool>().prop_map(Value::Bool),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        let keys = prop::sample::select(vec!["m", "n", "o", "n.o"]).prop_map(str::to_owned);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::List),
+            prop::collection::btree_map(keys, inner, 0..3).prop_map(Value::Object),
+        ]
+    })
+}
+
+fn occurrences() -> impl Strategy<Value = Occurrence> {
+    let keys = prop::sample::select(vec!["k", "m", "m.n", "m-n", "z"]).prop_map(str::to_owned);
+    let dimensions = prop::collection::btree_map(keys.clone(), words(), 0..3);
+    let metadata = prop::collection::btree_map(keys, values(), 0..4);
+    let severity = prop::sample::select(Severity::ALL.to_vec());
+    let status = prop::sample::select(Status::ALL.to_vec());
+    let rest = (words(), words(), severity, status, any::<bool>(), 1..8_u64);
+    (dimensions, metadata, rest).prop_map(|(dimensions, metadata, rest)| {
+        let (name, summary, severity, status, acknowledged, count) = rest;
+        Occurrence {
+            name,
+            dimensions,
+            metadata,
+            summary,
+            severity,
+            status,
+            acknowledged,
+            count,
+            ..occurrence()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn a_query_says_what_the_contract_says(clause in clauses(), occurrence in occurrences()) {
+        let query = Query { clause };
+        let compiled = compile(&query).unwrap();
+        let expected = truth(&query.clause, &occurrence);
+        prop_assert_eq!(compiled.matches(&occurrence), expected);
+        prop_assert_eq!(compiled.explain(&query, &occurrence).result, expected);
+    }
+
+    #[test]
+    fn a_set_finds_what_asking_every_query_finds(
+        clauses in prop::collection::vec(clauses(), 0..12),
+        occurrences in prop::collection::vec(occurrences(), 1..4),
+    ) {
+        let queries: Vec<_> = clauses
+            .into_iter()
+            .map(|clause| compile(&Query { clause }).unwrap())
+            .enumerate()
+            .collect();
+        let set = TriggerSet::build(queries.clone());
+        for occurrence in &occurrences {
+            let found: Vec<_> = set.matching(occurrence).into_iter().copied().collect();
+            let matching = queries.iter().filter(|(_, query)| query.matches(occurrence));
+            let expected: Vec<_> = matching.map(|(at, _)| *at).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn no_query_makes_it_panic(
+        field in "[a-z.]{0,12}",
+        text in any::<String>(),
+        number in any::<f64>(),
+        occurrence in occurrences(),
+    ) {
+        let texts = [text.clone(), String::new()];
+        let literals = [Literal::Text(text), Literal::Number(number)];
+        let mut clauses = Vec::new();
+        for literal in literals {
+            clauses.push(Clause::Equals(field.clone(), literal.clone()));
+            clauses.push(Clause::In(field.clone(), vec![literal.clone()]));
+            clauses.push(Clause::LessAndEquals(field.clone(), literal));
+        }
+        for text in texts {
+            clauses.push(Clause::Contains(field.clone(), text.clone()));
+            clauses.push(Clause::EndsWith(field.clone(), text));
+        }
+        for clause in clauses {
+            let query = Query { clause };
+            if let Ok(compiled) = compile(&query) {
+                let set = TriggerSet::build(vec![((), compiled.clone())]);
+                let found = !set.matching(&occurrence).is_empty();
+                prop_assert_eq!(found, compiled.matches(&occurrence));
+                prop_assert_eq!(found, compiled.explain(&query, &occurrence).result);
+            }
+        }
+    }
+}
