@@ -72,6 +72,16 @@ impl Draft {
         result.expect("specifications have string keys only")
     }
 
+    /// The draft as people edit it: JSON over several lines, the name first.
+    pub(crate) fn to_text(&self) -> String {
+        let result = match self {
+            Self::Trigger(spec) => serde_json::to_string_pretty(spec),
+            Self::Destination(spec) => serde_json::to_string_pretty(spec),
+            Self::Rule(spec) => serde_json::to_string_pretty(spec),
+        };
+        result.expect("specifications have string keys only") + "\n"
+    }
+
     /// The kind of resource.
     pub(crate) fn kind(&self) -> Kind {
         match self {

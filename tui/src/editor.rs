@@ -27,11 +27,12 @@ impl Problem {
     }
 }
 
-/// The JSON over several lines, as people edit it.
-pub(crate) fn pretty(json: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(json).unwrap_or_default();
-    text.push('\n');
-    text
+/// The JSON of an object over several lines, in the order of its fields where it can be read.
+pub(crate) fn pretty(kind: Kind, json: &Value) -> String {
+    Draft::from_json(kind, json).map_or_else(
+        |_slip| serde_json::to_string_pretty(json).unwrap_or_default() + "\n",
+        |draft| draft.to_text(),
+    )
 }
 
 /// Reads a text that came back: lines that begin with `//` are comments.

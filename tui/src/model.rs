@@ -85,7 +85,7 @@ impl Model {
             read_only,
             link: Connection::Connecting,
             caller: None,
-            store: Store::default(),
+            store: Store::new(),
             page: Page::new(Route::Overview),
             back: Vec::new(),
             forward: Vec::new(),

@@ -1,6 +1,9 @@
 //! What is allowed now, and the reason when it is not.
 
-use super::{Connection, Model};
+use super::{
+    Connection, Model,
+    form::{FieldKind, FormKind},
+};
 use crate::keymap::{Entry, Need};
 
 /// Whether an action can be taken; the reason for people when not.
@@ -39,4 +42,28 @@ fn starts_a_form(entry: &Entry) -> bool {
             | Action::TriggerFromEvent
             | Action::FormTest
     )
+}
+
+/// Whether an action has anything to act on here; what has not is neither hinted nor listed.
+pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
+    use crate::keymap::Action;
+    let Some(form) = model.page.form() else {
+        return match entry.action {
+            Action::Back => !model.back.is_empty() || !model.page.list.filter.is_empty(),
+            Action::Forward => !model.forward.is_empty(),
+            _ => true,
+        };
+    };
+    let has = |wanted: fn(&FieldKind) -> bool| {
+        let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
+        shown.map(|index| &form.specs[index].kind).any(wanted)
+    };
+    match entry.action {
+        Action::FormAddClause | Action::FormRemoveClause | Action::FormClauseView => {
+            has(|kind| *kind == FieldKind::Clause)
+        }
+        Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
+        Action::FormTest | Action::FormText => matches!(form.kind, FormKind::Resource(_)),
+        _ => true,
+    }
 }

@@ -87,11 +87,10 @@ pub(crate) struct Write {
     pub(crate) then: Option<Route>,
 }
 
-/// Where a form takes its text to.
 impl TextEdit {
     /// The text of what stands in a form.
     pub(crate) fn of_form(form: &Form, kind: Kind) -> Self {
-        let text = crate::editor::pretty(&form.to_json());
+        let text = crate::editor::pretty(kind, &form.to_json());
         Self {
             kind,
             stored: form.stored.clone(),

@@ -147,6 +147,8 @@ impl Palette {
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let mut items = actions(model);
         if !self.here {
+            // Where to go stands before what to do.
+            items.sort_by_key(|item| !item.title.starts_with("Go to"));
             items.extend(objects(model));
         }
         let typed = self.field.text().trim();
@@ -184,7 +186,8 @@ fn actions(model: &Model) -> Vec<Item> {
         refusal: access::refusal(model, entry).err(),
         target: Target::Act(entry.action),
     };
-    keymap::available(&places).map(item).collect()
+    let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
+    applying.map(item).collect()
 }
 
 fn objects(model: &Model) -> Vec<Item> {

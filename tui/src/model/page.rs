@@ -87,7 +87,12 @@ impl Route {
             Self::Form => (Place::Form, Place::Form),
             Self::Report => (Place::Report, Place::Document),
         };
-        [own, shape, Place::Anywhere]
+        let rest = if *self == Self::Form {
+            Place::Form
+        } else {
+            Place::Anywhere
+        };
+        [own, shape, rest]
     }
 }
 

@@ -64,6 +64,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// Nothing read yet; of the events only those that are open are wanted.
+    pub(crate) fn new() -> Self {
+        let mut store = Self::default();
+        store.events.filter.open_only = true;
+        store
+    }
+
     pub(crate) fn trigger(&self, name: &str) -> Option<&Trigger> {
         self.triggers
             .rows()

@@ -37,7 +37,7 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
                 .map(|part| (*token, part))
         })
         .collect();
-    let height = rows(lines.len()).saturating_add(5).min(area.height);
+    let height = rows(lines.len()).saturating_add(4).min(area.height);
     let inside = pen.window(middle(area, width, height), &confirm.title);
     let foot = inside.bottom().saturating_sub(1);
     let body = usize::from(foot.saturating_sub(inside.y + 1));

@@ -231,7 +231,9 @@ fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: R
         focus_token(focus == Some(Part::Any)),
         words,
     );
-    let value_room = area.width.saturating_sub(5 + 24 + 13);
+    let rest = area.width.saturating_sub(4 + 12 + 1);
+    let field_room = (rest * 2 / 5).max(4);
+    let value_room = rest.saturating_sub(field_room);
     for ((index, row), y) in clause
         .rows
         .iter()
@@ -249,7 +251,7 @@ fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: R
         let field = Rect {
             x: area.x + 4,
             y,
-            width: 23,
+            width: field_room,
             height: 1,
         };
         text_part(
@@ -261,9 +263,10 @@ fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: R
         );
         let comparison = Comparison::ALL[row.comparison % Comparison::ALL.len()].word();
         let token = focus_token(focus == Some(Part::Comparison(index)));
-        pen.put(area.x + 28, y, 11, token, &format!("{comparison:<11}"));
+        let x = field.right() + 1;
+        pen.put(x, y, 11, token, &format!("{comparison:<11}"));
         let value = Rect {
-            x: area.x + 40,
+            x: x + 12,
             y,
             width: value_room,
             height: 1,

@@ -8,6 +8,7 @@ use crate::{
     model::{
         Connection, Model, access,
         document::duration,
+        overlay::Overlay,
         page::{Content, Page},
     },
     text,
@@ -127,75 +128,74 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
 /// The most useful keys, fitted to the width.
 fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let y = area.bottom() - 1;
-    let words = hint_words(model);
+    let (words, last) = hint_words(model);
+    let wide = |(key, name, _): &Hint| text::width(key) + text::width(name) + 3;
+    let reserved: usize = last.iter().map(wide).sum();
+    let mut room = usize::from(area.width).saturating_sub(reserved);
     let mut x = area.x + 1;
-    for (key, name, allowed) in words {
-        let wide = text::width(&key) + 1 + text::width(&name) + 2;
-        if usize::from(area.right().saturating_sub(x)) < wide {
-            continue;
-        }
-        x = pen.put(
-            x,
-            y,
-            12,
-            if allowed { Token::Key } else { Token::Dim },
-            &key,
-        );
-        x = pen.put(
-            x + 1,
-            y,
-            40,
-            if allowed { Token::Text } else { Token::Dim },
-            &name,
-        ) + 2;
+    let fitting = words.into_iter().filter(|hint| {
+        let fits = wide(hint) <= room;
+        room -= if fits { wide(hint) } else { 0 };
+        fits
+    });
+    for (key, name, allowed) in fitting.collect::<Vec<_>>().into_iter().chain(last) {
+        let token = |token| if allowed { token } else { Token::Dim };
+        x = pen.put(x, y, usize::from(area.width), token(Token::Key), &key);
+        x = pen.put(x + 1, y, usize::from(area.width), token(Token::Text), &name) + 2;
     }
 }
 
-fn hint_words(model: &Model) -> Vec<(String, String, bool)> {
-    let plain = |pairs: &[(&str, &str)]| {
+/// A key, what it does, and whether that is allowed now.
+type Hint = (String, String, bool);
+
+/// The hints in their order, and those that are always there.
+fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
+    let plain = |pairs: &[(&str, &str)]| -> Vec<Hint> {
         pairs
             .iter()
             .map(|(key, name)| ((*key).to_owned(), (*name).to_owned(), true))
             .collect()
     };
-    if model.overlay.is_some() {
-        return plain(&[("Esc", "leave this")]);
+    match &model.overlay {
+        // They tell their keys themselves.
+        Some(Overlay::Confirm(_) | Overlay::Key { .. }) => return (vec![], vec![]),
+        Some(Overlay::Palette(_)) => {
+            return (
+                plain(&[("Enter", "do it"), ("↑↓", "choose")]),
+                plain(&[("Esc", "leave")]),
+            );
+        }
+        Some(Overlay::Prompt(_) | Overlay::Pick(_)) => {
+            return (plain(&[("Enter", "go on")]), plain(&[("Esc", "leave")]));
+        }
+        None => {}
     }
     if model.page.list.typing.is_some() {
-        return plain(&[
-            ("Enter", "filter"),
-            ("Esc", "leave as it was"),
-            ("^U", "empty"),
-        ]);
+        let words = plain(&[("Enter", "filter"), ("^U", "empty")]);
+        return (words, plain(&[("Esc", "leave as it was")]));
     }
     let places = model.page.route.places();
     let mut entries: Vec<_> = keymap::available(&places)
-        .filter(|entry| entry.hint > 0)
+        .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))
         .collect();
     entries.sort_by_key(|entry| entry.hint);
-    let form = model.page.form().is_some();
-    if form {
-        entries.retain(|entry| entry.hint < 50);
+    let words = entries.into_iter().map(|entry| {
+        let key = entry
+            .keys
+            .first()
+            .map_or_else(String::new, |key| keymap::shown(key));
+        (
+            key,
+            entry.name.to_owned(),
+            access::refusal(model, entry).is_ok(),
+        )
+    });
+    if model.page.form().is_some() {
+        let first = plain(&[("Tab", "next")]);
+        let last = plain(&[("F1", "help"), ("Esc", "leave")]);
+        return (first.into_iter().chain(words).collect(), last);
     }
-    let mut words: Vec<(String, String, bool)> = entries
-        .into_iter()
-        .map(|entry| {
-            let key = entry
-                .keys
-                .first()
-                .map_or_else(String::new, |key| keymap::shown(key));
-            (
-                key,
-                entry.name.to_owned(),
-                access::refusal(model, entry).is_ok(),
-            )
-        })
-        .collect();
-    if form {
-        words.splice(0..0, plain(&[("Tab", "next")]));
-        words.extend(plain(&[("F1", "help"), ("Esc", "leave")]));
-    }
-    words
+    (words.collect(), plain(&[("?", "help"), ("q", "quit")]))
 }
 
 /// The sentence at the bottom, over the page.

@@ -127,9 +127,76 @@ fn sent(into: &mut Document, title: &str, sent: Option<&Sent>, nothing: &str) {
 /// JSON spread over lines; anything else as it is.
 fn readable(body: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(body) {
-        Ok(value) if value.is_object() || value.is_array() => {
-            serde_json::to_string_pretty(&value).unwrap_or_else(|_| body.to_owned())
-        }
+        Ok(value) if value.is_object() || value.is_array() => spread(body),
         _ => body.to_owned(),
+    }
+}
+
+/// Valid JSON over several lines, everything in the order it was sent.
+fn spread(json: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    let mut escaped = false;
+    for char in json.chars() {
+        if quoted {
+            out.push(char);
+            quoted = escaped || char != '"';
+            escaped = !escaped && char == '\\';
+            continue;
+        }
+        let line = |out: &mut String, depth: usize| {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", depth));
+        };
+        match char {
+            '{' | '[' => {
+                depth += 1;
+                out.push(char);
+                line(&mut out, depth);
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if out.trim_end().ends_with(['{', '[']) {
+                    out.truncate(out.trim_end().len());
+                } else {
+                    line(&mut out, depth);
+                }
+                out.push(char);
+            }
+            ',' => {
+                out.push(char);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            char if char.is_whitespace() => {}
+            char => {
+                quoted = char == '"';
+                out.push(char);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_spread_in_the_order_it_was_sent() {
+        let sent = r#"{"b": [1,2], "a":{"x\"{":"y, z"},"e":[]}"#;
+        let shown = r#"{
+  "b": [
+    1,
+    2
+  ],
+  "a": {
+    "x\"{": "y, z"
+  },
+  "e": []
+}"#;
+        assert_eq!(readable(sent), shown);
+        assert_eq!(readable("plain, text"), "plain, text");
     }
 }

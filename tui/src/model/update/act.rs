@@ -332,6 +332,7 @@ impl Model {
     pub(super) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
             (Route::Events, _) => self.selected(),
+            (Route::Event(id), _) if id.contains(':') => Some(id.clone()),
             (Route::Event(_), Content::Event { detail, .. }) => detail
                 .value
                 .as_ref()

@@ -67,7 +67,7 @@ pub(super) fn delete(model: &mut Model) {
         };
         confirm = confirm.line(Token::Text, told);
     } else {
-        let told = format!("It is taken out of {} that use it:", rules(users.len()));
+        let told = format!("It is taken out of {}:", rules(users.len()));
         confirm = confirm.line(Token::Bad, told);
         for rule in &users {
             confirm = confirm.line(
@@ -84,9 +84,9 @@ pub(super) fn delete(model: &mut Model) {
 
 fn rules(count: usize) -> String {
     if count == 1 {
-        "1 rule".to_owned()
+        "the 1 rule that uses it".to_owned()
     } else {
-        format!("{count} rules")
+        format!("the {count} rules that use it")
     }
 }
 
@@ -313,7 +313,7 @@ pub(super) fn save(
 ) {
     let (word, name) = (draft.kind().word(), draft.name().to_owned());
     let closes_form = matches!(model.page.content, Content::Form(_));
-    let after = crate::editor::pretty(&draft.to_json());
+    let after = draft.to_text();
     let then = match draft.kind() {
         Kind::Trigger => Route::Trigger(name.clone()),
         Kind::Destination => Route::Destination(name.clone()),

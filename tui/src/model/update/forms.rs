@@ -82,7 +82,7 @@ pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
 
 pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((kind, json, name, etag)) = stored(model) {
-        let text = editor::pretty(&json);
+        let text = editor::pretty(kind, &json);
         let edit = TextEdit {
             kind,
             stored: Some((name, etag)),
@@ -312,7 +312,7 @@ fn save(model: &mut Model) {
     };
     let stored = form.stored.clone();
     let before = if stored.is_some() {
-        editor::pretty(form.original())
+        editor::pretty(draft.kind(), form.original())
     } else {
         String::new()
     };
@@ -449,7 +449,7 @@ fn stored_json(model: &Model, kind: Kind, name: &str) -> String {
             .map(|row| Draft::Destination(row.spec.clone())),
         Kind::Rule => store.rule(name).map(|row| Draft::Rule(row.spec.clone())),
     };
-    draft.map_or_else(String::new, |draft| editor::pretty(&draft.to_json()))
+    draft.map_or_else(String::new, |draft| draft.to_text())
 }
 
 /// Fields that a clause can name, for completion: the fixed ones and the dimensions seen.

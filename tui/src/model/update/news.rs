@@ -67,13 +67,11 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             model.link = Connection::Up;
             model.pending.clear();
             forget_waits(model);
-            if model.store.events.generation != Ticket(0) {
-                read::first_page(model, effects);
-            }
-            if model.page.route != Route::Events || model.store.events.generation == Ticket(0) {
+            // The events, and what links and forms refer to, are there from the start.
+            read::events_from_the_start(model, effects);
+            if model.page.route != Route::Events {
                 read::refresh(model, effects);
             }
-            // What links and forms refer to, and the events, are there from the start.
             let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
             read::resources(model, &kinds, effects);
             if let Some(form) = model.page.form_mut() {

@@ -168,6 +168,18 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     follow(model, text, wanted, effects);
 }
 
+/// Follows the events as soon as there is a link, so that they are there when they are looked at.
+pub(super) fn events_from_the_start(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.page.route == Route::Events {
+        events(model, false, effects);
+    } else if model.store.events.generation == Ticket(0) {
+        let filter = model.store.events.filter.clone();
+        follow(model, String::new(), filter, effects);
+    } else {
+        first_page(model, effects);
+    }
+}
+
 fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Vec<Effect>) {
     let generation = model.ticket();
     let events = &mut model.store.events;

@@ -39,12 +39,12 @@ const fn number(title: &'static str, width: usize, rank: u8) -> Column {
 }
 
 const EVENTS: &[Column] = &[
-    column("Last seen", 8, 0, 3),
+    column("Seen", 8, 0, 3),
     column("Severity", 8, 0, 0),
     column("A", 1, 0, 2),
     column("Status", 6, 0, 4),
     column("Summary", 20, 3, 0),
-    column("What", 14, 2, 1),
+    column("What", 18, 3, 1),
     number("Count", 6, 5),
 ];
 const TRIGGERS: &[Column] = &[

@@ -1,0 +1,34 @@
+//! Every screen at every size: readable, never a panic.
+
+use super::*;
+
+const TOUR: [&str; 29] = [
+    "1", "2", "<Enter>", "<Tab>", "<Tab>", "3", "<Enter>", "4", "<Enter>", "5", "<Enter>", "6",
+    "<Enter>", "7", "3n", "<Esc>", "4e", "<Esc>", "5e", "<Esc>", "?", "<Esc>", ":", "<Esc>", "4d",
+    "<Esc>", "2a", "<Esc>", "4t",
+];
+
+#[tokio::test]
+async fn every_screen_is_drawn_at_every_size() {
+    let service = stocked();
+    for (columns, rows) in [(1, 1), (20, 5), (60, 15), (80, 24), (120, 40)] {
+        let mut console = console(&service, columns, rows).await;
+        for keys in TOUR {
+            let screen = press(&mut console, keys).await;
+            assert_eq!(screen.lines().count(), usize::from(rows));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    for keys in TOUR {
+        press(&mut console, keys).await;
+        for (columns, rows) in [(1, 1), (39, 7), (40, 8), (200, 60), (80, 24)] {
+            console.resize(columns, rows);
+            console.screen();
+        }
+    }
+}
