@@ -4,9 +4,11 @@ pub mod dispatcher;
 pub mod egress;
 pub mod retention;
 pub mod sender;
+pub mod tester;
 pub mod verdict;
 
 pub(crate) mod breaker;
+pub(crate) mod decide;
 pub(crate) mod dial;
 pub(crate) mod health;
 pub(crate) mod http;
@@ -25,4 +27,5 @@ pub use dispatcher::{Dispatcher, Standing};
 pub use egress::Guard;
 pub use retention::Retention;
 pub use sender::{EventSink, Order, Sender};
+pub use tester::{About, Target, Test, Tester};
 pub use verdict::{Advice, Report, Verdict};

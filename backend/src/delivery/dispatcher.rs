@@ -1,6 +1,5 @@
 //! Takes due deliveries, has them sent, and records what became of them.
 
-mod decide;
 mod follow;
 mod plan;
 #[cfg(test)]

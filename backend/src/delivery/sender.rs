@@ -99,7 +99,10 @@ impl Sender {
         let (verdict, transcript) = self.attempt(order).await;
         Report {
             verdict,
-            duration: begun.elapsed(),
+            // As precise as it is stored.
+            duration: Duration::from_micros(
+                begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX),
+            ),
             transcript,
         }
     }

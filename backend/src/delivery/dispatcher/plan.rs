@@ -8,12 +8,10 @@ use std::{
 
 use rand::Rng;
 
-use super::{
-    Dispatcher,
-    decide::{self, Circumstances},
-};
+use super::Dispatcher;
 use crate::{
     delivery::{
+        decide::{self, Circumstances, attempt_key},
         health,
         schedule::timeout,
         verdict::{Advice, Report},
@@ -22,7 +20,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane as Queue, Stored,
         engine::Range,
-        record::bytes::{Key, id_at, moment_at},
+        record::bytes::{id_at, moment_at},
     },
 };
 
@@ -348,10 +346,6 @@ impl Dispatcher {
         }
         Ok(due)
     }
-}
-
-fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
-    Key::new().id(delivery).number(number).build()
 }
 
 /// Records a destination's health when it changed.

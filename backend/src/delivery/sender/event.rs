@@ -11,7 +11,7 @@ use crate::{
         verdict::{Advice, Verdict},
     },
     domain::{
-        IncomingEvent, OccurrenceId, RecordId, Transcript,
+        IncomingEvent, RecordId, Severity, Status, Transcript,
         delivery::{Request, Response},
     },
     error::Error,
@@ -22,11 +22,14 @@ use super::mission::Ending;
 /// Takes in events that this service makes itself.
 #[async_trait]
 pub trait EventSink: Debug + Send + Sync + 'static {
-    /// Takes in an event that the given rules led to, oldest first; answers what it became.
+    /// Takes in an event that the given rules led to, oldest first; returns once it is on disk.
     ///
     /// # Errors
-    /// Why it was not taken in; nothing was changed then.
-    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<OccurrenceId, Error>;
+    /// Why it was not taken in.
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
+
+    /// Takes in an event about this service itself, without waiting; it may be lost.
+    fn report(&self, event: IncomingEvent);
 }
 
 /// Puts the event in, unless the rule that asks for it already led to what it tells about.
@@ -54,14 +57,15 @@ pub(super) async fn send(
         response: None,
     };
     let chain = chain.iter().copied().chain(rule).collect();
+    let id = event.id();
     let verdict = match sink.put(event, chain).await {
-        Ok(occurrence) => {
+        Ok(()) => {
             transcript.response = Some(Response {
                 status: 200,
                 headers: BTreeMap::new(),
-                body: json!({"occurrenceId": occurrence.to_string()}).to_string(),
+                body: json!({"eventId": id.to_string()}).to_string(),
             });
-            Verdict::delivered(format!("taken in as {occurrence}"))
+            Verdict::delivered(format!("taken in as event {id}"))
         }
         Err(error) => {
             let text = Masker::default().mask(&error.to_string(), EXPLANATION_BYTES_MAX);
@@ -81,8 +85,8 @@ fn describe(event: &IncomingEvent) -> Request {
         "dimensions": event.dimensions,
         "summary": event.summary,
         "body": event.body,
-        "severity": event.severity.map(crate::domain::Severity::enum_name),
-        "status": event.status.map(crate::domain::Status::enum_name),
+        "severity": event.severity.map(Severity::enum_name),
+        "status": event.status.map(Status::enum_name),
     });
     Request {
         method: "EVENT".into(),

@@ -22,7 +22,7 @@ use crate::{
         smtp_receiver::SmtpReceiver,
     },
     domain::{
-        Content, DestinationKind, IncomingEvent, OccurrenceId, Outcome, RecordId, Secret, Severity,
+        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Secret, Severity,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
             Webhook, WebhookMethod,
@@ -103,13 +103,13 @@ struct Sink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
 
 #[async_trait]
 impl EventSink for Sink {
-    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<OccurrenceId, Error> {
-        let event_id = event.id();
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
         self.0.lock().unwrap().push((event, chain));
-        Ok(OccurrenceId {
-            event: event_id,
-            number: 1,
-        })
+        Ok(())
+    }
+
+    fn report(&self, event: IncomingEvent) {
+        self.0.lock().unwrap().push((event, Vec::new()));
     }
 }
 

@@ -80,6 +80,21 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
     }
 }
 
+/// What became of a test of a destination.
+pub fn tested(delivery: &Delivery, attempt: Attempt) -> v1::TestDestinationResponse {
+    v1::TestDestinationResponse {
+        outcome: attempt
+            .outcome
+            .map_or(v1::Outcome::Unspecified, outcome)
+            .into(),
+        explanation: attempt.explanation,
+        duration: attempt.duration.map(duration),
+        request: attempt.transcript.request.map(request),
+        response: attempt.transcript.response.map(response),
+        delivery_id: delivery.id.to_string(),
+    }
+}
+
 /// A verdict on the wire.
 pub fn outcome(outcome: Outcome) -> v1::Outcome {
     match outcome {

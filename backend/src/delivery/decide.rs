@@ -7,7 +7,8 @@ use crate::{
         schedule::{Next, Schedule, millis},
         verdict::{Advice, Report},
     },
-    domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome, Transcript},
+    domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome, RecordId, Transcript},
+    store::record::bytes::Key,
 };
 
 /// How much longer than an attempt a lease is, so that the end can still be recorded.
@@ -15,17 +16,17 @@ const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// What a decision rests on.
 #[derive(Debug)]
-pub(super) struct Circumstances<'a> {
-    pub(super) schedule: &'a Schedule,
-    pub(super) now_ms: i64,
+pub(crate) struct Circumstances<'a> {
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) now_ms: i64,
     /// From 0 to 1, for the jitter.
-    pub(super) random: f64,
+    pub(crate) random: f64,
     /// The destination's settings; none when the destination is gone.
-    pub(super) settings: Option<DeliverySettings>,
+    pub(crate) settings: Option<DeliverySettings>,
 }
 
 /// A delivery whose next attempt begins, and that attempt.
-pub(super) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Delivery, Attempt) {
+pub(crate) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Delivery, Attempt) {
     let until_ms = now_ms.saturating_add(millis(timeout + LEASE_MARGIN));
     let begun = Delivery {
         state: DeliveryState::Leased { until_ms },
@@ -45,7 +46,7 @@ pub(super) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Del
 }
 
 /// An attempt that ended.
-pub(super) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
+pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     Attempt {
         duration: Some(report.duration),
         outcome: Some(report.verdict.outcome),
@@ -56,7 +57,7 @@ pub(super) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
 }
 
 /// An attempt whose lease ran out: whoever made it did not live to tell.
-pub(super) fn lost(attempt: &Attempt) -> Attempt {
+pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     Attempt {
         outcome: Some(Outcome::Unknown),
         explanation: "the service stopped before the end of this attempt was known".into(),
@@ -65,7 +66,7 @@ pub(super) fn lost(attempt: &Attempt) -> Attempt {
 }
 
 /// A delivery after its attempt of that number; none when somebody else decided meanwhile.
-pub(super) fn after(
+pub(crate) fn after(
     delivery: &Delivery,
     number: u32,
     ended: &Attempt,
@@ -102,4 +103,9 @@ pub(super) fn after(
         last_error: ended.explanation.clone(),
         ..delivery.clone()
     })
+}
+
+/// The key of an attempt.
+pub(crate) fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
+    Key::new().id(delivery).number(number).build()
 }
