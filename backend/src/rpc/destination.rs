@@ -5,10 +5,15 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit::{self, Change},
-    convert::list::{count, page_and_filter},
+    convert::{
+        delivery as convert,
+        list::{count, page_and_filter},
+    },
 };
 use crate::{
+    delivery::{Target, Test, Tester},
     error::Error,
+    message::check_message,
     ops::destination::{DestinationDraft, Destinations},
 };
 
@@ -16,12 +21,40 @@ use crate::{
 #[derive(Debug)]
 pub struct DestinationApi {
     destinations: Destinations,
+    tester: Tester,
 }
 
 impl DestinationApi {
-    /// Serves these destinations.
-    pub fn new(destinations: Destinations) -> Self {
-        Self { destinations }
+    /// Serves these destinations, and tests them.
+    pub fn new(destinations: Destinations, tester: Tester) -> Self {
+        Self {
+            destinations,
+            tester,
+        }
+    }
+
+    /// What a request asks to test: without a type, the stored destination of that name.
+    async fn target(&self, request: v1::TestDestinationRequest) -> Result<Target, Error> {
+        if request.r#type.is_none() {
+            if request.name.is_empty() {
+                let fault = "is required: a destination to test, or the `name` of a stored one";
+                return Err(Error::invalid("type", fault));
+            }
+            return Ok(Target::Stored(request.name));
+        }
+        let draft = DestinationDraft::from(v1::Destination {
+            name: request.name,
+            r#type: request.r#type,
+            delivery: request.delivery,
+            ..v1::Destination::default()
+        });
+        let name = draft.name.clone();
+        let (kind, settings) = self.destinations.try_draft(draft).await?;
+        Ok(Target::Draft {
+            name,
+            kind,
+            settings,
+        })
     }
 }
 
@@ -101,8 +134,22 @@ impl DestinationService for DestinationApi {
 
     async fn test_destination(
         &self,
-        _request: Request<v1::TestDestinationRequest>,
+        request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
-        Err(Error::Unimplemented("testing a destination is not served yet".into()).into())
+        let request = request.into_inner();
+        let about = convert::about(&request.event_id, request.event.is_some())?;
+        let message = request.message.clone();
+        let faults = check_message(&message);
+        if !faults.is_empty() {
+            return Err(Error::Invalid(faults).into());
+        }
+        let target = self.target(request).await?;
+        let test = Test {
+            target,
+            message,
+            about,
+        };
+        let (delivery, attempt) = self.tester.test(test).await?;
+        Ok(Response::new(convert::tested(&delivery, attempt)))
     }
 }

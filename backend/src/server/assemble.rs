@@ -27,12 +27,17 @@ use super::{StartError, deadline::DeadlineLayer, oversize, work::Work};
 use crate::{
     clock::Clock,
     config::Config,
-    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender},
+    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender, Tester},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
-        client::Clients, delivery::Deliveries, destination::Destinations, recent::Traffic,
-        rule::{Installation, Rules}, ruleset::Ruleset, trigger::Triggers,
+        client::Clients,
+        delivery::Deliveries,
+        destination::Destinations,
+        recent::Traffic,
+        rule::{Installation, Rules},
+        ruleset::Ruleset,
+        trigger::Triggers,
     },
     rpc::{
         access::{Guard, Keys},
@@ -103,6 +108,12 @@ impl Rooms {
         work
     }
 
+    fn tester(&self, config: &Config) -> Tester {
+        let clock = Arc::clone(&self.clock);
+        let delivery = config.delivery.clone();
+        Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
+    }
+
     fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
         let installation = Installation {
             tenant: config.tenant.clone(),
@@ -122,7 +133,8 @@ impl Rooms {
         }
         serve! {
             TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock())),
-            DestinationServiceServer: DestinationApi::new(Destinations::new(store(), clock())),
+            DestinationServiceServer:
+                DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), installation),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),

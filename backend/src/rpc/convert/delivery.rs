@@ -5,6 +5,7 @@ use prost_types::Timestamp;
 
 use super::time::{duration, timestamp};
 use crate::{
+    delivery::About,
     domain::{
         Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId, Violation,
         delivery::{Request, Response},
@@ -13,6 +14,8 @@ use crate::{
     limits::RULE_NAMES_MAX,
     ops::{delivery::Filter, page::PageRequest},
 };
+
+const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
 
 /// A delivery with its attempts; a list leaves them out.
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
@@ -78,6 +81,23 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
         request: attempt.transcript.request.map(request),
         response: attempt.transcript.response.map(response),
     }
+}
+
+/// What a test of a destination is to tell about.
+///
+/// # Errors
+/// [`Error::Invalid`] when the id is none.
+pub fn about(event_id: &str, has_event: bool) -> Result<About, Error> {
+    if !event_id.is_empty() {
+        let event = EventId::parse(event_id);
+        let event = event.ok_or_else(|| Error::invalid("eventId", NO_EVENT_ID))?;
+        return Ok(About::Stored(event));
+    }
+    if has_event {
+        let fault = "testing with an event of the request is not served yet; give an `eventId`";
+        return Err(Error::Unimplemented(fault.into()));
+    }
+    Ok(About::Sample)
 }
 
 /// What became of a test of a destination.
@@ -163,7 +183,7 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     }
     let event = EventId::parse(&request.event_id);
     if event.is_none() && !request.event_id.is_empty() {
-        refuse("eventId", "is no event id: it has 28 characters".into());
+        refuse("eventId", NO_EVENT_ID.into());
     }
     let mut moment = |field: &str, at: Option<Timestamp>| {
         let at_ms = at.map(milliseconds)?;
