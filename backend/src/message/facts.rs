@@ -27,7 +27,8 @@ pub(super) struct Facts<'a> {
     pub(super) message: Option<String>,
     /// What went wrong so far, for people.
     pub(super) warnings: Vec<String>,
-    variables: Value,
+    /// Made when a template first asks for them.
+    variables: Option<Value>,
 }
 
 impl<'a> Facts<'a> {
@@ -42,11 +43,11 @@ impl<'a> Facts<'a> {
             link: link(around.link_base, occurrence.event, occurrence.id()),
             message: None,
             warnings: Vec::new(),
-            variables: Value::Null,
+            variables: None,
         };
-        facts.variables = facts.variables();
         facts.message = facts.fill("the rule's message", &content.rule.message, Escape::None);
-        facts.variables["rule"]["message"] = facts.message().into();
+        // From here on templates can show it.
+        facts.variables = None;
         facts
     }
 
@@ -90,7 +91,13 @@ impl<'a> Facts<'a> {
         for name in template.unknown_variables() {
             self.warn(what, &format!("no event has a variable `{name}`"));
         }
-        match template.render(&self.variables, escape, RENDERED_BYTES_MAX) {
+        let variables = self
+            .variables
+            .take()
+            .unwrap_or_else(|| self.make_variables());
+        let filled = template.render(&variables, escape, RENDERED_BYTES_MAX);
+        self.variables = Some(variables);
+        match filled {
             Ok(text) => Some(text),
             Err(error) => {
                 self.warn(what, &error.to_string());
@@ -104,7 +111,7 @@ impl<'a> Facts<'a> {
         self.warnings.push(format!("{what}: {wrong}"));
     }
 
-    fn variables(&self) -> Value {
+    fn make_variables(&self) -> Value {
         let Content {
             clear,
             occurrence,
@@ -140,7 +147,11 @@ impl<'a> Facts<'a> {
             },
             "entity": {"name": self.entity},
             "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
-            "rule": {"name": rule.name, "description": rule.description},
+            "rule": {
+                "name": rule.name,
+                "description": rule.description,
+                "message": self.message(),
+            },
             "destination": {
                 "name": self.context.destination_name,
                 "type": destination_kind.word(),

@@ -9,66 +9,65 @@ pub(super) fn from_text(text: &str) -> String {
 
 /// HTML as readable plain text: tags go, blocks end lines, character references are read.
 pub(super) fn to_text(html: &str) -> String {
+    // Of the same length, so that offsets are good in both.
+    let lower = html.to_ascii_lowercase();
     let mut text = String::with_capacity(html.len());
-    let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        text.push_str(&rest[..at]);
-        let tag_on = &rest[at..];
-        let Some(length) = tag_length(tag_on) else {
+    let mut from = 0;
+    while let Some(at) = html[from..].find('<').map(|at| from + at) {
+        text.push_str(&html[from..at]);
+        let Some(length) = tag_length(&html[at..]) else {
             // No tag begins here: it is text.
             text.push('<');
-            rest = &tag_on[1..];
+            from = at + 1;
             continue;
         };
-        let name = tag_name(&tag_on[..length]);
-        rest = &tag_on[length..];
-        match name.as_str() {
-            "style" | "script" | "head" | "title" => rest = after_element(rest, &name),
+        from = at + length;
+        match tag_name(&lower[at..from]) {
+            name @ ("style" | "script" | "head" | "title") => {
+                from = element_end(&lower, from, name);
+            }
             "td" | "th" => text.push(' '),
             "br" | "p" | "/p" | "div" | "/div" | "/tr" | "li" | "/table" | "/ul" | "/ol" | "hr"
             | "/h1" | "/h2" | "/h3" | "/h4" => end_line(&mut text),
             _ => {}
         }
     }
-    text.push_str(rest);
+    text.push_str(&html[from..]);
     tidy(&read_references(&text))
 }
 
 fn end_line(text: &mut String) {
-    let line_done = text.trim_end_matches([' ', '\t']).ends_with('\n');
-    if !line_done && !text.is_empty() {
+    text.truncate(text.trim_end_matches([' ', '\t']).len());
+    if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
 }
 
 /// How long the tag or comment is that the text starts with; none when it starts with neither.
 fn tag_length(text: &str) -> Option<usize> {
-    if let Some(comment) = text.strip_prefix("<!--") {
-        return Some(comment.find("-->").map_or(text.len(), |at| at + 7));
+    if text.starts_with("<!--") {
+        return Some(text.find("-->").map_or(text.len(), |at| at + 3));
     }
     let begins = |c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!');
     text[1..].chars().next().filter(|c| begins(*c))?;
-    text.find('>').map(|at| at + 1)
+    // To the next sign of either kind only: looking for the end of many open tags would take long.
+    let end = 1 + text[1..].find(['<', '>'])?;
+    text[end..].starts_with('>').then_some(end + 1)
 }
 
-fn tag_name(tag: &str) -> String {
+fn tag_name(tag: &str) -> &str {
     let inside = tag.trim_matches(['<', '>']);
     let end = inside
         .char_indices()
         .find(|(at, c)| c.is_whitespace() || (*c == '/' && *at > 0));
-    inside[..end.map_or(inside.len(), |(at, _)| at)].to_ascii_lowercase()
+    end.map_or(inside, |(at, _)| &inside[..at])
 }
 
-/// What follows the end tag of an element whose content nobody reads.
-fn after_element<'a>(rest: &'a str, name: &str) -> &'a str {
-    let end = format!("</{name}");
-    let lower = rest.to_ascii_lowercase();
-    let Some(at) = lower.find(&end) else {
-        return "";
-    };
-    lower[at..]
-        .find('>')
-        .map_or("", |close| &rest[at + close + 1..])
+/// Where the element ends whose start tag ends at the offset; nobody reads its content.
+fn element_end(lower: &str, from: usize, name: &str) -> usize {
+    let end_tag = lower[from..].find(&format!("</{name}"));
+    let end = end_tag.and_then(|at| Some(from + at + lower[from + at..].find('>')? + 1));
+    end.unwrap_or(lower.len())
 }
 
 fn read_references(text: &str) -> String {

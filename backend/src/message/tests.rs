@@ -1,5 +1,6 @@
 //! Messages for every kind of destination, about one occurrence.
 
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::{Context, Message, Rendered, check, check_message, render, sample};
@@ -233,6 +234,7 @@ fn every_variable_of_the_contract_has_its_value() {
         ),
         ("{{destination.name}} {{destination.type}}", "pager webhook"),
         ("{{nothing}}{{event.dimensions.none}}", ""),
+        ("{{rule.message}}", ""),
     ];
     for (template, expected) in cases {
         let content = content(webhook("", None), template);
@@ -262,11 +264,12 @@ fn a_payload_is_sent_as_its_author_wrote_it() {
     content.occurrence.summary = "a \"quote\"\nand <b>".into();
     assert_eq!(document(&content), json!({"text": "a \"quote\"\nand <b>"}));
 
-    content.destination_kind = webhook("text={{event.count}}", Some("text/plain"));
+    content.rule.message = "{{event.name}}!".into();
+    content.destination_kind = webhook("text={{event.count}} {{rule.message}}", Some("text/plain"));
     let rendered = rendered(&content);
     let expected = Message::Webhook {
         content_type: "text/plain".into(),
-        body: "text=1".into(),
+        body: "text=1 disk-full!".into(),
     };
     assert_eq!((rendered.message, rendered.warnings), (expected, vec![]));
 }
@@ -531,4 +534,70 @@ fn what_is_wrong_with_templates_is_told_at_save() {
         "{violations:?}"
     );
     assert_eq!(check_message("{{event.name}}"), []);
+}
+
+#[test]
+fn a_hostile_body_does_not_hold_the_sender_up() {
+    let bodies = [
+        "<style></style>",
+        "<a",
+        "<p",
+        "<br ><td>",
+        "&amp;",
+        "<!--",
+        "<script",
+    ];
+    for body in bodies {
+        let mut content = content(email("", "<p>{{{event.body}}}{{{event.body}}}</p>"), "");
+        content.occurrence.body = body.repeat(100_000 / body.len());
+        mail(&content);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_event_makes_messages_that_providers_take(
+        summary in any::<String>(),
+        body in "[\\PC\n\r\u{0}<>&\"\\\\]{0,400}",
+        repeated in 1..200_usize,
+        value in any::<String>(),
+        message in prop::sample::select(vec!["", "{{event.body}}", "{{{event.summary}}}\n{{x}}"]),
+        clear in any::<bool>(),
+    ) {
+        for kind in every_kind("{\"a\":\"{{event.body}} {{event.dimensions.host}}\"}") {
+            let mut content = content(kind, message);
+            content.clear = clear;
+            content.occurrence.summary.clone_from(&summary);
+            content.occurrence.body = body.repeat(repeated);
+            content.occurrence.dimensions.insert("host".into(), value.clone());
+            let rendered = rendered(&content);
+            if let Some(limit) = rendered.limit_bytes() {
+                prop_assert!(rendered.size_bytes() <= limit);
+            }
+            match rendered.message {
+                Message::Webhook { body, .. } => {
+                    prop_assert!(serde_json::from_str::<Json>(&body).is_ok());
+                }
+                Message::Email { subject, .. } => {
+                    prop_assert!(!subject.is_empty() && !subject.contains(char::is_control));
+                }
+                Message::Event(event) => {
+                    prop_assert!(!event.name.is_empty() && event.name.len() <= 256);
+                    prop_assert!(event.summary.len() <= 1_024 && event.body.len() <= 65_536);
+                }
+                Message::Slack { body } => {
+                    let text = body["text"].as_str().unwrap();
+                    prop_assert!(!text.is_empty() || !message.is_empty());
+                    prop_assert!(!text.contains('<') && text.chars().count() <= 40_020);
+                }
+                Message::PagerDuty { body } => {
+                    let summary = body["payload"]["summary"].as_str().unwrap();
+                    prop_assert!(!summary.is_empty() && summary.chars().count() <= 1_024);
+                }
+                Message::MsTeams { .. } | Message::ServiceNow { .. } => {}
+            }
+        }
+    }
 }
