@@ -16,7 +16,7 @@ pub struct Config {
     pub header_limit_bytes: usize,
     /// How long a request may take, from its headers to its answer.
     pub deadline: Duration,
-    /// How long a client may take to send its headers.
+    /// How long a client may take to send its first request's headers.
     pub header_timeout: Duration,
     /// How long requests under way may go on after a shutdown began.
     pub drain: Duration,

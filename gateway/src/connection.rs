@@ -82,7 +82,7 @@ pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: Ca
             async move { Ok::<_, Infallible>(handler.answer(request, activity).await) }
         })
     };
-    let builder = builder(header_timeout);
+    let builder = builder();
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let mut look = tokio::time::interval(LOOK);
@@ -103,7 +103,7 @@ pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: Ca
                     // Also covers a client that sends the beginning of the HTTP/2 preface.
                     false => header_timeout,
                     // A request under way may be silent until its deadline.
-                    true => deadline + header_timeout,
+                    true => limits::IDLE.max(deadline + header_timeout),
                 };
                 if activity.quiet() > most {
                     return;
@@ -113,12 +113,12 @@ pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: Ca
     }
 }
 
-fn builder(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
+fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        .header_read_timeout(limits::IDLE)
         .max_buf_size(HEADER_BUFFER_BYTES);
     builder
         .http2()

@@ -30,3 +30,6 @@ pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// When a client that was turned away for load should come back, in seconds.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
+/// How long a connection that was used may wait for its next request, headers and all. Longer
+/// than common senders' intervals: closing just when a request is on its way costs that request.
+pub(crate) const IDLE: Duration = Duration::from_secs(75);

@@ -180,6 +180,9 @@ impl Problem {
             code if status.source().is_some() || LOCAL.iter().any(|it| text.starts_with(it)) => {
                 Some(match code {
                     Code::Unavailable => Self::unavailable("the backend cannot be reached"),
+                    _ if connection_broke(status) => Self::unavailable(
+                        "the backend broke off; whether the request had an effect is not known",
+                    ),
                     Code::DeadlineExceeded => Self::deadline(),
                     Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),
                     _ => Self::internal(),
@@ -231,6 +234,21 @@ impl Problem {
         }
         out
     }
+}
+
+/// Whether a call ended with its connection, rather than on its own.
+fn connection_broke(status: &Status) -> bool {
+    let mut source = status.source();
+    while let Some(error) = source {
+        let of_hyper = error.downcast_ref::<hyper::Error>();
+        if error.is::<std::io::Error>()
+            || of_hyper.is_some_and(|error| error.is_closed() || error.is_canceled())
+        {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The HTTP status of a gRPC code.

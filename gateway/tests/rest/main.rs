@@ -10,6 +10,7 @@ mod binding;
 mod limits;
 mod pages;
 mod problems;
+mod remote;
 mod routing;
 mod serving;
 mod world;

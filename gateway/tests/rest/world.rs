@@ -1,6 +1,6 @@
 //! A gateway on a free port with a recorded backend behind it, and a client for it.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Mutex, time::Duration};
 
 use bellwether_gateway::{Config, Gateway, Upstream};
 use bytes::Bytes;
@@ -11,8 +11,10 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
-use tokio::task::JoinSet;
+use tokio::{net::TcpListener, runtime, task::JoinSet};
+use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Server;
 
 use crate::backend::Recorder;
 
@@ -22,7 +24,14 @@ pub(crate) struct World {
     pub(crate) addr: SocketAddr,
     pub(crate) shutdown: CancellationToken,
     pub(crate) tasks: JoinSet<()>,
+    process: Mutex<Option<runtime::Runtime>>,
     client: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.kill_backend();
+    }
 }
 
 /// An answer of the gateway.
@@ -86,6 +95,36 @@ impl World {
         Self::over(config, backend, upstream).await
     }
 
+    /// A gateway that reaches its backend over a socket, as if it ran in another process.
+    pub(crate) async fn remote(config: Config) -> Self {
+        let backend = Recorder::default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let routes = backend.routes();
+        let process = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        process.spawn(async move {
+            let listener = TcpListenerStream::new(TcpListener::from_std(listener).unwrap());
+            let server = Server::builder().add_routes(routes);
+            server.serve_with_incoming(listener).await.unwrap();
+        });
+        let upstream = Upstream::connect(&format!("http://{addr}")).unwrap();
+        let world = Self::over(config, backend, upstream).await;
+        *world.process.lock().unwrap() = Some(process);
+        world
+    }
+
+    /// Ends the backend's process.
+    pub(crate) fn kill_backend(&self) {
+        if let Some(process) = self.process.lock().unwrap().take() {
+            process.shutdown_background();
+        }
+    }
+
     pub(crate) async fn over(config: Config, backend: Recorder, upstream: Upstream) -> Self {
         let gateway = Gateway::bind(config, upstream).await.unwrap();
         let addr = gateway.addr();
@@ -98,6 +137,7 @@ impl World {
             addr,
             shutdown,
             tasks,
+            process: Mutex::default(),
             client,
         }
     }
