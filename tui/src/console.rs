@@ -71,6 +71,10 @@ impl<B: Backend> Console<B> {
         self.outward.pop_front()
     }
 
+    pub(crate) fn has_outward(&self) -> bool {
+        !self.outward.is_empty()
+    }
+
     pub(crate) fn has_changed(&self) -> bool {
         self.changed
     }

@@ -2,13 +2,15 @@
 //! the network.
 
 use std::{
+    future::poll_fn,
     io::{self, Stdout, Write},
+    task::Poll,
     time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use crossterm::event::{Event, EventStream};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use ratatui::backend::CrosstermBackend;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -91,7 +93,7 @@ impl Session {
                 _ = signals.stop.recv() => self.suspend()?,
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
-                    self.keys(event?)?;
+                    self.keys(event?).await?;
                     // A key is answered at once, whatever else goes on.
                     draw_at = Instant::now();
                 }
@@ -103,19 +105,29 @@ impl Session {
     }
 
     /// Takes in a key and those that wait behind it, so that one frame answers them all.
-    fn keys(&mut self, first: Event) -> io::Result<()> {
-        let mut next = Some(first);
-        let mut budget = limits::NEWS_BUDGET;
-        while let Some(event) = next {
-            self.console.input(event);
-            budget -= 1;
-            let quits = self.console.wants_to_quit() || budget == 0;
-            next = match self.keys.next().now_or_never() {
-                Some(Some(event)) if !quits => Some(event?),
-                _ => None,
-            };
+    async fn keys(&mut self, first: Event) -> io::Result<()> {
+        self.console.input(first);
+        for _ in 1..limits::NEWS_BUDGET {
+            // What follows a key that starts the editor is for the editor.
+            if self.console.wants_to_quit() || self.console.has_outward() {
+                break;
+            }
+            match self.waiting_key().await {
+                Some(event) => self.console.input(event?),
+                None => break,
+            }
         }
         Ok(())
+    }
+
+    /// The next key if it is there already. The stream wakes only who asked first, so it is asked
+    /// with this task's own waker.
+    async fn waiting_key(&mut self) -> Option<io::Result<Event>> {
+        poll_fn(|context| match self.keys.poll_next_unpin(context) {
+            Poll::Ready(event) => Poll::Ready(event),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
     }
 
     fn draw(&mut self) -> io::Result<()> {
