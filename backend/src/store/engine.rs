@@ -223,6 +223,13 @@ pub enum EngineError {
     Corrupt(String),
 }
 
+impl EngineError {
+    /// An entry that a change removes does not lead to the record it should.
+    fn missing(index: Index) -> Self {
+        Self::Corrupt(format!("an entry of {index:?} is missing"))
+    }
+}
+
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
@@ -247,7 +254,7 @@ const COUNT_PAGE: usize = 1_000;
 /// A place where records are kept.
 #[async_trait]
 pub trait Engine: Debug + Send + Sync + 'static {
-    /// Applies a set of changes, all or none, and returns its place in the change log once it is
+    /// Applies a set of changes, each of another record, all or none, and returns its place in the change log once it is
     /// on disk.
     ///
     /// # Errors

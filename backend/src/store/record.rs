@@ -215,10 +215,17 @@ impl Changes {
     ///
     /// Who makes a record refer to another one touches that other one, so that it cannot be
     /// deleted at the same moment.
+    ///
+    /// A record that the set changes already is not touched.
     pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
+        let key = old.value.key();
+        let is_same = |other: &Change| other.kind == T::KIND && other.key == key;
+        if self.list.iter().any(is_same) {
+            return;
+        }
         self.list.push(Change {
             kind: T::KIND,
-            key: old.value.key(),
+            key,
             expect: Expect::Version(old.version),
             action: Action::Touch,
             remove: Vec::new(),

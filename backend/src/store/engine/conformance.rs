@@ -23,6 +23,7 @@ macro_rules! conformance {
             change::a_set_with_one_wrong_expectation_changes_nothing,
             change::versions_rise_and_are_not_used_again,
             change::a_touch_keeps_the_value_and_raises_the_version,
+            change::a_record_is_changed_once_in_a_set,
             change::an_entry_leads_to_one_record,
             change::an_entry_to_remove_must_lead_to_its_record,
             walk::records_are_walked_in_both_directions,

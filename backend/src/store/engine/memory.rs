@@ -56,8 +56,7 @@ impl MemoryEngine {
 impl Tables {
     /// Whether a set of changes can be applied.
     fn check(&self, changes: &[Change]) -> Result<(), EngineError> {
-        let target = |entry: &Entry| self.indexes.get(&entry.index)?.get(&entry.key);
-        let mut removed = HashSet::new();
+        let mut changed = HashSet::new();
         for change in changes {
             let rows = self.records.get(&change.kind);
             let version = rows.and_then(|rows| Some(rows.get(&change.key)?.version));
@@ -65,15 +64,17 @@ impl Tables {
                 Expect::Absent => version.is_none(),
                 Expect::Version(expected) => version == Some(expected),
             };
-            if !holds {
+            if !holds || !changed.insert((change.kind, &change.key)) {
                 return Err(EngineError::Conflict);
             }
+        }
+        let target = |entry: &Entry| self.indexes.get(&entry.index)?.get(&entry.key);
+        let mut removed = HashSet::new();
+        for change in changes {
             for entry in &change.remove {
-                if target(entry) != Some(&change.key) {
-                    let what = format!("an entry of {:?} is missing", entry.index);
-                    return Err(EngineError::Corrupt(what));
+                if target(entry) != Some(&change.key) || !removed.insert(entry) {
+                    return Err(EngineError::missing(entry.index));
                 }
-                removed.insert(entry);
             }
         }
         let mut added = HashSet::new();

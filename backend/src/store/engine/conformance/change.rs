@@ -154,3 +154,18 @@ pub(in crate::store::engine) async fn an_entry_to_remove_must_lead_to_its_record
     }
     assert!(read(engine, Kind::Rule, b"b").await.is_some());
 }
+
+pub(in crate::store::engine) async fn a_record_is_changed_once_in_a_set(engine: &dyn Engine) {
+    let first = insert(Kind::Rule, b"a", b"1");
+    let twice = vec![first.clone(), insert(Kind::Rule, b"a", b"2")];
+    assert!(is_conflict(&apply(engine, twice).await));
+    let version = apply(engine, vec![first]).await.unwrap();
+    let touch = change(Kind::Rule, b"a", Expect::Version(version), Action::Touch);
+    assert!(is_conflict(
+        &apply(engine, vec![touch.clone(), touch]).await
+    ));
+    assert_eq!(
+        read(engine, Kind::Rule, b"a").await,
+        Some((b"1".into(), version))
+    );
+}

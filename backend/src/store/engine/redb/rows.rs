@@ -21,23 +21,6 @@ pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<
     Ok(row)
 }
 
-/// Reads a record's version.
-pub(super) fn version(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<u64>, Fault> {
-    let key = Space::Records(kind).key(key);
-    let cell = rows.get(key.as_slice())?;
-    let version =
-        cell.map(|cell| cell::open_record(&key, cell.value()).map(|(version, _)| version));
-    Ok(version.transpose()?)
-}
-
-/// Reads where an entry leads.
-pub(super) fn target(rows: &impl Rows, index: Index, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-    let key = Space::Entries(index).key(key);
-    let cell = rows.get(key.as_slice())?;
-    let target = cell.map(|cell| cell::open(&key, cell.value()).map(<[u8]>::to_vec));
-    Ok(target.transpose()?)
-}
-
 /// Walks records.
 pub(super) fn page(
     rows: &impl Rows,

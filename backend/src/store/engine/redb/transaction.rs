@@ -1,14 +1,11 @@
-//! Sets of changes inside one write transaction: checked first, so that a refused one leaves the
-//! others as they are.
-
-use std::collections::HashSet;
+//! Sets of changes inside one write transaction. What a set expects is compared with what its own
+//! writes replace, and a set that is refused is taken back, so that the others stay as they are.
 
 use redb::Table;
 
 use super::{
     cell::{self, Space},
     fault::Fault,
-    rows,
 };
 use crate::store::engine::{Action, Change, EngineError, Expect};
 
@@ -20,67 +17,105 @@ pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 /// # Errors
 /// With [`Fault::Asked`] nothing of the set was written.
 pub(super) fn apply(rows: &mut RowsMut<'_>, version: u64, changes: &[Change]) -> Result<(), Fault> {
-    check(rows, changes)?;
-    for entry in changes.iter().flat_map(|change| &change.remove) {
-        let key = Space::Entries(entry.index).key(&entry.key);
-        rows.remove(key.as_slice())?;
-    }
-    for change in changes {
-        write(rows, version, change)?;
-    }
-    Ok(())
-}
-
-fn check(rows: &RowsMut<'_>, changes: &[Change]) -> Result<(), Fault> {
-    let mut removed = HashSet::new();
-    for change in changes {
-        let version = rows::version(rows, change.kind, &change.key)?;
-        let holds = match change.expect {
-            Expect::Absent => version.is_none(),
-            Expect::Version(expected) => version == Some(expected),
-        };
-        if !holds {
-            return Err(EngineError::Conflict.into());
-        }
-        for entry in &change.remove {
-            let target = rows::target(rows, entry.index, &entry.key)?;
-            if target.as_ref() != Some(&change.key) {
-                let what = format!("an entry of {:?} is missing", entry.index);
-                return Err(EngineError::Corrupt(what).into());
-            }
-            removed.insert(entry);
-        }
-    }
-    let mut added = HashSet::new();
-    for entry in changes.iter().flat_map(|change| &change.add) {
-        let is_taken =
-            !removed.contains(entry) && rows::target(rows, entry.index, &entry.key)?.is_some();
-        if is_taken || !added.insert(entry) {
-            return Err(EngineError::Conflict.into());
-        }
-    }
-    Ok(())
-}
-
-fn write(rows: &mut RowsMut<'_>, version: u64, change: &Change) -> Result<(), Fault> {
-    let key = Space::Records(change.kind).key(&change.key);
-    let put = |rows: &mut RowsMut<'_>, value: &[u8]| {
-        let cell = cell::seal(&key, &[&version.to_be_bytes(), value]);
-        rows.insert(key.as_slice(), cell.as_slice()).map(drop)
+    let mut set = Set {
+        rows,
+        replaced: Vec::new(),
     };
-    match &change.action {
-        Action::Put(value) => put(rows, value)?,
-        Action::Delete => drop(rows.remove(key.as_slice())?),
-        Action::Touch => {
-            let row = rows::record(rows, change.kind, &change.key)?;
-            // The check found it at the version that the change names.
-            put(rows, &row.map(|row| row.value).unwrap_or_default())?;
+    let result = set.apply(version, changes);
+    if let Err(Fault::Asked(_)) = &result {
+        set.take_back()?;
+    }
+    result
+}
+
+/// A set on its way into the table.
+struct Set<'set, 'txn> {
+    rows: &'set mut RowsMut<'txn>,
+    /// Keys written and what they held before, oldest first.
+    replaced: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Set<'_, '_> {
+    fn apply(&mut self, version: u64, changes: &[Change]) -> Result<(), Fault> {
+        for change in changes {
+            self.change(version, change)?;
+        }
+        for change in changes {
+            for entry in &change.remove {
+                let key = Space::Entries(entry.index).key(&entry.key);
+                let removed = self.remove(&key)?;
+                let target = removed.map(|cell| cell::open(&key, cell)).transpose()?;
+                if target != Some(&change.key) {
+                    return Err(EngineError::missing(entry.index).into());
+                }
+            }
+        }
+        for change in changes {
+            for entry in &change.add {
+                let key = Space::Entries(entry.index).key(&entry.key);
+                let cell = cell::seal(&key, &[&change.key]);
+                if self.insert(&key, &cell)?.is_some() {
+                    return Err(EngineError::Conflict.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, version: u64, change: &Change) -> Result<(), Fault> {
+        let key = Space::Records(change.kind).key(&change.key);
+        let sealed = |value: &[u8]| cell::seal(&key, &[&version.to_be_bytes(), value]);
+        let old = match &change.action {
+            Action::Put(value) => self.insert(&key, &sealed(value))?,
+            Action::Delete => self.remove(&key)?,
+            Action::Touch => {
+                let old = self.remove(&key)?;
+                let cell = old.map(|old| cell::open_record(&key, old)).transpose()?;
+                if let Some(cell) = cell.map(|(_, value)| sealed(value)) {
+                    self.rows.insert(key.as_slice(), cell.as_slice())?;
+                }
+                self.last_replaced()
+            }
+        };
+        let old = old.map(|old| cell::open_record(&key, old)).transpose()?;
+        let holds = match change.expect {
+            Expect::Absent => old.is_none(),
+            Expect::Version(expected) => old.is_some_and(|(found, _)| found == expected),
+        };
+        if holds {
+            Ok(())
+        } else {
+            Err(EngineError::Conflict.into())
         }
     }
-    for entry in &change.add {
-        let key = Space::Entries(entry.index).key(&entry.key);
-        let cell = cell::seal(&key, &[&change.key]);
-        rows.insert(key.as_slice(), cell.as_slice())?;
+
+    /// Writes a row; answers what it held.
+    fn insert(&mut self, key: &[u8], cell: &[u8]) -> Result<Option<&[u8]>, Fault> {
+        let old = self.rows.insert(key, cell)?;
+        let old = old.map(|old| old.value().to_vec());
+        self.replaced.push((key.to_vec(), old));
+        Ok(self.last_replaced())
     }
-    Ok(())
+
+    /// Removes a row; answers what it held.
+    fn remove(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Fault> {
+        let old = self.rows.remove(key)?;
+        let old = old.map(|old| old.value().to_vec());
+        self.replaced.push((key.to_vec(), old));
+        Ok(self.last_replaced())
+    }
+
+    fn last_replaced(&self) -> Option<&[u8]> {
+        self.replaced.last()?.1.as_deref()
+    }
+
+    fn take_back(self) -> Result<(), Fault> {
+        for (key, old) in self.replaced.into_iter().rev() {
+            match old {
+                Some(cell) => drop(self.rows.insert(key.as_slice(), cell.as_slice())?),
+                None => drop(self.rows.remove(key.as_slice())?),
+            }
+        }
+        Ok(())
+    }
 }
