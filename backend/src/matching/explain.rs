@@ -10,7 +10,7 @@ const SHOWN_VALUES_MAX: usize = 20;
 /// How one clause saw an occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// The kind of clause in the JSON interface: `and`, `equals` ….
+    /// The kind of clause in the JSON interface: `and`, `equals` and so on.
     pub kind: &'static str,
     /// The field it looked at; empty for a combination.
     pub field: String,

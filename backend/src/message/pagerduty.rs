@@ -43,6 +43,10 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
         body["client_url"] = facts.link.as_str().into();
         body["links"] = json!([{"href": facts.link, "text": "Open the event"}]);
     }
+    if body.to_string().len() > BODY_BYTES_MAX {
+        let note = "the details are left out: with them the event is longer than PagerDuty takes";
+        body["payload"]["custom_details"] = json!({"note": note});
+    }
     body
 }
 

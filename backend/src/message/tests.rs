@@ -1,4 +1,6 @@
-//! Messages for every kind of destination, about one occurrence.
+//! Messages about one occurrence: documents, mails, and what holds for every kind of destination.
+
+mod providers;
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -355,128 +357,6 @@ fn a_mails_templates_and_the_rules_message_are_used() {
         (text.as_str(), html.as_str()),
         ("<script>\ndisk-full", "&lt;script&gt;<br>\ndisk-full")
     );
-}
-
-#[test]
-fn slack_shows_the_summary_and_calls_nobody() {
-    let mut content = content(slack(), "");
-    content.occurrence.summary = "<!channel> & more".into();
-    let body = document(&content);
-    assert_eq!(body["text"], "&lt;!channel&gt; &amp; more");
-    let fields = body["attachments"][0]["blocks"][0]["fields"].to_string();
-    for part in ["error", "open", "*Acknowledged*\\nno"] {
-        assert!(fields.contains(part), "{part} in {fields}");
-    }
-    content.rule.message = "*{{event.name}}* {{event.summary}}".into();
-    assert_eq!(
-        document(&content)["text"],
-        "*disk-full* &lt;!channel&gt; &amp; more"
-    );
-    content.occurrence.body = "&".repeat(60_000);
-    content.rule.message = "{{event.body}}".into();
-    let text = document(&content)["text"].as_str().unwrap().chars().count();
-    assert!((39_990..=40_000).contains(&text), "{text}");
-}
-
-#[test]
-fn a_card_fits_into_what_teams_takes() {
-    let mut content = content(teams(), "");
-    let card = document(&content)["attachments"][0].clone();
-    assert_eq!(
-        card["contentType"],
-        "application/vnd.microsoft.card.adaptive"
-    );
-    assert_eq!(
-        card["content"]["body"][0]["text"],
-        content.occurrence.summary
-    );
-    assert_eq!(
-        card["content"]["body"][1]["facts"][1],
-        json!({"title": "Status", "value": "open"})
-    );
-    for body in ["x".repeat(60_000), "\n\"\u{fc}\u{1}".repeat(12_000)] {
-        content.occurrence.body = body;
-        content.rule.message = "{{event.body}}".into();
-        let rendered = rendered(&content);
-        let size = rendered.size_bytes();
-        assert!((27_900..=28_000).contains(&size), "{size}");
-        assert_eq!(rendered.limit_bytes(), Some(28_000));
-    }
-}
-
-#[test]
-fn pagerduty_opens_acknowledges_and_resolves_one_alert() {
-    let mut content = content(pagerduty(), "");
-    let opened = document(&content);
-    assert_eq!(opened["event_action"], "trigger");
-    assert_eq!(opened["dedup_key"], content.occurrence.id().to_string());
-    assert_eq!(opened["payload"]["severity"], "error");
-    assert_eq!(
-        opened["payload"]["custom_details"]["dimensions"]["host"],
-        "db-1.example.com"
-    );
-    content.occurrence.acknowledged = true;
-    assert_eq!(document(&content)["event_action"], "trigger");
-    content.clear = true;
-    assert_eq!(document(&content)["event_action"], "acknowledge");
-    content.occurrence.status = Status::Closed;
-    assert_eq!(document(&content)["event_action"], "resolve");
-
-    content.rule.message = "{{event.body}}".into();
-    content.occurrence.body = "\u{fc}".repeat(32_000);
-    let summary = document(&content)["payload"]["summary"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(summary.chars().count(), 1_024);
-}
-
-#[test]
-fn servicenow_gets_a_record_that_closes_its_alert() {
-    let mut content = content(servicenow(), "");
-    let record = document(&content);
-    assert_eq!(record["message_key"], content.occurrence.event.to_string());
-    assert_eq!(
-        (&record["severity"], &record["node"]),
-        (&json!("2"), &json!("db-1.example.com"))
-    );
-    assert_eq!(record["time_of_event"], "2026-01-31 08:00:00");
-    let info: Json = serde_json::from_str(record["additional_info"].as_str().unwrap()).unwrap();
-    assert_eq!(info["fields"]["mount"], "/var");
-    content.occurrence.status = Status::Closed;
-    let record = document(&content);
-    assert_eq!(
-        (&record["severity"], &record["resolution_state"]),
-        (&json!("0"), &json!("Closing"))
-    );
-}
-
-#[test]
-fn a_new_event_is_about_the_same_thing() {
-    let mut content = content(
-        event("escalated {{event.name}}", "", "{{event.body}}"),
-        "see {{link}}",
-    );
-    content.occurrence.body = "\u{fc}".repeat(1_000);
-    let Message::Event(made) = rendered(&content).message else {
-        panic!("no event")
-    };
-    assert_eq!(
-        (made.name.as_str(), made.kind.as_str()),
-        ("escalated disk-full", "escalated disk-full")
-    );
-    assert_eq!(
-        (made.severity, made.status),
-        (Some(Severity::Critical), None)
-    );
-    assert_eq!(made.dimensions, content.occurrence.dimensions);
-    assert!(made.summary.len() <= 1_024 && made.summary.len() > 1_000);
-    assert!(made.body.starts_with("see https://"));
-    content.occurrence.status = Status::Closed;
-    let Message::Event(made) = rendered(&content).message else {
-        panic!("no event")
-    };
-    assert_eq!(made.status, Some(Status::Closed));
 }
 
 #[test]

@@ -71,7 +71,7 @@ enum Kind {
     Comment,
 }
 
-/// One `{{…}}`.
+/// One tag, from `{{` to `}}`.
 struct Tag<'a> {
     kind: Kind,
     name: &'a str,
