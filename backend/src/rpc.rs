@@ -10,4 +10,6 @@ pub mod event_query;
 pub mod overview;
 pub mod rule;
 pub mod status;
+#[cfg(test)]
+mod tests;
 pub mod trigger;

@@ -155,7 +155,7 @@ impl Clients {
             return Ok(());
         }
         let key = new_key();
-        let name = Name::parse(ADMIN_NAME).expect("the word is a name");
+        let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
         let client = self.client(name, Role::Admin, &key);
         // The file first: a key that opens nothing is overwritten by the next start, a client
         // whose key nobody has would lock everybody out.

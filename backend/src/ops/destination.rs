@@ -2,8 +2,6 @@
 
 mod check;
 mod secrets;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 

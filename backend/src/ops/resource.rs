@@ -202,9 +202,9 @@ pub async fn list<T: Resource>(
                 .last()
                 .map(|last| [&last.value.key()[..], &[0]].concat());
             let is_last = records.len() < PAGE_SIZE_MAX;
-            records
-                .into_iter()
-                .for_each(|record| collect.take(record.value));
+            for record in records {
+                collect.take(record.value);
+            }
             match next {
                 Some(next) if !is_last => start = next,
                 _ => break,
@@ -215,8 +215,9 @@ pub async fn list<T: Resource>(
         names.sort_unstable();
         names.dedup();
         let keys = names.into_iter().map(String::into_bytes).collect();
-        let records = store.get_many::<T>(keys).await?.into_iter().flatten();
-        records.for_each(|record| collect.take(record.value));
+        for record in store.get_many::<T>(keys).await?.into_iter().flatten() {
+            collect.take(record.value);
+        }
     }
     let last = collect.items.last().filter(|_| collect.has_more);
     Ok(Page {

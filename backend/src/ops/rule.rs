@@ -185,10 +185,12 @@ impl Rules {
         let destinations = self
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
-        triggers.iter().for_each(|trigger| changes.touch(trigger));
-        destinations
-            .iter()
-            .for_each(|destination| changes.touch(destination));
+        for trigger in &triggers {
+            changes.touch(trigger);
+        }
+        for destination in &destinations {
+            changes.touch(destination);
+        }
         faults.or(name.map(|name| Rule {
             id: origin.id,
             name,

@@ -28,10 +28,11 @@ impl From<Error> for Status {
             Error::Invalid(violations) => {
                 details.set_bad_request(fitting(violations));
             }
-            Error::Exhausted { retry_after, .. } => {
-                if retry_after.is_some() {
-                    details.set_retry_info(*retry_after);
-                }
+            Error::Exhausted {
+                retry_after: Some(after),
+                ..
+            } => {
+                details.set_retry_info(Some(*after));
             }
             _ => {}
         }

@@ -1,7 +1,5 @@
 //! Clients through their operations, on a store in memory.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::{
     clock::ManualClock,

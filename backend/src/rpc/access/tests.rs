@@ -8,13 +8,13 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
-use tonic::{Code, Status, body::Body};
+use tonic::{Code, body::Body};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
-    ops::client::Clients,
+    ops::{client::Clients, page::PageRequest},
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -229,7 +229,7 @@ async fn the_last_use_is_kept_to_the_minute_and_written_once_a_minute() {
     let shutdown = CancellationToken::new();
     let running = Arc::clone(&world.keys).run(shutdown.clone());
     let used = async {
-        let page = world.clients.list(&Default::default()).await.unwrap();
+        let page = world.clients.list(&PageRequest::default()).await.unwrap();
         page.items[0].last_used_ms
     };
     let story = async {
@@ -239,7 +239,7 @@ async fn the_last_use_is_kept_to_the_minute_and_written_once_a_minute() {
         shutdown.cancel();
     };
     tokio::join!(running, story);
-    let page = world.clients.list(&Default::default()).await.unwrap();
+    let page = world.clients.list(&PageRequest::default()).await.unwrap();
     let used_ms = page.items[0].last_used_ms.unwrap();
     assert_eq!(used_ms % 60_000, 0);
     assert!((START_MS - 30_000..=START_MS + 30_000).contains(&used_ms));

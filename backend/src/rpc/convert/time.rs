@@ -8,7 +8,8 @@ use prost_types::Timestamp;
 pub fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp {
         seconds: at_ms.div_euclid(1_000),
-        nanos: i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).expect("less than a second fits"),
+        // Less than a second in nanoseconds always fits.
+        nanos: i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
     }
 }
 
@@ -16,7 +17,7 @@ pub fn timestamp(at_ms: i64) -> Timestamp {
 pub fn duration(duration: Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        nanos: i32::try_from(duration.subsec_nanos()).expect("less than a second fits"),
+        nanos: i32::try_from(duration.subsec_nanos()).unwrap_or_default(),
     }
 }
 

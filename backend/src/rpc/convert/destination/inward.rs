@@ -145,7 +145,7 @@ pub fn delivery_settings(
         timeout: wire.timeout.and_then(|timeout| {
             let taken = Duration::try_from(timeout);
             taken
-                .map_err(|_| {
+                .map_err(|_negative| {
                     faults.push(Violation::new("delivery.timeout", "is not 1s to 30s"));
                 })
                 .ok()

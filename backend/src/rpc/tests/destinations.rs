@@ -1,0 +1,533 @@
+//! Destinations over the wire.
+
+use bellwether_proto::v1::destination_type::Type;
+
+use super::*;
+use crate::{
+    domain::{
+        Destination, DestinationKind, Health, HealthState, destination::HeaderValue, secret::MASK,
+    },
+    store::Lane,
+};
+
+const CANARY: &str = "canary-4711";
+const SIGNING: &str = "whsec_Y2FuYXJ5LTQ3MTEtY2FuYXJ5LTQ3MTEt";
+
+async fn update(world: &World, destination: v1::Destination) -> Result<v1::Destination, Status> {
+    let request = v1::UpdateDestinationRequest {
+        destination: Some(destination),
+        validate_only: false,
+    };
+    let answer = world.destinations().update_destination(request).await?;
+    Ok(answer.into_inner().destination.unwrap())
+}
+
+async fn stored(world: &World, name: &str) -> Destination {
+    let stored = world.store.get::<Destination>(name.into()).await.unwrap();
+    stored.unwrap().value
+}
+
+fn webhook(change: impl FnOnce(&mut v1::Webhook)) -> Type {
+    let mut webhook = v1::Webhook {
+        url: "https://hooks.example.com/a".into(),
+        ..v1::Webhook::default()
+    };
+    change(&mut webhook);
+    Type::Webhook(webhook)
+}
+
+fn header(name: &str, value: &str) -> Type {
+    webhook(|webhook| {
+        webhook.headers.insert(name.into(), value.into());
+    })
+}
+
+fn email(change: impl FnOnce(&mut v1::Email)) -> Type {
+    let mut email = v1::Email {
+        to: "ops@example.com".into(),
+        ..v1::Email::default()
+    };
+    change(&mut email);
+    Type::Email(email)
+}
+
+fn servicenow(change: impl FnOnce(&mut v1::ServiceNow)) -> Type {
+    let mut servicenow = v1::ServiceNow {
+        instance_url: "https://acme.service-now.com".into(),
+        client_id: "bellwether".into(),
+        client_secret: CANARY.into(),
+        token_url: String::new(),
+        refresh_token: CANARY.into(),
+    };
+    change(&mut servicenow);
+    Type::Servicenow(servicenow)
+}
+
+fn event(change: impl FnOnce(&mut v1::EventDestination)) -> Type {
+    let mut event = v1::EventDestination {
+        name_template: "again {{event.name}}".into(),
+        type_template: "again".into(),
+        summary_template: "{{event.summary}}".into(),
+        severity: 4,
+    };
+    change(&mut event);
+    Type::Event(event)
+}
+
+fn slack() -> Type {
+    Type::Slack(v1::Slack {
+        channel: "#ops".into(),
+        token: CANARY.into(),
+    })
+}
+
+fn msteams(url: &str) -> Type {
+    Type::Msteams(v1::MsTeams { url: url.into() })
+}
+
+fn pagerduty() -> Type {
+    Type::Pagerduty(v1::PagerDuty {
+        routing_key: CANARY.into(),
+    })
+}
+
+/// One of each kind, with a canary in every secret.
+fn every_kind() -> [(&'static str, Type); 7] {
+    let all = webhook(|webhook| {
+        webhook.method = "PATCH".into();
+        webhook
+            .headers
+            .insert("Authorization".into(), format!("Bearer {CANARY}"));
+        webhook.headers.insert("x-env".into(), "lab".into());
+        webhook.payload = "{\"text\": \"{{event.summary}}\"}".into();
+        webhook.signing_secret = SIGNING.into();
+    });
+    [
+        ("webhook", all),
+        (
+            "email",
+            email(|email| email.subject = "{{event.name}}".into()),
+        ),
+        ("slack", slack()),
+        (
+            "msteams",
+            msteams(&format!("https://teams.example.com/{CANARY}")),
+        ),
+        ("pagerduty", pagerduty()),
+        ("servicenow", servicenow(|_| {})),
+        ("event", event(|_| {})),
+    ]
+}
+
+#[tokio::test]
+async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
+    let world = World::start().await;
+    for (name, kind) in every_kind() {
+        let draft = destination_of(name, kind);
+        let made = world.create_destination(draft.clone()).await.unwrap();
+        // What was read can be written back as it is.
+        let edited = update(&world, made.clone()).await.unwrap();
+        assert_eq!(edited.r#type, made.r#type);
+        let again = world.create_destination(draft.clone()).await.unwrap_err();
+        let mut wrong = draft;
+        wrong.name = "a/b".into();
+        let refused = world.create_destination(wrong).await.unwrap_err();
+        let request = v1::ListDestinationsRequest::default();
+        let listed = inner(
+            world
+                .destinations()
+                .list_destinations(request)
+                .await
+                .unwrap(),
+        );
+        let shown = format!("{made:?} {edited:?} {again:?} {refused:?} {listed:?}");
+        assert!(
+            !shown.contains(CANARY) && !shown.contains(SIGNING),
+            "{name}: {shown}"
+        );
+        let health = made.health.unwrap();
+        assert_eq!(health.state(), v1::destination_health::State::Healthy);
+        let kept = format!("{:?}", stored(&world, name).await);
+        assert!(!kept.contains(CANARY), "{name}: {kept}");
+    }
+    let DestinationKind::Webhook(webhook) = stored(&world, "webhook").await.kind else {
+        panic!("it is no webhook any more");
+    };
+    assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+    let DestinationKind::MsTeams(teams) = stored(&world, "msteams").await.kind else {
+        panic!("it is no Teams address any more");
+    };
+    assert!(teams.url.reveal().contains(CANARY));
+}
+
+/// Tries each definition: it is refused for that field alone, or accepted when there is none.
+async fn try_all(world: &World, cases: Vec<(Type, &str)>) {
+    for (kind, field) in cases {
+        let described = format!("{kind:?}");
+        let request = v1::CreateDestinationRequest {
+            destination: Some(destination_of("a", kind)),
+            validate_only: true,
+        };
+        let answer = world.destinations().create_destination(request).await;
+        if field.is_empty() {
+            assert!(answer.is_ok(), "{described}: {answer:?}");
+        } else {
+            assert_eq!(fields(answer), [field], "{described}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_is_http_and_carries_no_credentials() {
+    let world = World::start().await;
+    let long = format!("https://example.com/{}", "x".repeat(2_048));
+    let wrong = [
+        "",
+        "hooks.example.com",
+        "ftp://example.com",
+        "https://",
+        "https://user@example.com",
+        "https://:pass@example.com",
+        "https://exa mple.com",
+        &long,
+    ];
+    for url in wrong {
+        let secret = (msteams(url), "type.msteams.url");
+        let plain = (
+            webhook(|webhook| webhook.url = url.into()),
+            "type.webhook.url",
+        );
+        try_all(&world, vec![secret, plain]).await;
+    }
+    try_all(&world, vec![(msteams(MASK), "type.msteams.url")]).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_webhook_is_named_by_its_path() {
+    let world = World::start().await;
+    let signed = |secret: &str| webhook(|webhook| webhook.signing_secret = secret.into());
+    let with = |name: &str| header(name, "a");
+    let cases = vec![
+        (
+            webhook(|it| it.method = "GET".into()),
+            "type.webhook.method",
+        ),
+        (
+            webhook(|it| it.payload = "{{#a}}".into()),
+            "type.webhook.payload",
+        ),
+        (
+            with("content-length"),
+            "type.webhook.headers[content-length]",
+        ),
+        (with("Host"), "type.webhook.headers[Host]"),
+        (with("Webhook-Id"), "type.webhook.headers[Webhook-Id]"),
+        (with("a b"), "type.webhook.headers[a b]"),
+        (header("x-a", "a\r\nb: c"), "type.webhook.headers[x-a]"),
+        (header("cookie", MASK), "type.webhook.headers[cookie]"),
+        (signed("secret"), "type.webhook.signingSecret"),
+        (signed("whsec_AAAA"), "type.webhook.signingSecret"),
+        (
+            signed(&format!("{SIGNING} {SIGNING} {SIGNING}")),
+            "type.webhook.signingSecret",
+        ),
+        (signed(&format!("{SIGNING} {SIGNING}")), ""),
+        (signed(MASK), ""),
+    ];
+    try_all(&world, cases).await;
+    let many = webhook(|webhook| {
+        webhook.headers = (0..51).map(|at| (format!("x-{at}"), "a".into())).collect();
+    });
+    try_all(&world, vec![(many, "type.webhook.headers")]).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
+    let world = World::start().await;
+    let slack = |channel: &str, token: &str| {
+        Type::Slack(v1::Slack {
+            channel: channel.into(),
+            token: token.into(),
+        })
+    };
+    let to = |to: &str| email(|email| email.to = to.into());
+    let cases = vec![
+        (to(""), "type.email.to"),
+        (to("a@b, c@d"), "type.email.to"),
+        (to("Ops <ops@example.com>"), "type.email.to"),
+        (email(|it| it.subject = "{{".into()), "type.email.subject"),
+        (slack("", CANARY), "type.slack.channel"),
+        (slack("#a", MASK), "type.slack.token"),
+        (
+            Type::Pagerduty(v1::PagerDuty::default()),
+            "type.pagerduty.routingKey",
+        ),
+        (
+            servicenow(|it| it.instance_url = "acme".into()),
+            "type.servicenow.instanceUrl",
+        ),
+        (
+            servicenow(|it| it.client_id = String::new()),
+            "type.servicenow.clientId",
+        ),
+        (
+            servicenow(|it| it.client_secret = "a\nb".into()),
+            "type.servicenow.clientSecret",
+        ),
+        (
+            servicenow(|it| it.token_url = "acme".into()),
+            "type.servicenow.tokenUrl",
+        ),
+        (servicenow(|it| it.refresh_token = String::new()), ""),
+        (
+            event(|it| it.name_template = " ".into()),
+            "type.event.nameTemplate",
+        ),
+        (
+            event(|it| it.type_template = String::new()),
+            "type.event.typeTemplate",
+        ),
+        (
+            event(|it| it.summary_template = "{{{".into()),
+            "type.event.summaryTemplate",
+        ),
+        (event(|it| it.severity = 0), "type.event.severity"),
+        (event(|it| it.severity = 9), "type.event.severity"),
+    ];
+    try_all(&world, cases).await;
+    let mut nothing = destination("a");
+    nothing.r#type = None;
+    assert_eq!(fields(world.create_destination(nothing).await), ["type"]);
+}
+
+#[tokio::test]
+async fn settings_of_deliveries_are_held_to_their_ranges() {
+    let world = World::start().await;
+    let timeout = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+    let plain = v1::DeliverySettings::default;
+    let cases = [
+        (
+            v1::DeliverySettings {
+                timeout: timeout(0),
+                ..plain()
+            },
+            "timeout",
+        ),
+        (
+            v1::DeliverySettings {
+                timeout: timeout(31),
+                ..plain()
+            },
+            "timeout",
+        ),
+        (
+            v1::DeliverySettings {
+                timeout: timeout(-1),
+                ..plain()
+            },
+            "timeout",
+        ),
+        (
+            v1::DeliverySettings {
+                max_in_flight: 65,
+                ..plain()
+            },
+            "maxInFlight",
+        ),
+        (
+            v1::DeliverySettings {
+                max_in_flight: -1,
+                ..plain()
+            },
+            "maxInFlight",
+        ),
+        (
+            v1::DeliverySettings {
+                max_per_minute: -1,
+                ..plain()
+            },
+            "maxPerMinute",
+        ),
+        (
+            v1::DeliverySettings {
+                max_attempts: 9,
+                ..plain()
+            },
+            "maxAttempts",
+        ),
+    ];
+    for (settings, field) in cases {
+        let mut draft = destination("a");
+        draft.delivery = Some(settings);
+        let refused = world.create_destination(draft).await;
+        assert_eq!(fields(refused), [format!("delivery.{field}")]);
+    }
+    let settings = v1::DeliverySettings {
+        timeout: timeout(30),
+        max_in_flight: 64,
+        max_per_minute: 10,
+        max_attempts: 8,
+    };
+    let mut draft = destination("a");
+    draft.delivery = Some(settings);
+    let made = world.create_destination(draft).await.unwrap();
+    assert_eq!(made.delivery, Some(settings));
+}
+
+#[tokio::test]
+async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
+    let world = World::start().await;
+    for (name, kind) in every_kind() {
+        world
+            .create_destination(destination_of(name, kind))
+            .await
+            .unwrap();
+    }
+    for given in ["", MASK] {
+        let edits = [
+            (
+                "slack",
+                Type::Slack(v1::Slack {
+                    channel: "#new".into(),
+                    token: given.into(),
+                }),
+            ),
+            ("msteams", msteams(given)),
+            (
+                "pagerduty",
+                Type::Pagerduty(v1::PagerDuty {
+                    routing_key: given.into(),
+                }),
+            ),
+            (
+                "servicenow",
+                servicenow(|servicenow| {
+                    servicenow.client_secret = given.into();
+                    servicenow.refresh_token = given.into();
+                }),
+            ),
+        ];
+        for (name, kind) in edits {
+            let before = stored(&world, name).await.kind;
+            update(&world, destination_of(name, kind)).await.unwrap();
+            let after = stored(&world, name).await.kind;
+            let secret = |kind| match kind {
+                DestinationKind::Slack(slack) => slack.token,
+                DestinationKind::MsTeams(teams) => teams.url,
+                DestinationKind::PagerDuty(pagerduty) => pagerduty.routing_key,
+                DestinationKind::ServiceNow(servicenow) => {
+                    assert_eq!(servicenow.refresh_token.unwrap().reveal(), CANARY);
+                    servicenow.client_secret
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!(secret(after) == secret(before), "{name} {given:?}");
+        }
+    }
+    // A secret of one kind is not that of another.
+    let other = Type::Pagerduty(v1::PagerDuty {
+        routing_key: MASK.into(),
+    });
+    let refused = update(&world, destination_of("slack", other)).await;
+    assert_eq!(fields(refused), ["type.pagerduty.routingKey"]);
+}
+
+#[tokio::test]
+async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
+    let world = World::start().await;
+    let secrets = async || {
+        let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
+            panic!("it is no webhook any more");
+        };
+        assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+        let secret = |header: crate::domain::destination::Header| match header.value {
+            HeaderValue::Secret(secret) => Some((header.name, secret.reveal().to_owned())),
+            HeaderValue::Plain(_) => None,
+        };
+        webhook
+            .headers
+            .into_iter()
+            .filter_map(secret)
+            .collect::<Vec<_>>()
+    };
+    let signed = webhook(|webhook| {
+        webhook.headers.insert("X-Api-Key".into(), CANARY.into());
+        webhook.headers.insert("x-env".into(), "lab".into());
+        webhook.signing_secret = SIGNING.into();
+    });
+    let made = world
+        .create_destination(destination_of("a", signed))
+        .await
+        .unwrap();
+    let Some(Type::Webhook(shown)) = made.r#type.unwrap().r#type else {
+        panic!("it is no webhook any more");
+    };
+    assert_eq!(shown.headers["X-Api-Key"], MASK);
+    assert_eq!(shown.headers["x-env"], "lab");
+    let kept = |name: &str| vec![(name.to_owned(), CANARY.to_owned())];
+
+    update(&world, destination_of("a", webhook(|_| {})))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, kept("X-Api-Key"));
+    update(&world, destination_of("a", header("x-api-key", MASK)))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, kept("x-api-key"));
+    update(&world, destination_of("a", header("x-env", "live")))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, []);
+}
+
+#[tokio::test]
+async fn a_destination_tells_how_its_deliveries_fare() {
+    let world = World::start().await;
+    world.create_destination(destination("a")).await.unwrap();
+    let health = Health {
+        destination: stored(&world, "a").await.id,
+        state: HealthState::Paused,
+        since_ms: samples::START_MS,
+        failures: 9,
+        last_error: "410 Gone".into(),
+    };
+    let mut changes = world.store.changes();
+    changes.insert(&health);
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
+    let request = v1::GetDestinationRequest { name: "a".into() };
+    let got = inner(world.destinations().get_destination(request).await.unwrap());
+    let shown = got.destination.unwrap().health.unwrap();
+    assert_eq!(shown.state(), v1::destination_health::State::Paused);
+    assert_eq!(shown.last_error, "410 Gone");
+}
+
+#[tokio::test]
+async fn a_destination_in_use_is_deleted_only_by_force_and_then_leaves_its_rules() {
+    let world = World::start().await;
+    for name in ["used", "other"] {
+        world.create_destination(destination(name)).await.unwrap();
+    }
+    world
+        .create_rule(rule("r", &[], &["used", "other"]))
+        .await
+        .unwrap();
+    let mut request = v1::DeleteDestinationRequest {
+        name: "used".into(),
+        ..v1::DeleteDestinationRequest::default()
+    };
+    let refused = world
+        .destinations()
+        .delete_destination(request.clone())
+        .await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("`r`"), "{refused:?}");
+    request.force = true;
+    world
+        .destinations()
+        .delete_destination(request)
+        .await
+        .unwrap();
+    let left = world.get_rule("r").await.unwrap().destination_names;
+    assert_eq!(left, ["other"]);
+}

@@ -1,0 +1,257 @@
+//! Triggers over the wire.
+
+use bellwether_proto::v1::{clause::Kind, trigger_type::Type};
+use prost_types::Struct;
+
+use super::*;
+use crate::domain::Occurrence;
+
+async fn update(world: &World, trigger: v1::Trigger) -> Result<v1::Trigger, Status> {
+    let request = v1::UpdateTriggerRequest {
+        trigger: Some(trigger),
+        validate_only: false,
+    };
+    let answer = world.triggers().update_trigger(request).await?;
+    Ok(answer.into_inner().trigger.unwrap())
+}
+
+async fn delete(world: &World, name: &str, etag: &str, force: bool) -> Result<(), Status> {
+    let request = v1::DeleteTriggerRequest {
+        name: name.into(),
+        force,
+        etag: etag.into(),
+    };
+    world.triggers().delete_trigger(request).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_trigger_is_stored_read_replaced_and_deleted() {
+    let world = World::start().await;
+    let mut draft = trigger("disk-full");
+    draft.description = "Disks that run full".into();
+    draft.tags = vec!["b".into(), "a".into()];
+    let made = world.create_trigger(draft.clone()).await.unwrap();
+    assert_eq!(made.tags, ["b", "a"]);
+    assert_eq!(made.recent_notification_count, Some(0));
+    assert!(made.create_time.is_some() && made.update_time.is_some());
+    assert_eq!(world.get_trigger("disk-full").await.unwrap(), made);
+
+    // What is left out is emptied; what only the service states is not taken in.
+    let mut edit = trigger("disk-full");
+    edit.r#type = Some(event_type(Some(contains("summary", "tape"))));
+    edit.rule_names = vec!["not-mine".into()];
+    edit.recent_notification_count = Some(7);
+    edit.create_time = None;
+    let edited = update(&world, edit.clone()).await.unwrap();
+    assert_eq!(edited.r#type, edit.r#type);
+    assert_eq!(edited.description, "");
+    assert!(edited.tags.is_empty() && edited.rule_names.is_empty());
+    assert_eq!(edited.recent_notification_count, Some(0));
+    assert_eq!(edited.create_time, made.create_time);
+    assert_ne!(edited.etag, made.etag);
+
+    delete(&world, "disk-full", "", false).await.unwrap();
+    assert_eq!(code(world.get_trigger("disk-full").await), Code::NotFound);
+    assert_eq!(code(update(&world, draft).await), Code::NotFound);
+    assert_eq!(
+        code(delete(&world, "disk-full", "", true).await),
+        Code::NotFound
+    );
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_and_may_be_any_of_the_allowed_ones() {
+    let world = World::start().await;
+    let longest = "x".repeat(100);
+    for name in ["a", "Datenträger 1", "a.b_c-d", "磁盘", longest.as_str()] {
+        let made = world.create_trigger(trigger(name)).await.unwrap();
+        assert_eq!(made.name, name);
+        let again = world.create_trigger(trigger(name)).await;
+        assert_eq!(code(again), Code::AlreadyExists);
+    }
+    let too_long = "x".repeat(101);
+    for name in ["", " a", "a ", "a/b", "a\n", "a?", too_long.as_str()] {
+        let refused = world.create_trigger(trigger(name)).await;
+        assert_eq!(fields(refused), ["name"], "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_wrong_field_is_named_at_once() {
+    let world = World::start().await;
+    let severity = v1::GreaterAndEquals {
+        field: "severity".into(),
+        value: Some("terrible".into()),
+    };
+    let clauses = vec![
+        v1::Clause { kind: None },
+        clause(Kind::GreaterAndEquals(severity)),
+        clause(Kind::Or(v1::Or { clauses: vec![] })),
+        contains("", "disk"),
+    ];
+    let mut draft = trigger("a/b");
+    draft.description = "x".repeat(1_001);
+    draft.tags = vec!["ok".into(), String::new(), "x".repeat(101)];
+    draft.r#type = Some(event_type(Some(clause(Kind::And(v1::And { clauses })))));
+    let named = fields(world.create_trigger(draft).await);
+    for field in ["name", "description", "tags[1]", "tags[2]"] {
+        assert!(
+            named.iter().any(|named| named == field),
+            "{field}: {named:?}"
+        );
+    }
+    for at in 0..4 {
+        let path = format!("type.event.query.clause.and.clauses[{at}]");
+        let is_named = named.iter().any(|named| named.starts_with(&path));
+        assert!(is_named, "{path}: {named:?}");
+    }
+    let empty = world.create_trigger(v1::Trigger::default()).await;
+    assert_eq!(fields(empty), ["type", "name"]);
+    let mut many = trigger("a");
+    many.tags = vec!["t".into(); 21];
+    assert_eq!(fields(world.create_trigger(many).await), ["tags"]);
+}
+
+#[tokio::test]
+async fn types_that_look_at_something_else_are_refused_by_name() {
+    let world = World::start().await;
+    let cases = [
+        (Type::MetricThreshold(Struct::default()), "metricThreshold"),
+        (Type::Anomaly(Struct::default()), "anomaly"),
+    ];
+    for (kind, word) in cases {
+        let mut draft = trigger("a");
+        draft.r#type = Some(v1::TriggerType { r#type: Some(kind) });
+        let status = world.create_trigger(draft).await.unwrap_err();
+        let sentence =
+            format!("this service takes in events; trigger type `{word}` is not supported");
+        assert!(status.message().contains(&sentence), "{status:?}");
+        assert_eq!(fields::<()>(Err(status)), [format!("type.{word}")]);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_rests_on_an_old_version_changes_nothing() {
+    let world = World::start().await;
+    let first = world.create_trigger(trigger("a")).await.unwrap();
+    let mut edit = trigger("a");
+    edit.etag.clone_from(&first.etag);
+    let second = update(&world, edit.clone()).await.unwrap();
+    edit.description = "late".into();
+    assert_eq!(code(update(&world, edit).await), Code::Aborted);
+    assert_eq!(
+        code(delete(&world, "a", &first.etag, true).await),
+        Code::Aborted
+    );
+    assert_eq!(world.get_trigger("a").await.unwrap(), second);
+    // The etag of an earlier trigger of the same name is old as well.
+    delete(&world, "a", &second.etag, false).await.unwrap();
+    world.create_trigger(trigger("a")).await.unwrap();
+    assert_eq!(
+        code(delete(&world, "a", &first.etag, false).await),
+        Code::Aborted
+    );
+}
+
+#[tokio::test]
+async fn a_change_that_is_only_tried_is_checked_and_not_made() {
+    let world = World::start().await;
+    let tried = v1::CreateTriggerRequest {
+        trigger: Some(trigger("a")),
+        validate_only: true,
+    };
+    let answer = inner(
+        world
+            .triggers()
+            .create_trigger(tried.clone())
+            .await
+            .unwrap(),
+    );
+    assert_eq!(answer.trigger.unwrap().name, "a");
+    assert_eq!(code(world.get_trigger("a").await), Code::NotFound);
+    let made = world.create_trigger(trigger("a")).await.unwrap();
+    let again = world.triggers().create_trigger(tried).await;
+    assert_eq!(code(again), Code::AlreadyExists);
+    let mut edit = trigger("a");
+    edit.description = "tried".into();
+    let tried = v1::UpdateTriggerRequest {
+        trigger: Some(edit),
+        validate_only: true,
+    };
+    let answer = inner(world.triggers().update_trigger(tried).await.unwrap());
+    assert_eq!(answer.trigger.unwrap().description, "tried");
+    assert_eq!(world.get_trigger("a").await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn a_trigger_in_use_is_deleted_only_by_force_and_then_leaves_its_rules() {
+    let world = World::start().await;
+    for name in ["used", "other"] {
+        world.create_trigger(trigger(name)).await.unwrap();
+    }
+    world.create_rule(rule("r1", &["used"], &[])).await.unwrap();
+    let before = world.create_rule(rule("r2", &["other", "used"], &[])).await;
+    world
+        .create_rule(rule("r3", &["other"], &[]))
+        .await
+        .unwrap();
+    assert_eq!(
+        world.get_trigger("used").await.unwrap().rule_names,
+        ["r1", "r2"]
+    );
+
+    let status = delete(&world, "used", "", false).await.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().contains("`r1`, `r2`"), "{status:?}");
+    assert!(!status.message().contains("r3"));
+
+    delete(&world, "used", "", true).await.unwrap();
+    let after = world.get_rule("r2").await.unwrap();
+    assert_eq!(after.trigger_names, ["other"]);
+    assert_ne!(after.etag, before.unwrap().etag);
+    assert!(world.get_rule("r1").await.unwrap().trigger_names.is_empty());
+}
+
+#[tokio::test]
+async fn a_draft_is_tried_on_stored_events_beside_the_stored_trigger() {
+    let world = World::start().await;
+    world.create_trigger(trigger("saved")).await.unwrap();
+    let occurrence = Occurrence {
+        summary: "disk is full".into(),
+        ..samples::occurrence()
+    };
+    let mut changes = world.store.changes();
+    changes.insert(&occurrence);
+    world
+        .store
+        .apply(crate::store::Lane::Bulk, changes)
+        .await
+        .unwrap();
+
+    let test = async |name: &str, text: &str| {
+        let request = v1::TestTriggerRequest {
+            name: name.into(),
+            r#type: Some(event_type(Some(contains("summary", text)))),
+            time_range: Some(v1::TimeRange {
+                start: Some(0),
+                end: None,
+            }),
+            ..v1::TestTriggerRequest::default()
+        };
+        inner(world.triggers().test_trigger(request).await.unwrap())
+    };
+    let hit = test("saved", "full").await;
+    assert_eq!(
+        (hit.matched, hit.matched_by_saved, hit.scanned),
+        (Some(1), Some(1), Some(1))
+    );
+    assert_eq!(
+        hit.occurrences[0].occurrences[0].id,
+        occurrence.id().to_string()
+    );
+    let miss = test("unsaved", "tape").await;
+    assert_eq!((miss.matched, miss.matched_by_saved), (Some(0), None));
+
+    let wrong = v1::TestTriggerRequest::default();
+    assert_eq!(fields(world.triggers().test_trigger(wrong).await), ["type"]);
+}
