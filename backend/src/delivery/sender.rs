@@ -28,7 +28,7 @@ use crate::{
         verdict::{Report, Verdict},
     },
     domain::{Content, DestinationKind, RecordId, Transcript},
-    message::{self, Context, Message},
+    message::{self, Context, Message, Rendered},
 };
 use mission::{Ending, Mission};
 
@@ -126,7 +126,7 @@ impl Sender {
             tenant: &parts.tenant,
             link_base: &parts.link_base,
         };
-        let message = message::render(content, &surroundings).message;
+        let Rendered { message, warnings } = message::render(content, &surroundings);
         let mission = Mission {
             id: order.delivery,
             start_ms: parts.clock.now_ms(),
@@ -134,13 +134,18 @@ impl Sender {
             masker: secrets::masker(order.kind, parts.smtp.as_ref()),
             http: &parts.http,
         };
-        match (order.kind, message) {
+        let (mut verdict, transcript) = match (order.kind, message) {
             (DestinationKind::Event(_), Message::Event(event)) => {
                 let chain = &content.occurrence.chain;
                 event::send(parts.sink.as_deref(), *event, chain, order.rule).await
             }
             (kind, message) => self.send_out(mission, kind, message).await,
+        };
+        // A template that gave way to the default must not go unseen.
+        if let Some(warning) = warnings.first() {
+            verdict.explanation = format!("{} ({warning})", verdict.explanation);
         }
+        (verdict, transcript)
     }
 
     /// Sends what leaves the house.

@@ -5,6 +5,8 @@ use crate::limits::TEMPLATE_BYTES_MAX;
 
 /// Sections inside sections.
 const NESTING_MAX: usize = 32;
+/// Bytes of a variable's name.
+const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
     /// Takes a text as a template. Line ends are kept; a line that holds only a section tag or a
@@ -117,6 +119,10 @@ impl<'a> Tag<'a> {
     fn check_name(&self, text: &str) -> Result<(), TemplateError> {
         if self.name.is_empty() {
             return Err(fault(text, self.at, "the tag names no variable"));
+        }
+        if self.name.len() > NAME_BYTES_MAX {
+            let message = format!("the tag's name is longer than {NAME_BYTES_MAX} bytes");
+            return Err(fault(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
         if self.name.contains(wrong) {

@@ -54,6 +54,8 @@ fn what_does_not_parse_is_pointed_at() {
             .contains("deeper")
     );
     assert!(Template::parse(&"x".repeat(65_537)).is_err());
+    let long_name = format!("{{{{{}}}}}", "x".repeat(513));
+    assert!(Template::parse(&long_name).is_err());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Every kind of destination against a stand-in that checks what it gets.
 
+mod templates;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,

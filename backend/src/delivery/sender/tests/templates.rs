@@ -1,0 +1,19 @@
+//! What becomes of a template that fails while a message is made.
+
+use super::{Receiver, Reply, World, webhook};
+use crate::domain::{DestinationKind, Outcome, destination::Webhook};
+
+#[tokio::test]
+async fn a_template_that_fails_is_told_and_loses_nothing() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let world = World::new();
+    let kind = DestinationKind::Webhook(Webhook {
+        payload: "{{event.summary}}".into(),
+        ..webhook(receiver.url("/"))
+    });
+    let report = world.send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let explanation = &report.verdict.explanation;
+    assert!(explanation.contains("not JSON"), "{explanation}");
+    assert_eq!(receiver.count(), 1);
+}
