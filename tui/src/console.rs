@@ -51,7 +51,10 @@ impl<B: Backend> Console<B> {
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.size = (size.width, size.height);
         model.now_ms = now_ms();
-        let link = client::start(options.endpoint, options.key.map(|key| key.into_value()));
+        let link = client::start(
+            options.endpoint,
+            options.key.map(super::options::Key::into_value),
+        );
         let outward = VecDeque::new();
         Ok(Self {
             terminal,

@@ -38,7 +38,7 @@ pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// Between keep-alive pings; with [`PING_TIMEOUT`] a dead peer is noticed within 3 s.
 pub(crate) const PING: Duration = Duration::from_millis(1_700);
 /// Until an unanswered ping breaks the link.
-pub(crate) const PING_TIMEOUT: Duration = Duration::from_millis(1_000);
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Until an ordinary call is given up.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
 /// Until a test of a destination or a trigger is given up; an attempt may take 30 s.

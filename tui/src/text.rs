@@ -1,5 +1,7 @@
 //! Makes text from outside safe to draw: nothing hidden, nothing acted on, widths by grapheme.
 
+use std::fmt::Write;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -37,7 +39,7 @@ fn clean_grapheme(grapheme: &str, out: &mut String) {
             }
             '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{20e3}' if joined => out.push(char),
             _ if is_hidden(char) => {
-                out.push_str(&format!("‹{:04X}›", u32::from(char)));
+                let _infallible = write!(out, "‹{:04X}›", u32::from(char));
             }
             _ if char.width() == Some(0) && !joined => {
                 marks += 1;
@@ -112,7 +114,7 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
             &mut lines,
         );
     }
-    while lines.len() > 1 && lines.last().is_some_and(|line| line.is_empty()) {
+    while lines.len() > 1 && lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     lines

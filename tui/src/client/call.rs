@@ -103,11 +103,9 @@ macro_rules! all_pages {
         let mut rows = Vec::new();
         let mut page_token = String::new();
         loop {
-            let request = v1::$request {
-                page_size: limits::RESOURCE_PAGE,
-                page_token,
-                ..v1::$request::default()
-            };
+            let mut request = v1::$request::default();
+            request.page_size = limits::RESOURCE_PAGE;
+            request.page_token = page_token;
             let answer = service.$method(request).await.map_err(failed)?.into_inner();
             rows.extend(answer.$rows.into_iter().map($read));
             page_token = answer.next_page_token;

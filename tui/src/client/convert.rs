@@ -276,7 +276,13 @@ fn invalid(path: &str, message: &str) -> Failure {
 }
 
 fn delivery_settings(from: DeliverySettings) -> Result<v1::DeliverySettings, Failure> {
-    let typed = from.timeout.trim();
+    let DeliverySettings {
+        timeout,
+        max_in_flight,
+        max_per_minute,
+        max_attempts,
+    } = from;
+    let typed = timeout.trim();
     let timeout = if typed.is_empty() {
         None
     } else {
@@ -293,9 +299,9 @@ fn delivery_settings(from: DeliverySettings) -> Result<v1::DeliverySettings, Fai
     };
     Ok(v1::DeliverySettings {
         timeout,
-        max_in_flight: from.max_in_flight,
-        max_per_minute: from.max_per_minute,
-        max_attempts: from.max_attempts,
+        max_in_flight,
+        max_per_minute,
+        max_attempts,
     })
 }
 

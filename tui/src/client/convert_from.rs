@@ -50,7 +50,7 @@ pub(in crate::client) fn failure(status: &tonic::Status) -> Failure {
     let message = match kind {
         FailureKind::Unreachable => status
             .source()
-            .map_or_else(|| status.message().to_owned(), |source| deepest(source)),
+            .map_or_else(|| status.message().to_owned(), deepest),
         _ => status.message().to_owned(),
     };
     Failure {

@@ -195,7 +195,7 @@ impl Supervisor {
                 command = self.commands.recv() => match command {
                     Some(Command::Call(ticket, request)) => {
                         running.retain(|(_, handle)| !handle.is_finished());
-                        let call = make_call(carrier.clone(), self.news.clone(), ticket, request);
+                        let call = make_call(carrier.clone(), self.news.clone(), ticket, *request);
                         running.push((ticket, calls.spawn(call)));
                     }
                     Some(Command::Abandon(ticket)) => {

@@ -15,7 +15,7 @@ pub(crate) struct Ticket(pub(crate) u64);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
     /// Make a call; answered by one [`News::Answer`] with the same ticket.
-    Call(Ticket, Request),
+    Call(Ticket, Box<Request>),
     /// Follow these occurrences instead of those before, going on after the token.
     Watch {
         generation: Ticket,

@@ -58,15 +58,14 @@ fn named_key(name: &str) -> Result<KeyEvent, Unknown> {
         _ => return Err(unknown()),
     };
     let mut chars = key.chars();
-    match (chars.next(), chars.next()) {
-        (Some(char), None) => Ok(KeyEvent::new(KeyCode::Char(char), modifier)),
-        _ => {
-            let (_, code) = NAMED
-                .iter()
-                .find(|(known, _)| *known == key)
-                .ok_or_else(unknown)?;
-            Ok(KeyEvent::new(*code, modifier))
-        }
+    if let (Some(char), None) = (chars.next(), chars.next()) {
+        Ok(KeyEvent::new(KeyCode::Char(char), modifier))
+    } else {
+        let (_, code) = NAMED
+            .iter()
+            .find(|(known, _)| *known == key)
+            .ok_or_else(unknown)?;
+        Ok(KeyEvent::new(*code, modifier))
     }
 }
 

@@ -212,12 +212,12 @@ fn of(model: &Model, page: &Page) -> Document {
                 }
             },
             _ => loaded(into, detail, |into, value| {
-                event::write(into, model, value, *tab)
+                event::write(into, model, value, *tab);
             }),
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
             loaded(into, delivery, |into, value| {
-                transcript::delivery(into, model, value)
+                transcript::delivery(into, model, value);
             });
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),

@@ -11,11 +11,14 @@ use crate::{
     limits,
 };
 
+/// A row on the heap, so that merging moves pointers and not rows.
+type Held = Box<EventRow>;
+
 /// The occurrences of one query, followed live.
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     /// Newest first.
-    rows: Vec<Box<EventRow>>,
+    rows: Vec<Held>,
     /// When each row was last seen, by its id: the other half of its place in `rows`.
     seen: HashMap<Box<str>, i64>,
     /// News not yet merged, by id; `None` for a row that left.
@@ -120,8 +123,7 @@ impl EventWindow {
             old.extend(self.position(id));
             self.seen.remove(id);
         }
-        let mut fresh: Vec<Box<EventRow>> =
-            incoming.into_values().flatten().map(Box::new).collect();
+        let mut fresh: Vec<Held> = incoming.into_values().flatten().map(Box::new).collect();
         fresh.sort_unstable_by(|one, other| key(one).cmp(&key(other)));
         for row in &fresh {
             self.seen.insert(row.id.clone(), row.last_seen_ms);
@@ -142,10 +144,7 @@ fn key(row: &EventRow) -> (Reverse<i64>, &str) {
     (Reverse(row.last_seen_ms), &row.id)
 }
 
-fn merge_sorted(
-    old: impl Iterator<Item = Box<EventRow>>,
-    fresh: Vec<Box<EventRow>>,
-) -> Vec<Box<EventRow>> {
+fn merge_sorted(old: impl Iterator<Item = Held>, fresh: Vec<Held>) -> Vec<Held> {
     let mut merged = Vec::with_capacity(old.size_hint().1.unwrap_or_default() + fresh.len());
     let mut fresh = fresh.into_iter().peekable();
     for row in old {

@@ -68,7 +68,7 @@ fn call(
     debug_assert!(!request.is_write() || matches!(purpose, super::message::Purpose::Write(_)));
     let ticket = model.ticket();
     model.pending.insert(ticket, purpose);
-    effects.push(Effect::Send(Command::Call(ticket, request)));
+    effects.push(Effect::Send(Command::Call(ticket, Box::new(request))));
     ticket
 }
 

@@ -173,9 +173,11 @@ impl Session {
 
     /// Puts text on the terminal's clipboard (OSC 52), with nothing hidden in it.
     fn copy(&mut self, copied: &str) -> io::Result<()> {
-        let clean = text::clean(copied);
-        let end = clean.floor_char_boundary(limits::CLIPBOARD_BYTES);
-        let coded = STANDARD.encode(&clean[..end]);
+        let mut clean = text::clean(copied);
+        while clean.len() > limits::CLIPBOARD_BYTES {
+            clean.pop();
+        }
+        let coded = STANDARD.encode(&clean);
         let backend = self.console.backend_mut();
         write!(backend, "\x1b]52;c;{coded}\x07")?;
         backend.flush()

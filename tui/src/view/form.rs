@@ -302,7 +302,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let help = if completions.is_empty() {
         form.spec().help.to_owned()
     } else {
-        format!("→ {}", completions.join("  "))
+        format!("Right takes {}", completions.join("  "))
     };
     pen.put(area.x + 1, area.y, room, Token::Info, &help);
     if area.height < 2 {

@@ -244,11 +244,9 @@ fn fit_columns(columns: &[Column], room: usize) -> Vec<usize> {
         .filter(|(_, w)| **w > 0)
         .map(|(c, _)| c.grows)
         .sum();
-    if shares > 0 {
-        for (column, width) in columns.iter().zip(&mut widths) {
-            if *width > 0 {
-                *width += spare * column.grows / shares;
-            }
+    for (column, width) in columns.iter().zip(&mut widths) {
+        if *width > 0 {
+            *width += (spare * column.grows).checked_div(shares).unwrap_or(0);
         }
     }
     widths

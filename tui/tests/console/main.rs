@@ -1,5 +1,7 @@
 //! The whole console in one process, on a screen in memory, against a service on a real socket.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod flows;
 mod screens;
 mod service;
@@ -35,13 +37,13 @@ async fn press(console: &mut Headless, keys: &str) -> String {
 fn stocked() -> Service {
     let service = Service::start();
     for number in 0..40 {
-        let severity = [
+        let severities = [
             Severity::Critical,
             Severity::Error,
             Severity::Warning,
             Severity::Info,
         ];
-        let severity = severity[number as usize % 4];
+        let severity = severities[number as usize % 4];
         let host = format!("db{}", number % 7);
         service.event(event(
             number,
@@ -51,63 +53,18 @@ fn stocked() -> Service {
         ));
     }
     let mut state = service.state();
-    let clause = v1::clause::Kind::Contains(v1::Contains {
-        field: "summary".to_owned(),
-        value: "disk".to_owned(),
-    });
-    let query = v1::Query {
-        clause: Some(v1::Clause { kind: Some(clause) }),
-    };
-    let kind = v1::trigger_type::Type::Event(v1::EventTrigger { query: Some(query) });
-    state.triggers.insert(
-        "disk-full".to_owned(),
-        v1::Trigger {
-            name: "disk-full".to_owned(),
-            r#type: Some(v1::TriggerType { r#type: Some(kind) }),
-            rule_names: vec!["night".to_owned()],
-            recent_notification_count: Some(12),
-            etag: "1".to_owned(),
-            ..v1::Trigger::default()
-        },
+    state.triggers.insert("disk-full".to_owned(), trigger());
+    let failing = v1::destination_health::State::Failing;
+    let healthy = v1::destination_health::State::Healthy;
+    let pager = destination(
+        "pager",
+        "https://pager.example/hook",
+        failing,
+        "403 Forbidden",
     );
-    for (name, url, health) in [
-        (
-            "pager",
-            "https://pager.example/hook",
-            v1::destination_health::State::Failing,
-        ),
-        (
-            "audit",
-            "https://audit.example/in",
-            v1::destination_health::State::Healthy,
-        ),
-    ] {
-        let failing = health == v1::destination_health::State::Failing;
-        let kind = v1::destination_type::Type::Webhook(v1::Webhook {
-            url: url.to_owned(),
-            ..v1::Webhook::default()
-        });
-        state.destinations.insert(
-            name.to_owned(),
-            v1::Destination {
-                name: name.to_owned(),
-                r#type: Some(v1::DestinationType { r#type: Some(kind) }),
-                rule_names: vec!["night".to_owned()],
-                recent_notification_count: Some(40),
-                health: Some(v1::DestinationHealth {
-                    state: health.into(),
-                    last_error: if failing {
-                        "403 Forbidden".to_owned()
-                    } else {
-                        String::new()
-                    },
-                    ..v1::DestinationHealth::default()
-                }),
-                etag: "1".to_owned(),
-                ..v1::Destination::default()
-            },
-        );
-    }
+    let audit = destination("audit", "https://audit.example/in", healthy, "");
+    state.destinations.insert("pager".to_owned(), pager);
+    state.destinations.insert("audit".to_owned(), audit);
     state.rules.insert(
         "night".to_owned(),
         v1::Rule {
@@ -120,24 +77,73 @@ fn stocked() -> Service {
             ..v1::Rule::default()
         },
     );
-    for number in 0..3 {
-        let states = [
-            v1::delivery::State::Dead,
-            v1::delivery::State::Retry,
-            v1::delivery::State::Delivered,
-        ];
-        state.deliveries.push(v1::Delivery {
-            id: format!("01ARZ3NDEKTSV4RRFFQ69G5F{:02}", 99 - number),
-            rule_name: "night".to_owned(),
-            destination_name: "pager".to_owned(),
-            state: states[number].into(),
-            attempt_count: Some(8),
-            last_error: "403 Forbidden".to_owned(),
-            occurrence_id: format!("{:028}:1", 1),
-            event_id: format!("{:028}", 1),
-            ..v1::Delivery::default()
-        });
-    }
+    let states = [
+        v1::delivery::State::Dead,
+        v1::delivery::State::Retry,
+        v1::delivery::State::Delivered,
+    ];
+    state.deliveries = (0..3)
+        .map(|number| delivery(99 - number, states[number]))
+        .collect();
     drop(state);
     service
+}
+
+fn trigger() -> v1::Trigger {
+    let clause = v1::clause::Kind::Contains(v1::Contains {
+        field: "summary".to_owned(),
+        value: "disk".to_owned(),
+    });
+    let query = v1::Query {
+        clause: Some(v1::Clause { kind: Some(clause) }),
+    };
+    let kind = v1::trigger_type::Type::Event(v1::EventTrigger { query: Some(query) });
+    v1::Trigger {
+        name: "disk-full".to_owned(),
+        r#type: Some(v1::TriggerType { r#type: Some(kind) }),
+        rule_names: vec!["night".to_owned()],
+        recent_notification_count: Some(12),
+        etag: "1".to_owned(),
+        ..v1::Trigger::default()
+    }
+}
+
+fn destination(
+    name: &str,
+    url: &str,
+    health: v1::destination_health::State,
+    last_error: &str,
+) -> v1::Destination {
+    let url = url.to_owned();
+    let kind = v1::destination_type::Type::Webhook(v1::Webhook {
+        url,
+        ..v1::Webhook::default()
+    });
+    v1::Destination {
+        name: name.to_owned(),
+        r#type: Some(v1::DestinationType { r#type: Some(kind) }),
+        rule_names: vec!["night".to_owned()],
+        recent_notification_count: Some(40),
+        health: Some(v1::DestinationHealth {
+            state: health.into(),
+            last_error: last_error.to_owned(),
+            ..v1::DestinationHealth::default()
+        }),
+        etag: "1".to_owned(),
+        ..v1::Destination::default()
+    }
+}
+
+fn delivery(number: usize, state: v1::delivery::State) -> v1::Delivery {
+    v1::Delivery {
+        id: format!("01ARZ3NDEKTSV4RRFFQ69G5F{number:02}"),
+        rule_name: "night".to_owned(),
+        destination_name: "pager".to_owned(),
+        state: state.into(),
+        attempt_count: Some(8),
+        last_error: "403 Forbidden".to_owned(),
+        occurrence_id: format!("{:028}:1", 1),
+        event_id: format!("{:028}", 1),
+        ..v1::Delivery::default()
+    }
 }

@@ -200,7 +200,9 @@ macro_rules! resource_service {
             async fn $create(&self, request: Request<v1::$Create>) -> Answer<v1::$Created> {
                 let request = request.into_inner();
                 let mut stored = request.$one.unwrap();
-                $check(&stored)?;
+                if let Some(status) = $check(&stored) {
+                    return Err(status);
+                }
                 let mut state = self.lock();
                 if state.$rows.contains_key(&stored.name) {
                     return Err(Status::already_exists(format!("{} is taken", stored.name)));
@@ -224,7 +226,9 @@ macro_rules! resource_service {
             async fn $update(&self, request: Request<v1::$Update>) -> Answer<v1::$Updated> {
                 let request = request.into_inner();
                 let mut stored = request.$one.unwrap();
-                $check(&stored)?;
+                if let Some(status) = $check(&stored) {
+                    return Err(status);
+                }
                 let mut state = self.lock();
                 let Some(before) = state.$rows.get(&stored.name) else {
                     return Err(Status::not_found("it is not there"));
@@ -249,34 +253,24 @@ macro_rules! resource_service {
     };
 }
 
-#[expect(clippy::result_large_err, reason = "tonic's own error")]
-fn any_trigger(_: &v1::Trigger) -> Result<(), Status> {
-    Ok(())
+fn any<T>(_: &T) -> Option<Status> {
+    None
 }
 
-#[expect(clippy::result_large_err, reason = "tonic's own error")]
-fn any_rule(_: &v1::Rule) -> Result<(), Status> {
-    Ok(())
-}
-
-#[expect(clippy::result_large_err, reason = "tonic's own error")]
-fn web_address(destination: &v1::Destination) -> Result<(), Status> {
+fn web_address(destination: &v1::Destination) -> Option<Status> {
     use v1::destination_type::Type;
-    match destination
-        .r#type
-        .as_ref()
-        .and_then(|kind| kind.r#type.as_ref())
-    {
-        Some(Type::Webhook(webhook)) if !webhook.url.starts_with("http") => Err(invalid(
+    let kind = destination.r#type.as_ref()?.r#type.as_ref()?;
+    match kind {
+        Type::Webhook(webhook) if !webhook.url.starts_with("http") => Some(invalid(
             "type.webhook.url",
             "must begin with http:// or https://",
         )),
-        _ => Ok(()),
+        _ => None,
     }
 }
 
 resource_service!(
-    v1::trigger_service_server::TriggerService, triggers, trigger, any_trigger,
+    v1::trigger_service_server::TriggerService, triggers, trigger, any,
     create_trigger CreateTriggerRequest CreateTriggerResponse,
     list_triggers ListTriggersRequest ListTriggersResponse,
     get_trigger GetTriggerRequest GetTriggerResponse,
@@ -298,7 +292,7 @@ resource_service!(
 );
 
 resource_service!(
-    v1::rule_service_server::RuleService, rules, rule, any_rule,
+    v1::rule_service_server::RuleService, rules, rule, any,
     create_rule CreateRuleRequest CreateRuleResponse,
     list_rules ListRulesRequest ListRulesResponse,
     get_rule GetRuleRequest GetRuleResponse,

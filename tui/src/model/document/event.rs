@@ -77,6 +77,12 @@ fn details(into: &mut Document, model: &Model, event: &EventDetail) {
         let count = occurrence.annotations.len();
         into.field("notes", Token::Text, &format!("{count} (Tab shows them)"));
     }
+    contents(into, event);
+}
+
+/// What the sender told, and the ids.
+fn contents(into: &mut Document, event: &EventDetail) {
+    let occurrence = &event.occurrence;
     into.heading("Dimensions");
     for (key, value) in &event.dimensions {
         into.field(key, Token::Text, value);

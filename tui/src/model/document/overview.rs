@@ -103,6 +103,8 @@ fn open(into: &mut Document, overview: &Overview) {
     }
 }
 
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 fn rate(into: &mut Document, overview: &Overview) {
     into.heading("Events per minute, last hour");
     let minutes = &overview.events_per_minute;
@@ -113,7 +115,6 @@ fn rate(into: &mut Document, overview: &Overview) {
         into.line(vec![span(Token::Dim, "none")]);
         return;
     }
-    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let bar = |count: &i32| {
         let step = i64::from(*count) * 7 / i64::from(most);
         if *count == 0 {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Document, Link, label, span};
 use crate::{
-    data::{DestinationType, HealthState},
+    data::{DestinationType, HealthState, RuleSpec},
     model::{Model, filter, page::Route, store::Loaded},
     theme::Token,
 };
@@ -162,7 +162,11 @@ pub(super) fn rule(into: &mut Document, model: &Model, name: &str) {
         if spec.send_updates { "yes" } else { "no" },
     );
     times(into, model, rule.create_ms, rule.update_ms);
+    joined(into, model, spec);
+}
 
+/// What the rule joins, and with which message.
+fn joined(into: &mut Document, model: &Model, spec: &RuleSpec) {
     into.heading("When any of these triggers matches");
     if spec.trigger_names.is_empty() {
         into.text(Token::Warning, 0, "none: it never notifies; e adds one");

@@ -63,12 +63,11 @@ impl ClauseInput {
     }
 
     pub(super) fn write(&self) -> Option<Value> {
-        match &self.json {
-            Some(field) => serde_json::from_str(field.text()).ok(),
-            None => {
-                let clause = self.clause()?;
-                serde_json::to_value(clause).ok()
-            }
+        if let Some(field) = &self.json {
+            serde_json::from_str(field.text()).ok()
+        } else {
+            let clause = self.clause()?;
+            serde_json::to_value(clause).ok()
         }
     }
 

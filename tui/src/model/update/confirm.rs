@@ -370,12 +370,9 @@ fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
 /// Making a client.
 pub(super) fn client(model: &mut Model, name: String, role: crate::data::Role) {
     let title = format!("Create client {name} with the role {}?", role.word());
-    let request = Request::CreateClient {
-        name: name.clone(),
-        role,
-    };
     let mut write = write(format!("client {name} created"));
     write.closes_form = true;
+    let request = Request::CreateClient { name, role };
     let then = Consequence::Write(Box::new(request), write);
     let told = "Its key is shown once, and nowhere else.";
     ask(

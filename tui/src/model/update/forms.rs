@@ -11,6 +11,7 @@ use crate::{
     keymap::{self, Action, Place},
     model::{
         Model, access,
+        field::TextField,
         form::{FieldKind, Form, FormKind, Input, Part},
         message::{Effect, Purpose, TextEdit},
         overlay::{Confirm, Consequence, Overlay, Pick},
@@ -95,15 +96,14 @@ pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// A trigger that matches the selected or shown event and its like.
 pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
-    let (name, dimensions): (String, Vec<(String, String)>) = match &model.page.content {
-        Content::Event { detail, .. } => {
+    let (name, dimensions): (String, Vec<(String, String)>) =
+        if let Content::Event { detail, .. } = &model.page.content {
             let Some(event) = &detail.value else { return };
             (
                 event.name.clone(),
                 event.dimensions.clone().into_iter().collect(),
             )
-        }
-        _ => {
+        } else {
             let Some(id) = model.occurrence() else { return };
             let Some(row) = model.store.events.find(&id) else {
                 return;
@@ -114,8 +114,7 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
                 .filter_map(|pair| pair.split_once('='));
             let pairs = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
             (row.name.to_string(), pairs.collect())
-        }
-    };
+        };
     let equals =
         |field: String, value: &str| json!({"equals": {"field": field, "stringVal": value}});
     let mut clauses = vec![equals("name".to_owned(), &name)];
@@ -146,6 +145,9 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         }
         KeyCode::Esc => return leave(model, effects),
         _ => {}
+    }
+    if key.code == KeyCode::Right && complete(model) {
+        return;
     }
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
@@ -354,7 +356,7 @@ fn pick(model: &mut Model) {
         title: form.spec().label.to_owned(),
         items,
         chosen: chosen.clone(),
-        needle: crate::model::field::TextField::default(),
+        needle: TextField::default(),
         cursor: 0,
     }));
 }
@@ -501,4 +503,25 @@ pub(crate) fn completions(model: &Model) -> Vec<String> {
         .filter(|field| field.contains(typed) && field != typed)
         .take(8)
         .collect()
+}
+
+/// Takes the first completion when the cursor is at the end of what was typed.
+fn complete(model: &mut Model) -> bool {
+    let Some(field) = completions(model).into_iter().next() else {
+        return false;
+    };
+    let now_ms = model.now_ms;
+    let Some(form) = model.page.form_mut() else {
+        return false;
+    };
+    let part = form.part;
+    let Input::Clause(clause) = form.input_mut() else {
+        return false;
+    };
+    match clause.text_mut(part) {
+        Some(text) if text.split().1.is_empty() => *text = TextField::new(field),
+        _ => return false,
+    }
+    form.changed(now_ms);
+    true
 }

@@ -88,7 +88,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             match prompt.then {
                 Asked::Annotate(_) if text.is_empty() => {}
                 Asked::Annotate(occurrence_id) => confirm::note(model, occurrence_id, text),
-                Asked::ReportEvent => with_event(model, text, effects),
+                Asked::ReportEvent => with_event(model, &text, effects),
             }
         }
         _ => {
@@ -99,17 +99,14 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
 }
 
 /// Repeats the report's request with another event.
-fn with_event(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
+fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
-    let id = id
-        .split_once(':')
-        .map_or(id.as_str(), |(event, _)| event)
-        .to_owned();
+    let id = id.split_once(':').map_or(id, |(event, _)| event);
     match &mut report.request {
         Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
-            *event_id = id;
+            id.clone_into(event_id);
         }
         _ => return model.say(Token::Info, "a trigger is tried on all stored events"),
     }

@@ -1,1 +1,269 @@
-//! Tables and properties of `update`.
+//! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
+
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use ratatui::{Terminal, backend::TestBackend};
+
+use super::*;
+use crate::{
+    client::{Answer, LinkState, News, Page, Request},
+    data::{
+        Caller, Destination, DestinationSpec, DestinationType, EventDetail, EventRow, Failure,
+        FailureKind, Health, Kind, OccurrenceDetail, Role, Rule, RuleSpec, Severity, Status,
+        TestReport, Trigger, TriggerSpec, Webhook,
+    },
+    keymap,
+    model::{Connection, overlay::Overlay, page::Route},
+    theme::Theme,
+    view,
+};
+
+fn model(role: Role) -> Model {
+    let mut model = Model::new("http://here".to_owned(), false, TimeZone::UTC);
+    model.now_ms = 1_700_000_000_000;
+    let caller = Caller {
+        name: "ops".to_owned(),
+        role,
+    };
+    hear(&mut model, News::Link(LinkState::Up(caller)));
+    model
+}
+
+fn hear(model: &mut Model, news: News) {
+    let effects = update(model, Msg::News(news));
+    reply(model, effects);
+    settle(model);
+}
+
+/// Presses keys; every call is answered at once. Says the writes that left.
+fn press(model: &mut Model, keys: &str) -> Vec<Request> {
+    let mut writes = Vec::new();
+    for key in keymap::parse(keys).unwrap() {
+        let effects = update(model, Msg::Key(key));
+        writes.extend(reply(model, effects));
+        settle(model);
+    }
+    writes
+}
+
+fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Request> {
+    let mut writes = Vec::new();
+    for effect in effects {
+        match effect {
+            Effect::Send(Command::Call(ticket, request)) => {
+                let result = answer(&request);
+                if request.is_write() {
+                    writes.push(*request);
+                }
+                let more = update(model, Msg::News(News::Answer(ticket, result)));
+                writes.extend(reply(model, more));
+            }
+            Effect::Edit(edit) => {
+                let result = Ok(edit.text.clone() + " ");
+                let more = update(model, Msg::Edited(edit, result));
+                assert!(more.iter().all(|effect| !matches!(effect, Effect::Send(_))));
+            }
+            Effect::Send(_) | Effect::Copy(_) | Effect::Suspend => {}
+        }
+    }
+    writes
+}
+
+fn answer(request: &Request) -> Result<Answer, Failure> {
+    Ok(match request {
+        Request::ListTriggers => Answer::Triggers(vec![Trigger {
+            spec: TriggerSpec {
+                name: "t".to_owned(),
+                ..TriggerSpec::default()
+            },
+            rule_names: vec!["r".to_owned()],
+            recent_count: 1,
+            create_ms: None,
+            update_ms: None,
+            etag: "1".to_owned(),
+        }]),
+        Request::ListDestinations => Answer::Destinations(vec![Destination {
+            spec: DestinationSpec {
+                name: "d".to_owned(),
+                kind: Some(DestinationType::Webhook(Webhook::default())),
+                ..DestinationSpec::default()
+            },
+            rule_names: vec!["r".to_owned()],
+            recent_count: 1,
+            health: Health::default(),
+            create_ms: None,
+            update_ms: None,
+            etag: "1".to_owned(),
+        }]),
+        Request::ListRules => Answer::Rules(vec![Rule {
+            spec: RuleSpec {
+                name: "r".to_owned(),
+                trigger_names: vec!["t".to_owned()],
+                destination_names: vec!["d".to_owned()],
+                ..RuleSpec::default()
+            },
+            recent_count: 1,
+            last_notification_ms: None,
+            create_ms: None,
+            update_ms: None,
+            etag: "1".to_owned(),
+        }]),
+        Request::SearchEvents { .. } => Answer::Events(Page {
+            rows: (0..5).map(row).collect(),
+            next: String::new(),
+            total: Some(5),
+        }),
+        Request::GetEvent { .. } => Answer::Event(Box::new(EventDetail {
+            id: "e0".to_owned(),
+            occurrence: OccurrenceDetail {
+                id: "e0:1".to_owned(),
+                ..OccurrenceDetail::default()
+            },
+            ..EventDetail::default()
+        })),
+        Request::TestDestination { .. } => Answer::TestReport(Box::new(TestReport::default())),
+        Request::Validate { .. } => Answer::Valid,
+        other if other.is_write() => Answer::Done {
+            failed: 0,
+            first_error: String::new(),
+        },
+        _ => return Err(Failure::new(FailureKind::Unsupported, "not here")),
+    })
+}
+
+fn row(number: i64) -> EventRow {
+    EventRow {
+        id: format!("e{number}:1").into(),
+        entity: "host=a".into(),
+        severity: Severity::Error,
+        status: Status::Open,
+        last_seen_ms: number,
+        ..EventRow::default()
+    }
+}
+
+#[test]
+fn a_write_leaves_only_after_a_yes() {
+    let cases = [
+        ("2a", "y", 1),
+        ("2c", "<Esc>", 0),
+        ("2s", "<Enter>", 0),
+        ("2*c", "<Tab><Enter>", 1),
+        ("3d", "d", 0),
+        ("3d", "y", 1),
+        ("4d", "n", 0),
+        ("5o", "y", 1),
+        ("2Nnote<Enter>", "y", 1),
+        ("2Nnote<Enter>", "<Enter>", 0),
+        ("5e<C-s>", "y", 1),
+        ("5e<C-s>", "s<C-s><Enter>", 0),
+        ("7nname<C-s>", "y", 1),
+    ];
+    for (start, end, count) in cases {
+        let mut model = model(Role::Admin);
+        assert!(
+            press(&mut model, start).is_empty(),
+            "{start} wrote before it was confirmed"
+        );
+        assert!(
+            matches!(model.overlay, Some(Overlay::Confirm(_))),
+            "{start} did not ask"
+        );
+        assert_eq!(press(&mut model, end).len(), count, "{start}{end}");
+    }
+}
+
+#[test]
+fn a_role_that_may_not_write_never_gets_asked() {
+    for keys in ["2a", "2c", "3d", "4n", "5o", "7d"] {
+        let mut model = model(Role::Viewer);
+        assert!(press(&mut model, keys).is_empty());
+        assert!(model.overlay.is_none(), "{keys}");
+        assert!(
+            model
+                .notice
+                .as_ref()
+                .unwrap()
+                .text
+                .contains("needs the role"),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
+fn a_late_answer_for_a_page_that_was_left_changes_nothing() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "4");
+    let effects = update(&mut model, Msg::Key(keymap::parse("t").unwrap()[0]));
+    let Some(Effect::Send(Command::Call(ticket, _))) = effects.first() else {
+        panic!("no test was asked for");
+    };
+    let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
+    assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
+    let late = News::Answer(*ticket, Ok(Answer::TestReport(Box::default())));
+    assert!(update(&mut model, Msg::News(late)).is_empty());
+    assert_eq!(model.page.route, Route::Destinations);
+}
+
+#[test]
+fn a_lost_link_keeps_what_was_read_and_wakes_once_a_second() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "3");
+    let failure = Failure::new(FailureKind::Unreachable, "refused");
+    let down = LinkState::Down {
+        failure,
+        retry_in_ms: 4_000,
+    };
+    hear(&mut model, News::Link(down));
+    assert!(matches!(model.link, Connection::Down { .. }));
+    assert_eq!(model.store.triggers.rows().len(), 1);
+    let wait = model.wake_at_ms().unwrap() - model.now_ms;
+    assert!((1..=1_000).contains(&wait), "{wait}");
+}
+
+#[test]
+fn nothing_wakes_the_events_list_while_nothing_happens() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2");
+    assert_eq!(model.wake_at_ms(), None);
+}
+
+#[test]
+fn the_stored_resources_are_named_for_forms() {
+    let model = model(Role::Admin);
+    assert_eq!(model.store.names(Kind::Destination), ["d"]);
+}
+
+const KEYS: &str = "jkgGlhaAcsuNxTpoyne EDdtvr123456789*/?:[]RqY<Enter><Esc><Tab><S-Tab><Up><Down>\
+                    <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><Space>y";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_row_of_keys_writes_without_a_yes_or_breaks_a_screen(
+        presses in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
+        size in prop::sample::select(vec![(1_u16, 1_u16), (20, 5), (60, 15), (80, 24)]),
+        lost in prop::option::of(0_usize..80),
+    ) {
+        let keys = keymap::parse(KEYS).unwrap();
+        let mut model = model(Role::Admin);
+        update(&mut model, Msg::Resize(size.0, size.1));
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        for (at, press) in presses.iter().enumerate() {
+            if lost == Some(at) {
+                let failure = Failure::new(FailureKind::Unreachable, "refused");
+                let down = LinkState::Down { failure, retry_in_ms: 200 };
+                hear(&mut model, News::Link(down));
+            }
+            let asked = matches!(model.overlay, Some(Overlay::Confirm(_)));
+            let key = *press.get(&keys);
+            let effects = update(&mut model, Msg::Key(key));
+            let writes = reply(&mut model, effects);
+            prop_assert!(writes.is_empty() || (asked && model.is_up()), "{writes:?}");
+            settle(&mut model);
+            terminal.draw(|frame| view::draw(&model, Theme::Mono, frame)).unwrap();
+        }
+    }
+}

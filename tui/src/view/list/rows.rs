@@ -111,10 +111,10 @@ fn cell(token: impl Into<Token>, text: impl Into<String>) -> Cell {
     }
 }
 
-fn figure(number: impl ToString) -> Cell {
+fn figure(number: impl Into<i64>) -> Cell {
     Cell {
         token: Token::Text,
-        text: number.to_string(),
+        text: number.into().to_string(),
         right: true,
     }
 }
