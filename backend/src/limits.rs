@@ -34,6 +34,8 @@ pub const EVENT_SUMMARY_BYTES_MAX: usize = 1024;
 pub const EVENT_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Dimensions of an event.
 pub const EVENT_DIMENSIONS_MAX: usize = 64;
+/// Bytes of the keys and values of an event's dimensions together.
+pub const EVENT_DIMENSION_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an event's metadata fields, as JSON.
 pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
 /// How old an event's timestamp may be.
@@ -110,3 +112,9 @@ pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
 /// Intake workers; while one waits for its commit the others decide.
 pub const INTAKE_WORKERS: usize = 4;
+/// Events of a stream that are committed together.
+pub const STREAM_BATCH_EVENTS: usize = 200;
+/// Occurrences that one step of ageing and retention looks at.
+pub const REVIEW_BATCH: usize = 100;
+/// Longest wait between two looks at ageing and retention.
+pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);

@@ -1,10 +1,12 @@
 //! What the service does: every change of state is one function and one commit.
 
+pub mod annotate;
 pub mod client;
 pub mod commit;
 pub mod deciding;
 pub mod delivery;
 pub mod destination;
+pub mod edit;
 pub mod etag;
 pub mod explain;
 pub mod find;
@@ -15,11 +17,13 @@ pub mod overview;
 pub mod page;
 pub mod recent;
 pub mod resource;
+pub mod review;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod search;
+pub mod set_status;
 pub mod test_trigger;
 pub mod trigger;
 mod users;

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
+use tracing::warn;
+
 use crate::{
     clock::Clock,
     config::LifetimeConfig,
-    domain::RecordId,
-    ops::{recent::Traffic, ruleset::Ruleset},
+    domain::{Delivery, Occurrence, RecordId},
+    ops::{
+        notify::{Step, StepKind, notify},
+        occurrence::{Cause, Wish, alter},
+        recent::Traffic,
+        ruleset::{Ruleset, Snapshot},
+    },
     store::Store,
 };
 
@@ -23,6 +30,32 @@ pub struct Deciding {
     pub lifetime: LifetimeConfig,
     /// Where accepted events are counted.
     pub traffic: Arc<Traffic>,
+}
+
+impl Deciding {
+    /// Changes an occurrence as an operator or ageing wishes; answers the deliveries to store
+    /// together with it.
+    pub fn alter(
+        &self,
+        snapshot: &Snapshot,
+        occurrence: &mut Occurrence,
+        wish: Wish,
+        cause: Cause<'_>,
+    ) -> Vec<Delivery> {
+        let before = occurrence.clone();
+        let transition = alter(occurrence, wish, cause, &self.lifetime);
+        let step = Step {
+            kind: StepKind::Change,
+            transition,
+            matches: &snapshot.new_matches(&before, occurrence),
+            now_ms: cause.now_ms,
+        };
+        let notices = notify(occurrence, &step, snapshot, &mut || new_id(cause.now_ms));
+        for rule in notices.stopped {
+            warn!(%rule, occurrence = %occurrence.id(), "the loop guard stopped a rule");
+        }
+        notices.deliveries
+    }
 }
 
 /// A new identity of that time.

@@ -1,6 +1,7 @@
 //! Takes events in: queues them, decides in batches, and answers after the commit.
 
 mod batch;
+pub mod check;
 
 use std::sync::Arc;
 
@@ -11,8 +12,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use check::check;
+
 use crate::{
-    domain::{EventId, IncomingEvent, Name, RecordId, value::json_bytes},
+    clock::Clock,
+    domain::{EventId, IncomingEvent, Name, OccurrenceId, RecordId, value::json_bytes},
     error::Error,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER, INTAKE_WORKERS},
     ops::{commit::TRIES_MAX, deciding::Deciding},
@@ -29,6 +33,7 @@ pub struct Intake {
     queues: Arc<[mpsc::Sender<Job>]>,
     /// Room in the queues, in KiB of events.
     room: Arc<Semaphore>,
+    clock: Arc<dyn Clock>,
 }
 
 /// The other end of an [`Intake`]; events wait until it runs.
@@ -39,6 +44,9 @@ pub struct IntakeWorkers {
     queues: Vec<mpsc::Receiver<Job>>,
 }
 
+/// Told the number of the occurrence that took in the last event of a job.
+type Reply = oneshot::Sender<Result<u32, Error>>;
+
 /// Events of one request that belong to one worker.
 #[derive(Debug)]
 struct Job {
@@ -46,7 +54,7 @@ struct Job {
     author: Option<Name>,
     chain: Arc<[RecordId]>,
     /// Told once the events are on disk; nobody waits for events of the service's own.
-    reply: Option<oneshot::Sender<Result<(), Error>>>,
+    reply: Option<Reply>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -72,6 +80,7 @@ impl Intake {
         let intake = Self {
             queues: queues.into(),
             room: Arc::new(Semaphore::new(INTAKE_QUEUE_KIB_MAX as usize)),
+            clock: Arc::clone(&deciding.clock),
         };
         let workers = IntakeWorkers {
             intake: intake.clone(),
@@ -135,10 +144,11 @@ impl Intake {
         }
     }
 
-    /// Takes in an event that an `event` destination makes, with the rules that led to it.
+    /// Takes in an event that an `event` destination makes, with the rules that led to it; answers
+    /// the occurrence that took it in.
     ///
     /// # Errors
-    /// As [`Intake::submit`], and those of the store.
+    /// `Invalid` when no sender could send such an event; else as [`Intake::submit`], and those of the store.
     ///
     /// # Cancel safety
     /// The event of a dropped call may still be taken in.
@@ -146,10 +156,16 @@ impl Intake {
         &self,
         event: IncomingEvent,
         chain: Vec<RecordId>,
-    ) -> Result<(), Error> {
+    ) -> Result<OccurrenceId, Error> {
+        let violations = check(&event, self.clock.now_ms());
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
         let (reply, answer) = oneshot::channel();
+        let id = event.id();
         self.enqueue(event, chain, Some(reply))?;
-        answer.await.unwrap_or_else(|_closed| Err(stopping()))
+        let number = answer.await.unwrap_or_else(|_closed| Err(stopping()))?;
+        Ok(OccurrenceId { event: id, number })
     }
 
     /// Takes in an event of the service's own without waiting for it; a full queue loses it, and
@@ -165,7 +181,7 @@ impl Intake {
         &self,
         event: IncomingEvent,
         chain: Vec<RecordId>,
-        reply: Option<oneshot::Sender<Result<(), Error>>>,
+        reply: Option<Reply>,
     ) -> Result<(), Error> {
         let id = event.id();
         let events = vec![Accepted { id, event }];
@@ -276,25 +292,26 @@ impl Worker {
     }
 
     async fn take_in(&self, jobs: Vec<Job>) {
-        let Err(error) = self.commit(&jobs).await else {
-            return answer(jobs, |_| Ok(()));
+        let error = match self.commit(&jobs).await {
+            Ok(numbers) => return answer(jobs, numbers),
+            Err(error) => error,
         };
         let may_be_one_jobs_fault =
             matches!(error, EngineError::Corrupt(_) | EngineError::Conflict);
-        if !may_be_one_jobs_fault || jobs.len() == 1 {
-            error!(%error, events = jobs.len(), "events were not taken in");
-            return answer(jobs, |_| Err(again(&error).into()));
-        }
-        for job in jobs {
-            let outcome = self.commit(std::slice::from_ref(&job)).await;
-            answer(vec![job], |_| {
-                outcome.as_ref().map_err(|it| again(it).into()).copied()
-            });
+        if may_be_one_jobs_fault && jobs.len() > 1 {
+            for job in jobs {
+                match self.commit(std::slice::from_ref(&job)).await {
+                    Ok(numbers) => answer(vec![job], numbers),
+                    Err(error) => refuse(vec![job], &error),
+                }
+            }
+        } else {
+            refuse(jobs, &error);
         }
     }
 
     /// Decides and commits, anew when an operator changed an occurrence meanwhile.
-    async fn commit(&self, jobs: &[Job]) -> Result<(), EngineError> {
+    async fn commit(&self, jobs: &[Job]) -> Result<Vec<u32>, EngineError> {
         let mut last = EngineError::Conflict;
         for _ in 0..TRIES_MAX {
             match batch::commit(&self.deciding, &self.intake, jobs).await {
@@ -316,11 +333,20 @@ fn batch_length(jobs: &[Job]) -> usize {
     within.count().max(1)
 }
 
-fn answer(jobs: Vec<Job>, outcome: impl Fn(&Job) -> Result<(), Error>) {
-    for mut job in jobs {
+fn answer(jobs: Vec<Job>, numbers: Vec<u32>) {
+    for (mut job, number) in jobs.into_iter().zip(numbers) {
         if let Some(reply) = job.reply.take() {
             // Nobody may be waiting any more.
-            drop(reply.send(outcome(&job)));
+            drop(reply.send(Ok(number)));
+        }
+    }
+}
+
+fn refuse(jobs: Vec<Job>, error: &EngineError) {
+    warn!(%error, requests = jobs.len(), "events were not taken in");
+    for mut job in jobs {
+        if let Some(reply) = job.reply.take() {
+            drop(reply.send(Err(again(error).into())));
         }
     }
 }

@@ -4,9 +4,11 @@ use std::{any::Any, net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
     FILE_DESCRIPTOR_SET,
+    cloud::data_receiver_service_server::DataReceiverServiceServer,
     v1::{
         client_service_server::ClientServiceServer, delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
+        event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
         overview_service_server::OverviewServiceServer, rule_service_server::RuleServiceServer,
         trigger_service_server::TriggerServiceServer,
@@ -32,9 +34,12 @@ use crate::{
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
         client::Clients,
+        deciding::Deciding,
         delivery::Deliveries,
         destination::Destinations,
+        intake::{Intake, IntakeWorkers},
         recent::Traffic,
+        review::Reviewer,
         rule::{Installation, Rules},
         ruleset::Ruleset,
         trigger::Triggers,
@@ -42,8 +47,10 @@ use crate::{
     rpc::{
         access::{Guard, Keys},
         client::ClientApi,
+        data_receiver::DataReceiver,
         delivery::DeliveryCalls,
         destination::DestinationApi,
+        event_management::EventManagement,
         event_query::EventQueries,
         overview::Overviews,
         rule::RuleApi,
@@ -58,8 +65,8 @@ struct Rooms {
     clock: Arc<dyn Clock>,
     clients: Clients,
     keys: Arc<Keys>,
-    ruleset: Arc<Ruleset>,
-    traffic: Arc<Traffic>,
+    deciding: Deciding,
+    intake: Intake,
     sender: Sender,
 }
 
@@ -75,22 +82,31 @@ pub(super) async fn assemble(
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
     clients.ensure_admin(&config.data_dir).await?;
     let egress = Arc::new(EgressGuard::new(&config.egress, vec![own]));
+    let deciding = Deciding {
+        store: store.clone(),
+        clock: Arc::clone(&clock),
+        ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
+        lifetime: config.lifetime,
+        traffic: Arc::new(Traffic::default()),
+    };
+    let (intake, workers) = Intake::new(deciding.clone());
+    let sink = Arc::new(intake.clone());
     let rooms = Rooms {
         keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
-        ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
-        traffic: Arc::default(),
-        sender: Sender::new(config, egress, Arc::clone(&clock), None),
+        deciding,
+        intake,
+        sender: Sender::new(config, egress, Arc::clone(&clock), Some(sink)),
         store,
         clock,
         clients,
     };
-    let work = rooms.work(config);
+    let work = rooms.work(config, workers);
     let routes = rooms.services(config, streams)?;
     Ok((checked(routes, rooms.keys), work))
 }
 
 impl Rooms {
-    fn work(&self, config: &Config) -> Work {
+    fn work(&self, config: &Config, workers: IntakeWorkers) -> Work {
         let clock = || Arc::clone(&self.clock);
         let dispatcher = Dispatcher::new(
             self.store.clone(),
@@ -100,8 +116,11 @@ impl Rooms {
             StdRng::from_os_rng(),
         );
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
+        let reviewer = Reviewer::new(self.deciding.clone());
         let keys = Arc::clone(&self.keys);
         let mut work = Work::default();
+        work.add("intake", |stop| workers.run(stop));
+        work.add("review", |stop| reviewer.run(stop));
         work.add("dispatcher", |stop| dispatcher.run(stop));
         work.add("retention", |stop| retention.run(stop));
         work.add("key watch", |stop| keys.run(stop));
@@ -120,7 +139,8 @@ impl Rooms {
             link_base: config.link_base.clone(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
-        let ruleset = || Arc::clone(&self.ruleset);
+        let ruleset = || Arc::clone(&self.deciding.ruleset);
+        let traffic = || Arc::clone(&self.deciding.traffic);
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -139,8 +159,9 @@ impl Rooms {
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
-            OverviewServiceServer:
-                Overviews::new(store(), clock(), Arc::clone(&self.traffic), ruleset()),
+            EventManagementServiceServer: EventManagement::new(self.deciding.clone()),
+            OverviewServiceServer: Overviews::new(store(), clock(), traffic(), ruleset()),
+            DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         let (_reporter, health) = tonic_health::server::health_reporter();
         services.add_service(health);

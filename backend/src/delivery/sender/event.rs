@@ -15,6 +15,7 @@ use crate::{
         delivery::{Request, Response},
     },
     error::Error,
+    ops::intake::Intake,
 };
 
 use super::mission::Ending;
@@ -30,6 +31,17 @@ pub trait EventSink: Debug + Send + Sync + 'static {
 
     /// Takes in an event about this service itself, without waiting; it may be lost.
     fn report(&self, event: IncomingEvent);
+}
+
+#[async_trait]
+impl EventSink for Intake {
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
+        self.submit_internal(event, chain).await.map(drop)
+    }
+
+    fn report(&self, event: IncomingEvent) {
+        Self::report(self, event, Vec::new());
+    }
 }
 
 /// Puts the event in, unless the rule that asks for it already led to what it tells about.

@@ -24,12 +24,13 @@ struct Line {
     is_changed: bool,
 }
 
-/// Takes in every event of the jobs in one commit.
+/// Takes in every event of the jobs in one commit; answers for each job the number of the
+/// occurrence that took in its last event.
 pub(super) async fn commit(
     deciding: &Deciding,
     intake: &Intake,
     jobs: &[Job],
-) -> Result<(), EngineError> {
+) -> Result<Vec<u32>, EngineError> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
     let now_ms = deciding.clock.now_ms();
@@ -40,12 +41,15 @@ pub(super) async fn commit(
         deliveries: Vec::new(),
         reports: Vec::new(),
     };
+    let mut numbers = Vec::with_capacity(jobs.len());
     for job in jobs {
+        let mut number = 0;
         for accepted in &job.events {
             let line = lines.get_mut(&accepted.id);
             let line = line.expect("every identity of the jobs was read");
-            decision.decide(line, accepted, job);
+            number = decision.decide(line, accepted, job);
         }
+        numbers.push(number);
     }
     let (deliveries, reports) = (decision.deliveries, decision.reports);
     let changes = changes_of(deciding, &lines, &deliveries);
@@ -55,7 +59,7 @@ pub(super) async fn commit(
     for (event, chain) in reports {
         intake.report(event, chain);
     }
-    Ok(())
+    Ok(numbers)
 }
 
 /// Reads the newest occurrence of every event.
@@ -103,7 +107,8 @@ struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    fn decide(&mut self, line: &mut Line, accepted: &Accepted, job: &Job) {
+    /// Answers the number of the occurrence that took the event in.
+    fn decide(&mut self, line: &mut Line, accepted: &Accepted, job: &Job) -> u32 {
         let now_ms = self.now_ms;
         let arrival = Arrival {
             event: &accepted.event,
@@ -122,9 +127,8 @@ impl Decision<'_> {
                 transition
             }
         };
-        let Some(occurrence) = line.occurrences.last_mut() else {
-            return;
-        };
+        let occurrence = line.occurrences.last_mut();
+        let occurrence = occurrence.expect("an event is taken in by an occurrence");
         let step = Step {
             kind: StepKind::Event,
             transition,
@@ -134,6 +138,7 @@ impl Decision<'_> {
         let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
         self.report_stopped(&notices, occurrence);
         self.deliveries.extend(notices.deliveries);
+        occurrence.number
     }
 
     /// Says that the loop guard stopped a rule, unless the service would talk about itself.

@@ -1,0 +1,92 @@
+//! Tests of operators' notes.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    domain::EventId,
+    ops::samples::{self, event, name},
+};
+
+fn item(annotation: Option<&str>, text: &str) -> AnnotationItem {
+    AnnotationItem {
+        target: Target::Newest(event("a").id()),
+        annotation: annotation.map(Into::into),
+        text: text.into(),
+    }
+}
+
+async fn notes(deciding: &Deciding) -> Vec<Annotation> {
+    let all = samples::all::<Occurrence>(&deciding.store).await;
+    all.into_iter().flat_map(|it| it.annotations).collect()
+}
+
+#[tokio::test]
+async fn a_note_is_written_replaced_and_removed() {
+    let (deciding, clock) = samples::deciding(samples::store()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let answers = annotate(&deciding, &[item(None, "one")], &name("ann")).await;
+    let written = answers.unwrap().remove(0).unwrap();
+    assert_eq!(written.annotation.len(), 20);
+    assert!(
+        written
+            .annotation
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric())
+    );
+
+    clock.advance(Duration::from_secs(1));
+    let id = Some(written.annotation.as_str());
+    annotate(&deciding, &[item(id, "two")], &name("bob"))
+        .await
+        .unwrap();
+    let note = notes(&deciding).await.remove(0);
+    assert_eq!((note.text.as_str(), note.author), ("two", name("bob")));
+    assert_eq!(note.update_ms - note.create_ms, 1000);
+
+    annotate(&deciding, &[item(id, "")], &name("bob"))
+        .await
+        .unwrap();
+    assert!(notes(&deciding).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_faulty_item_does_not_touch_the_others() {
+    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let mut unknown = item(None, "text");
+    unknown.target = Target::Newest(EventId::from_bytes([9; 20]));
+    let items = [
+        item(None, "first"),
+        unknown,
+        item(None, ""),
+        item(Some("nothing"), "text"),
+        item(None, &"x".repeat(ANNOTATION_BYTES_MAX + 1)),
+        item(None, "last"),
+    ];
+    let answers = annotate(&deciding, &items, &name("ann")).await.unwrap();
+    let taken: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(taken, [true, false, false, false, false, true]);
+    let texts: Vec<_> = notes(&deciding)
+        .await
+        .into_iter()
+        .map(|it| it.text)
+        .collect();
+    assert_eq!(texts, ["first", "last"]);
+}
+
+#[tokio::test]
+async fn an_occurrence_takes_a_hundred_notes() {
+    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let items = vec![item(None, "text"); ANNOTATIONS_MAX + 1];
+    let answers = annotate(&deciding, &items, &name("ann")).await.unwrap();
+    assert!(matches!(
+        answers[ANNOTATIONS_MAX],
+        Err(Error::FailedPrecondition(_))
+    ));
+    assert_eq!(notes(&deciding).await.len(), ANNOTATIONS_MAX);
+}

@@ -1,0 +1,149 @@
+//! Which events are taken in; pure.
+
+use std::time::Duration;
+
+use crate::{
+    domain::{IncomingEvent, Violation, value::json_bytes},
+    limits::{
+        EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
+        EVENT_DIMENSIONS_MAX, EVENT_METADATA_BYTES_MAX, EVENT_NAME_BYTES_MAX,
+        EVENT_SUMMARY_BYTES_MAX,
+    },
+};
+
+/// All that is wrong with an event; nothing when it can be taken in.
+pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut violate = |field: &str, description: String| {
+        violations.push(Violation::new(field, description));
+    };
+    if event.name.is_empty() {
+        violate("name", "is required, unless `type` is given".into());
+    }
+    let texts = [
+        ("name", event.name.len(), EVENT_NAME_BYTES_MAX),
+        ("type", event.kind.len(), EVENT_NAME_BYTES_MAX),
+        ("summary", event.summary.len(), EVENT_SUMMARY_BYTES_MAX),
+        ("body", event.body.len(), EVENT_BODY_BYTES_MAX),
+        (
+            "metadataFields",
+            json_bytes(&event.metadata),
+            EVENT_METADATA_BYTES_MAX,
+        ),
+        (
+            "dimensions",
+            dimension_bytes(event),
+            EVENT_DIMENSION_BYTES_MAX,
+        ),
+    ];
+    for (field, bytes, bytes_max) in texts {
+        // An event without a name has its type as its name, and the other way round.
+        let is_twice = field == "type" && event.kind == event.name;
+        if bytes > bytes_max && !is_twice {
+            violate(
+                field,
+                format!("has {bytes} bytes; at most {bytes_max} are taken"),
+            );
+        }
+    }
+    if event.dimensions.is_empty() {
+        violate(
+            "dimensions",
+            "is required: at least one pair that names the thing".into(),
+        );
+    }
+    if event.dimensions.len() > EVENT_DIMENSIONS_MAX {
+        let pairs = event.dimensions.len();
+        violate(
+            "dimensions",
+            format!("has {pairs} pairs; at most {EVENT_DIMENSIONS_MAX} are taken"),
+        );
+    }
+    if event.dimensions.contains_key("name") {
+        violate(
+            "dimensions.name",
+            "a dimension cannot be called `name`".into(),
+        );
+    }
+    if event.timestamp_ms < now_ms.saturating_sub(millis(EVENT_AGE_MAX)) {
+        violate("timestamp", "is more than 24 hours ago".into());
+    }
+    if event.timestamp_ms > now_ms.saturating_add(millis(EVENT_AHEAD_MAX)) {
+        violate(
+            "timestamp",
+            "is more than 1 hour ahead; it counts milliseconds since 1970".into(),
+        );
+    }
+    violations
+}
+
+fn dimension_bytes(event: &IncomingEvent) -> usize {
+    let pairs = event.dimensions.iter();
+    pairs.map(|(key, value)| key.len() + value.len()).sum()
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::Value,
+        ops::samples::{START_MS, event},
+    };
+
+    type Change = fn(&mut IncomingEvent);
+
+    const TABLE: &[(&str, Change)] = &[
+        ("", |_| {}),
+        ("", |it| it.timestamp_ms -= 24 * 3_600_000),
+        ("timestamp", |it| it.timestamp_ms -= 24 * 3_600_000 + 1),
+        ("", |it| it.timestamp_ms += 3_600_000),
+        ("timestamp", |it| it.timestamp_ms += 3_600_001),
+        ("timestamp", |it| it.timestamp_ms = i64::MAX),
+        ("timestamp", |it| it.timestamp_ms = i64::MIN),
+        ("name", |it| it.name.clear()),
+        ("", |it| it.name = "x".repeat(256)),
+        ("name", |it| it.name = "x".repeat(257)),
+        ("type", |it| it.kind = "x".repeat(257)),
+        ("summary", |it| it.summary = "x".repeat(1025)),
+        ("", |it| it.body = "x".repeat(65_536)),
+        ("body", |it| it.body = "x".repeat(65_537)),
+        ("dimensions", |it| it.dimensions.clear()),
+        ("dimensions.name", |it| {
+            it.dimensions.insert("name".into(), "x".into());
+        }),
+        ("", |it| {
+            let more = (0..63).map(|at| (at.to_string(), String::new()));
+            it.dimensions.extend(more);
+        }),
+        ("dimensions", |it| {
+            let more = (0..64).map(|at| (at.to_string(), String::new()));
+            it.dimensions.extend(more);
+        }),
+        ("dimensions", |it| {
+            it.dimensions.insert("big".into(), "x".repeat(65_536));
+        }),
+        ("metadataFields", |it| {
+            it.metadata
+                .insert("big".into(), Value::Text("x".repeat(65_536)));
+        }),
+    ];
+
+    #[test]
+    fn an_event_is_refused_for_the_field_that_is_wrong() {
+        for (at, (field, change)) in TABLE.iter().enumerate() {
+            let mut event = event("a");
+            change(&mut event);
+            let violations = check(&event, START_MS);
+            let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+            let expected: Vec<_> = Some(*field)
+                .into_iter()
+                .filter(|it| !it.is_empty())
+                .collect();
+            assert_eq!(fields, expected, "row {at}");
+        }
+    }
+}

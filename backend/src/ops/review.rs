@@ -1,0 +1,152 @@
+//! Ageing and retention: closes occurrences without news, and deletes old closed ones.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use crate::{
+    domain::{CloseReason, Occurrence, Status},
+    error::Error,
+    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX},
+    ops::{
+        commit::commit,
+        deciding::Deciding,
+        occurrence::{Cause, Review, Wish, review},
+        ruleset::Snapshot,
+    },
+    store::{
+        Changes, Direction, Index, Lane, Stored,
+        engine::Range,
+        record::bytes::{Key, moment_at},
+    },
+};
+
+/// Looks at occurrences when their review is due, a few at a time.
+#[derive(Debug)]
+pub struct Reviewer {
+    deciding: Deciding,
+}
+
+impl Reviewer {
+    /// Reviews what that store holds.
+    pub fn new(deciding: Deciding) -> Self {
+        Self { deciding }
+    }
+
+    /// Reviews until shutdown.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                self.pass().await;
+                let next_ms = self.next_ms().await;
+                self.deciding.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// Reviews everything that is due now. What cannot be reviewed is left for the next pass.
+    pub async fn pass(&self) {
+        let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
+        let end = due.build();
+        let mut start = Vec::new();
+        loop {
+            let range = Range {
+                start,
+                end: Some(end.clone()),
+            };
+            let keys = match self.due(range).await {
+                Ok(keys) => keys,
+                Err(error) => return error!(%error, "occurrences that are due were not found"),
+            };
+            let Some((last, _)) = keys.last() else { return };
+            start = last.clone();
+            start.push(0);
+            let records: Vec<_> = keys.into_iter().map(|(_, record)| record).collect();
+            if let Err(fault) = self.step(&records).await {
+                error!(error = %fault, "a review failed; its occurrences are reviewed one by one");
+                for record in records {
+                    if let Err(error) = self.step(&[record]).await {
+                        error!(%error, "an occurrence could not be reviewed");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn due(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+        let engine = self.deciding.store.engine();
+        let index = Index::OccurrenceByReview;
+        let found = engine.entries(index, range, Direction::Ascending, REVIEW_BATCH);
+        Ok(found.await?)
+    }
+
+    async fn step(&self, records: &[Vec<u8>]) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let found = store.get_many::<Occurrence>(records.to_vec()).await?;
+            let mut changes = store.changes();
+            for stored in found.into_iter().flatten() {
+                self.decide(&snapshot, &stored, &mut changes);
+            }
+            Ok((changes, ()))
+        };
+        commit(store, Lane::Bulk, decide).await?;
+        Ok(())
+    }
+
+    fn decide(&self, snapshot: &Snapshot, stored: &Stored<Occurrence>, changes: &mut Changes) {
+        let now_ms = self.deciding.clock.now_ms();
+        if stored.value.review_ms > now_ms {
+            return;
+        }
+        let mut next = stored.value.clone();
+        match review(&stored.value, now_ms, &self.deciding.lifetime) {
+            Review::Forget => return changes.delete(stored),
+            Review::Later(due_ms) => next.review_ms = due_ms,
+            Review::Age => {
+                let wish = Wish {
+                    status: Some(Status::Closed),
+                    ..Wish::default()
+                };
+                let cause = Cause {
+                    author: None,
+                    reason: CloseReason::Aged,
+                    now_ms,
+                };
+                for delivery in self.deciding.alter(snapshot, &mut next, wish, cause) {
+                    changes.insert(&delivery);
+                }
+            }
+        }
+        changes.update(stored, &next);
+    }
+
+    /// When to look again: at the first review that is not due yet, and not too late for one that
+    /// is made meanwhile.
+    async fn next_ms(&self) -> i64 {
+        let now_ms = self.deciding.clock.now_ms();
+        let range = Range {
+            start: Key::new().moment(now_ms.saturating_add(1)).build(),
+            end: None,
+        };
+        let engine = self.deciding.store.engine();
+        let index = Index::OccurrenceByReview;
+        let found = engine.entries(index, range, Direction::Ascending, 1).await;
+        let first = found.ok().and_then(|it| moment_at(&it.first()?.0, 0));
+        let latest_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+        first.unwrap_or(latest_ms).min(latest_ms)
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

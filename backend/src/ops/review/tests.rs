@@ -1,0 +1,78 @@
+//! Tests of ageing and retention.
+
+use super::*;
+use crate::{
+    domain::{Close, Delivery, Rule},
+    ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const HOUR_MS: i64 = 3_600_000;
+
+#[tokio::test]
+async fn an_occurrence_without_news_is_closed_told_and_in_the_end_deleted() {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let reviewer = Reviewer::new(deciding);
+
+    clock.advance(6 * 24 * HOUR + 23 * HOUR);
+    reviewer.pass().await;
+    assert!(samples::all::<Occurrence>(&store).await[0].close.is_none());
+
+    clock.advance(HOUR);
+    reviewer.pass().await;
+    let aged = samples::all::<Occurrence>(&store).await.remove(0);
+    let close = Close {
+        at_ms: START_MS + 7 * 24 * HOUR_MS,
+        reason: CloseReason::Aged,
+    };
+    assert_eq!(aged.close, Some(close));
+    let deliveries = samples::all::<Delivery>(&store).await;
+    assert_eq!(deliveries.iter().filter(|it| it.content.clear).count(), 1);
+
+    clock.advance(30 * 24 * HOUR);
+    reviewer.pass().await;
+    assert!(samples::all::<Occurrence>(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn news_put_ageing_off() {
+    let store = samples::store();
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    clock.advance(6 * 24 * HOUR);
+    let mut repeat = event("a");
+    repeat.timestamp_ms += 6 * 24 * HOUR_MS;
+    intake.submit(vec![repeat], None).await.unwrap();
+    let reviewer = Reviewer::new(deciding);
+    clock.advance(24 * HOUR);
+    reviewer.pass().await;
+    let put_off = samples::all::<Occurrence>(&store).await.remove(0);
+    assert!(put_off.close.is_none());
+    assert_eq!(put_off.review_ms, START_MS + 13 * 24 * HOUR_MS);
+    clock.advance(6 * 24 * HOUR);
+    reviewer.pass().await;
+    assert!(samples::all::<Occurrence>(&store).await[0].close.is_some());
+}
+
+#[tokio::test]
+async fn many_due_occurrences_are_reviewed_in_one_pass() {
+    let store = samples::store();
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let events = (0..=3 * REVIEW_BATCH).map(|at| event(&at.to_string()));
+    intake.submit(events.collect(), None).await.unwrap();
+    clock.advance(7 * 24 * HOUR);
+    Reviewer::new(deciding).pass().await;
+    let all = samples::all::<Occurrence>(&store).await;
+    assert_eq!(all.len(), 3 * REVIEW_BATCH + 1);
+    assert!(all.iter().all(|it| it.close.is_some()));
+}

@@ -1,0 +1,65 @@
+//! Setting status and acknowledgement of occurrences, as operators do.
+
+use crate::{
+    domain::{CloseReason, Name, OccurrenceId},
+    error::Error,
+    ops::{
+        commit::commit,
+        deciding::Deciding,
+        edit::{Edits, Target},
+        occurrence::{Cause, Wish},
+    },
+    store::Lane,
+};
+
+/// One occurrence to change, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusItem {
+    /// The occurrence.
+    pub target: Target,
+    /// The status and the flag to set.
+    pub wish: Wish,
+}
+
+/// Changes occurrences in order, in one commit together with the notifications that follow from it;
+/// answers for each item which occurrence it was. An unknown occurrence is that item's error.
+///
+/// # Errors
+/// Those of the store: then nothing was changed.
+///
+/// # Cancel safety
+/// A dropped call may still be carried out.
+pub async fn set_status(
+    deciding: &Deciding,
+    items: &[StatusItem],
+    author: &Name,
+) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
+    let targets: Vec<_> = items.iter().map(|item| item.target).collect();
+    let decide = async || {
+        let snapshot = deciding.ruleset.refreshed().await?;
+        let mut edits = Edits::read(&deciding.store, &targets).await?;
+        let mut changes = deciding.store.changes();
+        let cause = Cause {
+            author: Some(author),
+            reason: CloseReason::Operator,
+            now_ms: deciding.clock.now_ms(),
+        };
+        let mut answers = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            let Some(occurrence) = edits.get(at) else {
+                answers.push(Err(item.target.not_found()));
+                continue;
+            };
+            for delivery in deciding.alter(&snapshot, occurrence, item.wish, cause) {
+                changes.insert(&delivery);
+            }
+            answers.push(Ok(occurrence.id()));
+        }
+        edits.write(&mut changes);
+        Ok((changes, answers))
+    };
+    Ok(commit(&deciding.store, Lane::Admin, decide).await?.0)
+}
+
+#[cfg(test)]
+mod tests;

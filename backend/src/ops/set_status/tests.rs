@@ -1,0 +1,79 @@
+//! Tests of setting status and acknowledgement.
+
+use super::*;
+use crate::{
+    domain::{Delivery, EventId, Occurrence, Rule, Severity, Status},
+    ops::samples::{self, DISK_TRIGGER, event, name, rule},
+};
+
+fn item(target: Target, status: Option<Status>, acknowledged: Option<bool>) -> StatusItem {
+    StatusItem {
+        target,
+        wish: Wish {
+            severity: None,
+            status,
+            acknowledged,
+        },
+    }
+}
+
+#[tokio::test]
+async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let known = Target::Newest(event("a").id());
+    let unknown = Target::Newest(EventId::from_bytes([9; 20]));
+    let first = Target::Exactly(OccurrenceId {
+        event: event("a").id(),
+        number: 1,
+    });
+    let items = [
+        item(known, Some(Status::Closed), None),
+        item(unknown, Some(Status::Closed), None),
+        item(first, Some(Status::Suppressed), Some(true)),
+    ];
+    let answers = set_status(&deciding, &items, &name("ann")).await.unwrap();
+    assert!(answers[0].is_ok() && answers[2].is_ok());
+    assert!(matches!(answers[1], Err(Error::NotFound(_))));
+
+    let occurrence = samples::all::<Occurrence>(&store).await.remove(0);
+    assert_eq!(occurrence.status, Status::Suppressed);
+    assert!(occurrence.acknowledged && occurrence.close.is_none());
+    let by_ann = occurrence
+        .history
+        .iter()
+        .filter(|it| it.author == Some(name("ann")));
+    let words: Vec<_> = by_ann.map(|it| it.to.as_str()).collect();
+    assert_eq!(words, ["closed", "true", "suppressed"]);
+}
+
+#[tokio::test]
+async fn who_was_notified_hears_of_it_in_the_same_commit() {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let before = store.engine().log_head().await.unwrap();
+    let newest = Target::Newest(event("a").id());
+    let items = [
+        item(newest, None, Some(true)),
+        item(newest, Some(Status::Closed), None),
+    ];
+    set_status(&deciding, &items, &name("ann")).await.unwrap();
+    assert_eq!(store.engine().log_head().await.unwrap(), before + 1);
+    let deliveries = samples::all::<Delivery>(&store).await;
+    let told: Vec<_> = deliveries.iter().map(|it| it.content.clear).collect();
+    assert_eq!(told.iter().filter(|clear| **clear).count(), 2, "{told:?}");
+    assert_eq!(deliveries[0].content.occurrence.severity, Severity::Error);
+
+    set_status(&deciding, &items, &name("ann")).await.unwrap();
+    let head = store.engine().log_head().await.unwrap();
+    assert_eq!(head, before + 1, "what changes nothing is no commit");
+}

@@ -1,0 +1,173 @@
+//! Events on their way in.
+
+use bellwether_proto::cloud;
+use prost_types::value::Kind;
+
+use crate::{
+    domain::{IncomingEvent, Severity, Status, Value, Violation, value::Fields},
+    ops::intake::check::check,
+};
+
+/// Takes an event from the wire; `now_ms` is its time when it states none.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+    let mut violations = Vec::new();
+    let (severity, status) = (
+        Severity::from_number(event.severity),
+        Status::from_number(event.status),
+    );
+    let enums = [
+        ("severity", event.severity, severity.is_some(), "0 to 5"),
+        ("status", event.status, status.is_some(), "0 to 3"),
+    ];
+    for (field, number, is_known, right) in enums {
+        if number != 0 && !is_known {
+            let description = format!("{number} is not known; known are {right}");
+            violations.push(Violation::new(field, description));
+        }
+    }
+    let metadata = match event.metadata_fields.map(fields) {
+        None => Fields::new(),
+        Some(Some(metadata)) => metadata,
+        Some(None) => {
+            let description = "holds a number that is not finite, which JSON does not have";
+            violations.push(Violation::new("metadataFields", description));
+            Fields::new()
+        }
+    };
+    let (name, kind) = match (event.name, event.r#type) {
+        (name, kind) if name.is_empty() => (kind.clone(), kind),
+        (name, kind) if kind.is_empty() => (name.clone(), name),
+        both => both,
+    };
+    let incoming = IncomingEvent {
+        name,
+        kind,
+        dimensions: event.dimensions,
+        metadata,
+        summary: event.summary,
+        body: event.body,
+        severity,
+        status,
+        acknowledged: event.acknowledged,
+        timestamp_ms: if event.timestamp == 0 {
+            now_ms
+        } else {
+            event.timestamp
+        },
+    };
+    violations.extend(check(&incoming, now_ms));
+    if violations.is_empty() {
+        Ok(incoming)
+    } else {
+        Err(violations)
+    }
+}
+
+/// JSON fields from the wire; none when a number in them is not finite. The decoder bounds how deep
+/// they nest.
+fn fields(wire: prost_types::Struct) -> Option<Fields> {
+    let fields = wire.fields.into_iter();
+    fields.map(|(key, it)| Some((key, value(it)?))).collect()
+}
+
+fn value(wire: prost_types::Value) -> Option<Value> {
+    Some(match wire.kind {
+        None | Some(Kind::NullValue(_)) => Value::Null,
+        Some(Kind::BoolValue(flag)) => Value::Bool(flag),
+        Some(Kind::NumberValue(number)) => Value::Number(number.is_finite().then_some(number)?),
+        Some(Kind::StringValue(text)) => Value::Text(text),
+        Some(Kind::ListValue(list)) => {
+            let values = list.values.into_iter();
+            Value::List(values.map(value).collect::<Option<_>>()?)
+        }
+        Some(Kind::StructValue(object)) => Value::Object(fields(object)?),
+    })
+}
+
+/// What is wrong with one event, in one sentence.
+pub fn sentence(violations: &[Violation]) -> String {
+    let each = violations
+        .iter()
+        .map(|it| format!("{}: {}", it.field, it.description));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    fn event() -> cloud::Event {
+        cloud::Event {
+            name: "disk-full".into(),
+            dimensions: BTreeMap::from([("host".into(), "a".into())]),
+            ..cloud::Event::default()
+        }
+    }
+
+    fn number(number: f64) -> prost_types::Struct {
+        let kind = Some(Kind::NumberValue(number));
+        prost_types::Struct {
+            fields: BTreeMap::from([("x".into(), prost_types::Value { kind })]),
+        }
+    }
+
+    #[test]
+    fn what_is_not_stated_is_left_open_and_the_time_is_now() {
+        let taken = incoming(event(), NOW_MS).unwrap();
+        assert_eq!(
+            (taken.severity, taken.status, taken.acknowledged),
+            (None, None, None)
+        );
+        assert_eq!(taken.timestamp_ms, NOW_MS);
+        assert_eq!(taken.kind, "disk-full");
+    }
+
+    #[test]
+    fn a_type_alone_serves_for_the_name() {
+        let mut wire = event();
+        wire.r#type = std::mem::take(&mut wire.name);
+        let taken = incoming(wire, NOW_MS).unwrap();
+        assert_eq!(
+            (taken.name.as_str(), taken.kind.as_str()),
+            ("disk-full", "disk-full")
+        );
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        let wire = cloud::Event {
+            severity: 9,
+            status: -1,
+            timestamp: 1,
+            metadata_fields: Some(number(f64::NAN)),
+            ..cloud::Event::default()
+        };
+        let violations = incoming(wire, NOW_MS).unwrap_err();
+        let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+        let expected = [
+            "severity",
+            "status",
+            "metadataFields",
+            "name",
+            "dimensions",
+            "timestamp",
+        ];
+        assert_eq!(fields, expected);
+        assert!(sentence(&violations).starts_with("severity: 9 is not known; known are 0 to 5; "));
+    }
+
+    #[test]
+    fn metadata_keeps_its_values() {
+        let mut wire = event();
+        wire.metadata_fields = Some(number(1.5));
+        let taken = incoming(wire, NOW_MS).unwrap();
+        assert_eq!(taken.metadata.get("x"), Some(&Value::Number(1.5)));
+    }
+}

@@ -1,0 +1,57 @@
+//! What operators do with events, on its way in.
+
+use bellwether_proto::v1;
+
+use crate::{
+    domain::{EventId, OccurrenceId, Status},
+    error::Error,
+    ops::{annotate::AnnotationItem, edit::Target, occurrence::Wish, set_status::StatusItem},
+};
+
+/// Takes a note to write from the wire.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
+    Ok(AnnotationItem {
+        target: target(&item.event_id, &item.occurrence_id)?,
+        annotation: (!item.annotation_id.is_empty()).then_some(item.annotation_id),
+        text: item.annotation,
+    })
+}
+
+/// Takes a status to set from the wire.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn status(item: &v1::StatusItem) -> Result<StatusItem, Error> {
+    let status = match item.status {
+        0 => None,
+        number => Some(Status::from_number(number).ok_or_else(|| {
+            Error::invalid("status", format!("{number} is not known; known are 0 to 3"))
+        })?),
+    };
+    Ok(StatusItem {
+        target: target(&item.event_id, &item.occurrence_id)?,
+        wish: Wish {
+            severity: None,
+            status,
+            acknowledged: item.acknowledged,
+        },
+    })
+}
+
+fn target(event_id: &str, occurrence_id: &str) -> Result<Target, Error> {
+    if event_id.is_empty() {
+        return Err(Error::invalid("eventId", "is required"));
+    }
+    let event = EventId::parse(event_id)
+        .ok_or_else(|| Error::NotFound(format!("there is no event `{event_id}`")))?;
+    if occurrence_id.is_empty() {
+        return Ok(Target::Newest(event));
+    }
+    let id = OccurrenceId::parse(occurrence_id).filter(|id| id.event == event);
+    let id = id
+        .ok_or_else(|| Error::NotFound(format!("the event has no occurrence `{occurrence_id}`")))?;
+    Ok(Target::Exactly(id))
+}

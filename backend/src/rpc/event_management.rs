@@ -1,0 +1,145 @@
+//! `EventManagementService`: what operators do with events.
+
+use bellwether_proto::v1::{
+    AnnotateRequest, AnnotateResponse, AnnotationResult, SetStatusRequest, SetStatusResponse,
+    StatusResult, event_management_service_server::EventManagementService,
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{access, convert::operator};
+use crate::{
+    error::Error,
+    limits::ITEMS_PER_REQUEST_MAX,
+    ops::{
+        annotate::{self, Annotated},
+        deciding::Deciding,
+        set_status,
+    },
+};
+
+/// Serves changes of events.
+#[derive(Debug)]
+pub struct EventManagement {
+    deciding: Deciding,
+}
+
+impl EventManagement {
+    /// Changes the events of that store.
+    pub fn new(deciding: Deciding) -> Self {
+        Self { deciding }
+    }
+}
+
+#[async_trait]
+impl EventManagementService for EventManagement {
+    async fn annotate(
+        &self,
+        request: Request<AnnotateRequest>,
+    ) -> Result<Response<AnnotateResponse>, Status> {
+        let author = access::caller(&request)?.name;
+        let items = request.into_inner().annotations;
+        check_count("annotations", items.len())?;
+        let mut results: Vec<_> = items
+            .iter()
+            .map(|item| AnnotationResult {
+                event_id: item.event_id.clone(),
+                occurrence_id: item.occurrence_id.clone(),
+                annotation_id: item.annotation_id.clone(),
+                ..AnnotationResult::default()
+            })
+            .collect();
+        let mut outcomes = Outcomes::take(items.into_iter().map(operator::annotation));
+        let answers = annotate::annotate(&self.deciding, &outcomes.valid, &author).await?;
+        for (result, outcome) in results.iter_mut().zip(outcomes.merge(answers)) {
+            result.success = Some(outcome.is_ok());
+            match outcome {
+                Ok(Annotated {
+                    occurrence,
+                    annotation,
+                }) => {
+                    result.occurrence_id = occurrence.to_string();
+                    result.annotation_id = annotation;
+                }
+                Err(error) => result.error = error.to_string(),
+            }
+        }
+        Ok(Response::new(AnnotateResponse {
+            annotation_responses: results,
+        }))
+    }
+
+    async fn set_status(
+        &self,
+        request: Request<SetStatusRequest>,
+    ) -> Result<Response<SetStatusResponse>, Status> {
+        let author = access::caller(&request)?.name;
+        let items = request.into_inner().statuses;
+        check_count("statuses", items.len())?;
+        let mut outcomes = Outcomes::take(items.iter().map(operator::status));
+        let answers = set_status::set_status(&self.deciding, &outcomes.valid, &author).await?;
+        let results = items.into_iter().zip(outcomes.merge(answers));
+        let results = results.map(|(item, outcome)| {
+            let mut result = StatusResult {
+                event_id: item.event_id,
+                occurrence_id: item.occurrence_id,
+                success: Some(outcome.is_ok()),
+                error: String::new(),
+            };
+            match outcome {
+                Ok(id) => result.occurrence_id = id.to_string(),
+                Err(error) => result.error = error.to_string(),
+            }
+            result
+        });
+        Ok(Response::new(SetStatusResponse {
+            status_responses: results.collect(),
+        }))
+    }
+}
+
+fn check_count(field: &str, count: usize) -> Result<(), Error> {
+    if count > ITEMS_PER_REQUEST_MAX {
+        let fault = format!("has {count} entries; at most {ITEMS_PER_REQUEST_MAX} are taken");
+        return Err(Error::invalid(field, fault));
+    }
+    Ok(())
+}
+
+/// The items that can be tried, and what is wrong with the others, in the order of the request.
+struct Outcomes<T> {
+    valid: Vec<T>,
+    /// None where an item is valid.
+    faults: Vec<Option<Error>>,
+}
+
+impl<T> Outcomes<T> {
+    fn take(items: impl Iterator<Item = Result<T, Error>>) -> Self {
+        let mut outcomes = Self {
+            valid: Vec::new(),
+            faults: Vec::new(),
+        };
+        for item in items {
+            let fault = match item {
+                Ok(item) => {
+                    outcomes.valid.push(item);
+                    None
+                }
+                Err(error) => Some(error),
+            };
+            outcomes.faults.push(fault);
+        }
+        outcomes
+    }
+
+    /// Puts the answers for the valid items among the faults of the others.
+    fn merge<A>(&mut self, answers: Vec<Result<A, Error>>) -> Vec<Result<A, Error>> {
+        let mut answers = answers.into_iter();
+        let faults = std::mem::take(&mut self.faults).into_iter();
+        faults
+            .map(|fault| match fault {
+                Some(error) => Err(error),
+                None => answers.next().expect("every valid item is answered"),
+            })
+            .collect()
+    }
+}
