@@ -3,7 +3,6 @@
 use std::{
     convert::Infallible,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -11,14 +10,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{connection::Activity, limits};
+use crate::{connection::UnderWay, limits};
 
 /// A body that is all in memory. Holds the request's place among those under way until the
 /// connection has taken the last piece.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    held: Option<(Arc<Activity>, Option<OwnedSemaphorePermit>)>,
+    held: Option<(UnderWay, Option<OwnedSemaphorePermit>)>,
 }
 
 impl Answer {
@@ -33,20 +32,11 @@ impl Answer {
     /// Holds on to the request's place, and tells the connection of every piece taken.
     pub(crate) fn holding(
         mut self,
-        activity: Arc<Activity>,
+        under_way: UnderWay,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        activity.begin();
-        self.held = Some((activity, permit));
+        self.held = Some((under_way, permit));
         self
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        if let Some((activity, _)) = &self.held {
-            activity.end();
-        }
     }
 }
 
@@ -58,8 +48,8 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some((activity, _)) = &self.held {
-            activity.note();
+        if let Some((under_way, _)) = &self.held {
+            under_way.note();
         }
         if self.rest.is_empty() {
             return Poll::Ready(None);

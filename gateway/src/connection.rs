@@ -1,71 +1,25 @@
 //! Serves one connection, and gives it up when nothing happens on it.
 
-use std::{
-    convert::Infallible,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+mod activity;
+mod streams;
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use hyper::service::service_fn;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use tokio::{net::TcpStream, time::Instant};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::{config::HEADER_BUFFER_BYTES, limits, request::Handler};
+pub(crate) use activity::{Activity, UnderWay};
+use streams::Streams;
 
-/// How often a connection is looked at.
-const LOOK: Duration = Duration::from_millis(250);
-
-/// What happens on a connection.
-#[derive(Debug)]
-pub(crate) struct Activity {
-    opened: Instant,
-    last_ms: AtomicU64,
-    under_way: AtomicUsize,
-    any_request: AtomicBool,
-}
-
-impl Activity {
-    fn new() -> Self {
-        Self {
-            opened: Instant::now(),
-            last_ms: AtomicU64::new(0),
-            under_way: AtomicUsize::new(0),
-            any_request: AtomicBool::new(false),
-        }
-    }
-
-    /// Something happened: a part of a body came or went.
-    pub(crate) fn note(&self) {
-        let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_ms.store(now_ms, Relaxed);
-    }
-
-    /// A request, or its answer, is under way.
-    pub(crate) fn begin(&self) {
-        self.any_request.store(true, Relaxed);
-        self.under_way.fetch_add(1, Relaxed);
-        self.note();
-    }
-
-    /// What was begun has ended.
-    pub(crate) fn end(&self) {
-        self.under_way.fetch_sub(1, Relaxed);
-        self.note();
-    }
-
-    fn quiet(&self) -> Duration {
-        self.opened
-            .elapsed()
-            .saturating_sub(Duration::from_millis(self.last_ms.load(Relaxed)))
-    }
-}
+/// How long a connection without a request may stay when the gateway drains: long enough to tell
+/// an HTTP/2 client that it ends.
+const FAREWELL: Duration = Duration::from_millis(250);
 
 /// Serves requests on a connection until either side ends it. When `shutdown` is cancelled,
 /// requests under way are answered and the connection is closed.
@@ -73,21 +27,33 @@ impl Activity {
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
 pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: CancellationToken) {
-    let (deadline, header_timeout) = (handler.config.deadline, handler.config.header_timeout);
-    let activity = Arc::new(Activity::new());
+    let header_timeout = handler.config.header_timeout;
+    // A request under way may be silent until its deadline.
+    let silence = limits::IDLE.max(handler.config.deadline + header_timeout);
+    let activity = Arc::new(Activity::default());
     let service = {
         let activity = Arc::clone(&activity);
         service_fn(move |request| {
             let (handler, activity) = (Arc::clone(&handler), Arc::clone(&activity));
-            async move { Ok::<_, Infallible>(handler.answer(request, activity).await) }
+            async move { Ok::<_, Infallible>(handler.answer(request, &activity).await) }
         })
     };
     let builder = builder();
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let mut look = tokio::time::interval(LOOK);
     let mut draining = false;
     loop {
+        let most = match activity.requests_seen() {
+            _ if draining && !activity.is_under_way() => FAREWELL,
+            // Also covers a client that sends only the beginning of the HTTP/2 preface.
+            false => header_timeout,
+            true => silence,
+        };
+        let Some(left) = most.checked_sub(activity.quiet()) else {
+            return;
+        };
+        // What a drained connection waits for may end without a word to this loop.
+        let look = if draining { left.min(FAREWELL) } else { left };
         tokio::select! {
             // A client that breaks off is the client's business.
             _ = connection.as_mut() => return,
@@ -96,25 +62,14 @@ pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: Ca
                 activity.note();
                 connection.as_mut().graceful_shutdown();
             }
-            _ = look.tick() => {
-                let under_way = activity.under_way.load(Relaxed) > 0;
-                let most = match activity.any_request.load(Relaxed) {
-                    _ if draining && !under_way => LOOK,
-                    // Also covers a client that sends the beginning of the HTTP/2 preface.
-                    false => header_timeout,
-                    // A request under way may be silent until its deadline.
-                    true => limits::IDLE.max(deadline + header_timeout),
-                };
-                if activity.quiet() > most {
-                    return;
-                }
-            }
+            // A little longer, so that the limit has passed for certain.
+            () = tokio::time::sleep(look + Duration::from_millis(1)) => {}
         }
     }
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder() -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(Streams::default());
     builder
         .http1()
         .timer(TokioTimer::new())

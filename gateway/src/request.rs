@@ -95,10 +95,10 @@ impl Handler {
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
-        activity: Arc<Activity>,
+        activity: &Arc<Activity>,
     ) -> Response<Answer> {
         let start = Instant::now();
-        let under_way = Answer::default().holding(Arc::clone(&activity), None);
+        let under_way = activity.begin();
         let request_id = headers::request_id(request.headers());
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
@@ -112,7 +112,7 @@ impl Handler {
         let exchange = Exchange {
             request_id: &request_id,
             deadline,
-            activity: &activity,
+            activity,
         };
         let mut permit = None;
         let answering = self.reply(request, target, exchange, &mut permit);
@@ -134,9 +134,7 @@ impl Handler {
             "answered"
         );
         let response = reply.into_response(request_id);
-        let response = response.map(|body| Answer::new(body).holding(activity, permit));
-        drop(under_way);
-        response
+        response.map(|body| Answer::new(body).holding(under_way, permit))
     }
 
     fn target<'p>(&self, method: &Method, path: &'p str) -> Target<'p> {

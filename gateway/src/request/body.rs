@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -14,6 +15,16 @@ use crate::{connection::Activity, metrics::Metrics, problem::Problem};
 const READ_OVER: usize = 4;
 /// How long reading over may take.
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
+
+/// Refuses a body that is compressed: it would only be found not to be JSON.
+pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(
+            Problem::invalid("the body is compressed: send it without `content-encoding`"),
+        ),
+        _ => Ok(()),
+    }
+}
 
 /// Reads a body.
 ///

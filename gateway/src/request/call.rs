@@ -26,6 +26,8 @@ impl Handler {
         let (head, incoming) = request.into_parts();
         let message = if operation.body == BodyRule::None {
             Ok(Bytes::new())
+        } else if let Err(problem) = body::check_encoding(&head.headers) {
+            Err(problem)
         } else {
             let limit_bytes = self.config.body_limit_bytes;
             body::read(incoming, limit_bytes, &self.metrics, exchange.activity).await

@@ -4,7 +4,10 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
     task::{Context, Poll},
 };
 
@@ -47,6 +50,7 @@ pub(crate) enum Act {
 pub(crate) struct Recorder {
     calls: Arc<Mutex<Vec<Call>>>,
     acts: Arc<Mutex<VecDeque<Act>>>,
+    hanging: Arc<AtomicUsize>,
 }
 
 impl Recorder {
@@ -61,6 +65,11 @@ impl Recorder {
 
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
+    }
+
+    /// How many calls hang; a call that was cancelled hangs no longer.
+    pub(crate) fn hanging(&self) -> usize {
+        self.hanging.load(SeqCst)
     }
 
     pub(crate) fn routes(&self) -> Routes {
@@ -167,15 +176,35 @@ impl UnaryService<Bytes> for OneCall {
         };
         self.recorder.calls.lock().unwrap().push(call);
         let act = self.recorder.acts.lock().unwrap().pop_front();
+        let count = Arc::clone(&self.recorder.hanging);
         Box::pin(async move {
             match act {
                 None => Ok(Response::new(Bytes::new())),
                 Some(Act::Answer(message)) => Ok(Response::new(message)),
                 Some(Act::Fail(status)) => Err(status),
-                Some(Act::Hang) => std::future::pending().await,
+                Some(Act::Hang) => {
+                    let _hanging = Hanging::new(count);
+                    std::future::pending().await
+                }
                 Some(Act::Panic) => panic!("the stand-in was told to"),
             }
         })
+    }
+}
+
+/// Counts a call that hangs, as long as it is not dropped.
+struct Hanging(Arc<AtomicUsize>);
+
+impl Hanging {
+    fn new(count: Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 }
 

@@ -234,6 +234,25 @@ async fn any_content_type_is_taken_as_json() {
 }
 
 #[tokio::test]
+async fn a_compressed_body_is_refused_with_the_reason() {
+    let world = World::new().await;
+    let request = || world.request("POST", "/v1/data-receiver/events");
+    let answer = world
+        .send(request().header("content-encoding", "gzip"), "{}")
+        .await;
+    assert_eq!(answer.status, 400);
+    assert!(
+        answer.message().contains("content-encoding"),
+        "{}",
+        answer.message()
+    );
+    let answer = world
+        .send(request().header("content-encoding", "identity"), "{}")
+        .await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
 async fn events_are_taken_in_with_the_fields_that_senders_add() {
     let world = World::new().await;
     world.backend.answer(&cloud::EventStatusResult {

@@ -2,9 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use bellwether_proto::v1;
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    task::JoinSet,
 };
 
 use crate::{backend::Act, world::World};
@@ -113,18 +118,62 @@ async fn shutdown_does_not_wait_for_silent_connections() {
 }
 
 #[tokio::test]
-async fn shutdown_gives_up_on_requests_that_do_not_end() {
-    let config = bellwether_gateway::Config {
-        drain: Duration::from_millis(200),
-        ..crate::world::config()
-    };
-    let mut world = World::with(config).await;
+async fn shutdown_gives_up_on_requests_that_do_not_end_and_cancels_them() {
+    for http2 in [false, true] {
+        let config = bellwether_gateway::Config {
+            drain: Duration::from_millis(200),
+            ..crate::world::config()
+        };
+        let mut world = World::with(config).await;
+        world.backend.next(Act::Hang);
+        let client = Client::builder(TokioExecutor::new())
+            .http2_only(http2)
+            .build_http();
+        let request = world.request("GET", LIST);
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { client.request(request).await.map(drop).ok() });
+        eventually(|| world.backend.hanging() == 1).await;
+        world.shutdown.cancel();
+        let ended = tokio::time::timeout(Duration::from_secs(3), world.tasks.join_next());
+        ended.await.expect("it ends").unwrap().unwrap();
+        eventually(|| world.backend.hanging() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_cancels_its_call() {
+    let world = World::new().await;
     world.backend.next(Act::Hang);
     let mut socket = TcpStream::connect(world.addr).await.unwrap();
     let head = format!("GET {LIST} HTTP/1.1\r\nhost: a\r\n\r\n");
     socket.write_all(head.as_bytes()).await.unwrap();
-    eventually(|| world.backend.calls().len() == 1).await;
-    world.shutdown.cancel();
-    let ended = tokio::time::timeout(Duration::from_secs(3), world.tasks.join_next());
-    ended.await.expect("it ends").unwrap().unwrap();
+    eventually(|| world.backend.hanging() == 1).await;
+    drop(socket);
+    eventually(|| world.backend.hanging() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_keeps_its_place_until_it_has_the_answer() {
+    let config = bellwether_gateway::Config {
+        max_in_flight: 1,
+        ..crate::world::config()
+    };
+    let world = World::with(config).await;
+    world.backend.answer(&v1::ListTriggersResponse {
+        next_page_token: "x".repeat(32 * 1024 * 1024),
+        ..Default::default()
+    });
+    let mut socket = TcpStream::connect(world.addr).await.unwrap();
+    let head = format!("GET {LIST} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 1_000];
+    socket.read_exact(&mut start).await.unwrap();
+    assert_eq!(
+        world.get(LIST).await.status,
+        503,
+        "the answer is still under way"
+    );
+    socket.read_to_end(&mut Vec::new()).await.unwrap();
+    assert_eq!(world.get(LIST).await.status, 200);
 }

@@ -1,0 +1,26 @@
+//! Owns the tasks of a connection's HTTP/2 streams, so that they end with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::rt::Executor;
+use tokio::task::JoinSet;
+
+/// The tasks of one connection; as many as it has streams, see
+/// [`STREAMS_PER_CONNECTION`](crate::limits::STREAMS_PER_CONNECTION). Dropping the last handle
+/// aborts them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Streams(Arc<Mutex<JoinSet<()>>>);
+
+impl<F> Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        // Nothing here panics while the lock is held.
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move {
+            stream.await;
+        });
+    }
+}
