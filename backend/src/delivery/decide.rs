@@ -45,6 +45,32 @@ pub(crate) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Del
     (begun, attempt)
 }
 
+/// Whether an attempt that was leased may still begin: its end must be known before the lease runs
+/// out.
+pub(crate) fn may_begin(leased: &Delivery, timeout: Duration, now_ms: i64) -> bool {
+    match leased.state {
+        DeliveryState::Leased { until_ms } => {
+            now_ms.saturating_add(millis(timeout + LEASE_MARGIN / 2)) <= until_ms
+        }
+        _ => false,
+    }
+}
+
+/// A delivery whose attempt of that number was leased and did not begin: it never counted.
+pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Delivery {
+    let attempts = delivery.attempts.min(number.saturating_sub(1));
+    let state = match delivery.state {
+        DeliveryState::Leased { .. } if attempts == 0 => DeliveryState::Pending { due_ms: now_ms },
+        DeliveryState::Leased { .. } => DeliveryState::Retry { due_ms: now_ms },
+        other => other,
+    };
+    Delivery {
+        state,
+        attempts,
+        ..delivery.clone()
+    }
+}
+
 /// An attempt that ended.
 pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     Attempt {

@@ -22,12 +22,13 @@ use crate::{
     clock::Clock,
     config::DeliveryConfig,
     delivery::{
-        lane::Lane,
+        decide,
+        lane::{Lane, Lease},
         schedule::{self, Schedule, millis},
         sender::{Order, Sender},
         verdict::{Report, Verdict},
     },
-    domain::{Delivery, Destination, Outcome, RecordId, Transcript},
+    domain::{RecordId, Transcript},
     error::Error,
     store::Store,
 };
@@ -52,32 +53,43 @@ pub struct Dispatcher {
     lanes: BTreeMap<RecordId, Lane>,
     /// The lane that was served last.
     turn: RecordId,
-    /// The deliveries whose attempts are under way or not recorded yet.
+    /// The deliveries that are leased here.
     unrecorded: HashMap<RecordId, Finishing>,
     /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
     /// tells about them up to there is our own doing.
     recorded: HashMap<RecordId, u64>,
     /// How far the change log was read; none before the first look at all that waits.
     cursor: Option<u64>,
+    /// Leases that have not ended.
+    under_way: usize,
     attempts: JoinSet<Report>,
     /// The delivery of each attempt under way.
     tasks: HashMap<Id, RecordId>,
     standing: watch::Sender<Standing>,
 }
 
-/// An attempt that is under way, or ended and is not recorded yet.
+/// A lease of ours whose end is not recorded yet.
 #[derive(Debug)]
 struct Finishing {
     destination: RecordId,
     number: u32,
-    /// None while it is under way.
-    report: Option<Report>,
+    /// None while the attempt is under way or has not begun.
+    end: Option<End>,
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone)]
+enum End {
+    /// With an attempt.
+    Made(Report),
+    /// Before the attempt began.
+    GivenBack,
 }
 
 /// What a dispatcher is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// Attempts under way or not recorded yet.
+    /// Deliveries that are leased and whose ends are not recorded yet.
     pub in_flight: usize,
     /// When it goes on by itself, in milliseconds since 1970; the end of time when it need not.
     pub wakes_ms: i64,
@@ -106,6 +118,7 @@ impl Dispatcher {
             unrecorded: HashMap::new(),
             recorded: HashMap::new(),
             cursor: None,
+            under_way: 0,
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
             standing: watch::Sender::default(),
@@ -154,26 +167,67 @@ impl Dispatcher {
         self.cancel_for_gone().await?;
         let plan = self.commit_plan(true).await?;
         for lease in plan.leases {
-            self.start(lease.delivery, lease.destination);
+            self.hold(lease);
+        }
+        let lanes: Vec<_> = self.lanes.keys().copied().collect();
+        for lane in lanes {
+            self.begin_ahead(lane);
         }
         Ok(())
     }
 
-    fn start(&mut self, delivery: Delivery, destination: Arc<Destination>) {
+    /// Keeps what was leased until its attempt begins.
+    fn hold(&mut self, lease: Lease) {
         let now_ms = self.clock.now_ms();
-        if let Some(lane) = self.lanes.get_mut(&destination.id) {
-            lane.running += 1;
+        let finishing = Finishing {
+            destination: lease.destination.id,
+            number: lease.delivery.attempts,
+            end: None,
+        };
+        self.unrecorded.insert(lease.delivery.id, finishing);
+        self.under_way += 1;
+        if let Some(lane) = self.lanes.get_mut(&lease.destination.id) {
             lane.unrecorded += 1;
             lane.rate.note(1, now_ms);
+            lane.ahead.push_back(lease);
         }
-        let finishing = Finishing {
-            destination: destination.id,
-            number: delivery.attempts,
-            report: None,
-        };
-        self.unrecorded.insert(delivery.id, finishing);
+    }
+
+    /// Begins as many attempts to a destination as there are places for.
+    fn begin_ahead(&mut self, destination: RecordId) {
+        let now_ms = self.clock.now_ms();
+        let in_flight_default = self.config.max_in_flight_per_destination;
+        while let Some(lane) = self.lanes.get_mut(&destination) {
+            let is_closed = lane.is_closed(now_ms);
+            if !is_closed && !lane.has_place(in_flight_default) {
+                return;
+            }
+            let Some(lease) = lane.ahead.pop_front() else {
+                return;
+            };
+            let timeout = schedule::timeout(&self.config, &lease.destination);
+            if is_closed || !decide::may_begin(&lease.delivery, timeout, now_ms) {
+                self.give_back(lease.delivery.id);
+            } else {
+                lane.running += 1;
+                self.begin(lease, timeout);
+            }
+        }
+    }
+
+    fn give_back(&mut self, delivery: RecordId) {
+        self.under_way -= 1;
+        if let Some(finishing) = self.unrecorded.get_mut(&delivery) {
+            finishing.end = Some(End::GivenBack);
+        }
+    }
+
+    fn begin(&mut self, lease: Lease, timeout: Duration) {
+        let Lease {
+            delivery,
+            destination,
+        } = lease;
         let id = delivery.id;
-        let timeout = schedule::timeout(&self.config, &destination);
         let sender = self.sender.clone();
         let task = self.attempts.spawn(async move {
             let order = Order {
@@ -202,19 +256,23 @@ impl Dispatcher {
         let Some(finishing) = delivery.and_then(|id| self.unrecorded.get_mut(&id)) else {
             return;
         };
-        if let Some(lane) = self.lanes.get_mut(&finishing.destination) {
-            lane.running -= 1;
-            let delivered = report.verdict.outcome == Outcome::Delivered;
-            lane.breaker.note(delivered, self.clock.now_ms());
+        let destination = finishing.destination;
+        if let Some(lane) = self.lanes.get_mut(&destination) {
+            lane.note(&report, self.clock.now_ms());
         }
-        finishing.report = Some(report);
+        finishing.end = Some(End::Made(report));
+        self.under_way -= 1;
+        self.begin_ahead(destination);
     }
 
     /// When to go on though nothing happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
+        if self.under_way < self.unrecorded.len() {
+            return now_ms;
+        }
         let in_flight_default = self.config.max_in_flight_per_destination;
-        let is_full = self.attempts.len() >= self.config.max_in_flight;
+        let is_full = self.under_way >= self.config.max_in_flight;
         let lanes = self.lanes.values_mut();
         let wake = |lane: &mut Lane| match lane.opening(in_flight_default, now_ms) {
             // There is no place; the next end of an attempt wakes.
@@ -227,7 +285,15 @@ impl Dispatcher {
     }
 
     async fn drain(&mut self) {
+        let lanes = self.lanes.values_mut();
+        let ahead: Vec<_> = lanes.flat_map(|lane| lane.ahead.drain(..)).collect();
+        for lease in ahead {
+            self.give_back(lease.delivery.id);
+        }
         let ends = async {
+            if let Err(error) = self.commit_plan(false).await {
+                tracing::warn!(%error, "deliveries could not be given back");
+            }
             while let Some(ended) = self.attempts.join_next_with_id().await {
                 self.collect(ended);
                 self.collect_ended();

@@ -1,11 +1,17 @@
 //! What the dispatcher knows of one destination while it runs.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use crate::{
-    delivery::{breaker::Breaker, rate::Rate},
-    domain::Destination,
+    delivery::{breaker::Breaker, rate::Rate, verdict::Report},
+    domain::{Delivery, Destination, Outcome},
 };
+
+/// An attempt that ends within this time makes its destination a quick one.
+const QUICK: Duration = Duration::from_millis(100);
+/// Leases that a quick destination may hold for each attempt that may be under way, so that the
+/// next attempts need not wait for a commit.
+const LEASES_PER_PLACE: usize = 8;
 
 /// One destination's way out.
 #[derive(Debug)]
@@ -19,12 +25,23 @@ pub(crate) struct Lane {
     /// No delivery that waits is due before, in milliseconds since 1970; the end of time when none
     /// waits.
     pub(crate) due_ms: i64,
+    /// Leased deliveries whose attempts have not begun.
+    pub(crate) ahead: VecDeque<Lease>,
     /// Attempts under way.
     pub(crate) running: usize,
-    /// Attempts under way or not recorded yet.
+    /// Leases whose ends are not recorded yet.
     pub(crate) unrecorded: usize,
+    /// Whether the last attempt was delivered quickly.
+    pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
     pub(crate) rate: Rate,
+}
+
+/// A delivery to send.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    pub(crate) delivery: Delivery,
+    pub(crate) destination: Arc<Destination>,
 }
 
 /// When a lane may go on, and with how many attempts.
@@ -32,7 +49,7 @@ pub(crate) struct Lane {
 pub(crate) struct Opening {
     /// From when on, in milliseconds since 1970.
     pub(crate) from_ms: i64,
-    /// How many attempts may start then.
+    /// How many deliveries may be leased then.
     pub(crate) room: usize,
 }
 
@@ -49,9 +66,15 @@ impl Lane {
             return None;
         }
         let settings = destination.delivery;
-        let slots = settings.max_in_flight.unwrap_or(in_flight_default) as usize;
-        let (permitted, closed_until_ms) = self.breaker.room(self.running);
-        let room = slots.saturating_sub(self.running).min(permitted);
+        let places = settings.max_in_flight.unwrap_or(in_flight_default) as usize;
+        let leases = if self.quick && settings.max_per_minute.is_none() {
+            places * LEASES_PER_PLACE
+        } else {
+            places
+        };
+        let held = self.running + self.ahead.len();
+        let (permitted, closed_until_ms) = self.breaker.room(held);
+        let room = leases.saturating_sub(held).min(permitted);
         if room == 0 {
             return None;
         }
@@ -60,5 +83,26 @@ impl Lane {
             from_ms: self.due_ms.max(closed_until_ms).max(full_until_ms),
             room: room.min(allowed),
         })
+    }
+
+    /// Whether another attempt may begin.
+    pub(crate) fn has_place(&self, in_flight_default: u32) -> bool {
+        let settings = self.destination.as_ref().map(|found| found.delivery);
+        let places = settings.and_then(|settings| settings.max_in_flight);
+        self.running < places.unwrap_or(in_flight_default) as usize
+    }
+
+    /// Whether what is leased and has not begun must not begin.
+    pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
+        let (permitted, closed_until_ms) = self.breaker.room(self.running);
+        self.paused || self.destination.is_none() || permitted == 0 || closed_until_ms > now_ms
+    }
+
+    /// Takes note of an attempt's end.
+    pub(crate) fn note(&mut self, report: &Report, now_ms: i64) {
+        let delivered = report.verdict.outcome == Outcome::Delivered;
+        self.running -= 1;
+        self.quick = delivered && report.duration <= QUICK;
+        self.breaker.note(delivered, now_ms);
     }
 }

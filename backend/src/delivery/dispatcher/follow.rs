@@ -1,6 +1,9 @@
 //! Keeps the lanes in step with the store: a look at all that waits, then the change log.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use super::Dispatcher;
 use crate::{
@@ -141,8 +144,10 @@ impl Dispatcher {
             destination,
             paused,
             due_ms: i64::MAX,
+            ahead: VecDeque::new(),
             running: 0,
             unrecorded: 0,
+            quick: false,
             breaker: Breaker::after_failures(failures),
             rate: Rate::default(),
         };
@@ -177,6 +182,10 @@ impl Dispatcher {
                 Some(destination) => self.resume(destination).await?,
                 None => false,
             };
+            let revision = destination.as_ref().map(|found| found.revision);
+            if revision != self.destination(id).map(|found| found.revision) {
+                self.give_back_ahead(id);
+            }
             if let Some(lane) = self.lanes.get_mut(&id) {
                 lane.destination = destination;
                 if resumes {
@@ -186,6 +195,15 @@ impl Dispatcher {
             }
         }
         Ok(())
+    }
+
+    /// Gives back what has not begun: it is to go to the destination as it is now.
+    fn give_back_ahead(&mut self, destination: RecordId) {
+        let lane = self.lanes.get_mut(&destination);
+        let ahead = lane.map_or_else(VecDeque::new, |lane| std::mem::take(&mut lane.ahead));
+        for lease in ahead {
+            self.give_back(lease.delivery.id);
+        }
     }
 
     /// Whether somebody resumed a paused destination by editing it; records that it is not paused.

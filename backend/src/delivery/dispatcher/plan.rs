@@ -8,13 +8,14 @@ use std::{
 
 use rand::Rng;
 
-use super::Dispatcher;
+use super::{Dispatcher, End};
 use crate::{
     delivery::{
         decide::{self, Circumstances, attempt_key},
         health,
+        lane::Lease,
         schedule::timeout,
-        verdict::{Advice, Report},
+        verdict::Advice,
     },
     domain::{Attempt, Delivery, DeliveryState, Destination, Health, HealthState, RecordId},
     store::{
@@ -39,13 +40,6 @@ pub(super) struct Plan {
     left: Vec<(RecordId, i64)>,
     /// What is to be sent.
     pub(super) leases: Vec<Lease>,
-}
-
-/// A delivery to send.
-#[derive(Debug)]
-pub(super) struct Lease {
-    pub(super) delivery: Delivery,
-    pub(super) destination: Arc<Destination>,
 }
 
 /// A delivery that is due.
@@ -113,12 +107,12 @@ impl Dispatcher {
     }
 
     async fn plan_ends(&mut self, plan: &mut Plan) -> Result<(), EngineError> {
-        let finished: Vec<(RecordId, RecordId, u32, Report)> = self
+        let finished: Vec<(RecordId, RecordId, u32, End)> = self
             .unrecorded
             .iter()
-            .filter_map(|(id, ending)| {
-                let report = ending.report.clone()?;
-                Some((*id, ending.destination, ending.number, report))
+            .filter_map(|(id, finishing)| {
+                let end = finishing.end.clone()?;
+                Some((*id, finishing.destination, finishing.number, end))
             })
             .collect();
         if finished.is_empty() {
@@ -137,9 +131,8 @@ impl Dispatcher {
         let mut healths = self
             .healths(finished.iter().map(|(_, destination, ..)| *destination))
             .await?;
-        for (((id, destination, number, report), delivery), attempt) in
-            finished.into_iter().zip(deliveries).zip(attempts)
-        {
+        for ((finished, delivery), attempt) in finished.into_iter().zip(deliveries).zip(attempts) {
+            let (id, destination, number, end) = finished;
             let now_ms = self.clock.now_ms();
             let settings = self.destination(destination).map(|found| found.delivery);
             let around = Circumstances {
@@ -148,28 +141,14 @@ impl Dispatcher {
                 random: self.random.random(),
                 settings,
             };
-            let mut due_ms = None;
-            if let (Some(delivery), Some(attempt)) = (delivery, attempt) {
-                let ended = decide::ended(&attempt.value, &report);
-                let advice = report.verdict.advice;
-                if let Some(next) = decide::after(&delivery.value, number, &ended, advice, &around)
-                {
-                    due_ms = next.state.due_ms();
-                    plan.changes.update(&delivery, &next);
-                }
-                plan.changes.update(&attempt, &ended);
-            }
+            let stored = delivery.zip(attempt);
+            let due_ms = stored.and_then(|stored| plan_end(plan, &stored, number, &end, &around));
             plan.ends.push((id, due_ms));
-            if settings.is_some() {
+            if let (End::Made(report), true) = (end, settings.is_some()) {
                 let (_, current) = healths.entry(destination).or_default();
+                let old = current.as_ref();
                 let pause_after = self.config.pause_after;
-                let next = health::after(
-                    current.as_ref(),
-                    destination,
-                    &report.verdict,
-                    now_ms,
-                    pause_after,
-                );
+                let next = health::after(old, destination, &report.verdict, now_ms, pause_after);
                 *current = next.or(current.take());
             }
         }
@@ -179,7 +158,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {
+    pub(super) fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {
         self.lanes.get(&id)?.destination.as_ref()
     }
 
@@ -346,6 +325,30 @@ impl Dispatcher {
         }
         Ok(due)
     }
+}
+
+/// Records the end of a lease; answers when the delivery is due next.
+fn plan_end(
+    plan: &mut Plan,
+    (delivery, attempt): &(Stored<Delivery>, Stored<Attempt>),
+    number: u32,
+    end: &End,
+    around: &Circumstances<'_>,
+) -> Option<i64> {
+    let next = match end {
+        End::GivenBack => {
+            plan.changes.delete(attempt);
+            Some(decide::given_back(&delivery.value, number, around.now_ms))
+        }
+        End::Made(report) => {
+            let ended = decide::ended(&attempt.value, report);
+            plan.changes.update(attempt, &ended);
+            let advice = report.verdict.advice;
+            decide::after(&delivery.value, number, &ended, advice, around)
+        }
+    }?;
+    plan.changes.update(delivery, &next);
+    next.state.due_ms()
 }
 
 /// Records a destination's health when it changed.

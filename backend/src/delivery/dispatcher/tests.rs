@@ -351,3 +351,30 @@ async fn a_good_end_lets_attempts_under_way_end() {
         DeliveryState::Retry { .. }
     ));
 }
+
+#[tokio::test]
+async fn what_was_leased_ahead_and_cannot_begin_costs_no_attempt() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(200)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    world.notify(&destination, 20).await;
+    world.start();
+    world.settled().await;
+    // The receiver was quick, so more is leased than can be under way when it goes for good.
+    set(&reply, 410);
+    let ids = world.notify(&destination, 60).await;
+    world.settled().await;
+    let tried = receiver.count() - 20;
+    assert!((1..=16).contains(&tried), "{tried} requests");
+    let mut attempts = 0;
+    for id in ids {
+        let delivery = world.delivery(id).await;
+        attempts += delivery.attempts as usize;
+        assert_eq!(world.attempts(id).await.len(), delivery.attempts as usize);
+        assert!(delivery.state.due_ms().is_some());
+        assert!(!matches!(delivery.state, DeliveryState::Leased { .. }));
+    }
+    assert_eq!(attempts, tried);
+}
