@@ -24,7 +24,7 @@ use std::{
 use bellwether_backend::{
     config::Config,
     store::{
-        self, Engine, Index, Kind, Lane,
+        self, Index, Kind, Lane,
         engine::{Action, Change, Entry, Expect},
     },
 };

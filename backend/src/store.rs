@@ -4,8 +4,10 @@ pub mod engine;
 pub mod open;
 pub mod record;
 pub mod seal;
+pub mod verify;
 
 pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range};
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};
 pub use seal::Sealer;
+pub use verify::verify;

@@ -5,7 +5,7 @@
 //! at all. Nothing above may assume one process, one writer or a shared memory.
 
 #[cfg(test)]
-mod conformance;
+pub(super) mod conformance;
 pub mod memory;
 pub mod redb;
 
@@ -94,6 +94,24 @@ pub enum Index {
     NotificationByTrigger = 13,
     /// Destination id, delivery. Without tests.
     NotificationByDestination = 14,
+}
+
+impl Index {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 12] = [
+        Self::OccurrenceByEvent,
+        Self::OccurrenceByState,
+        Self::OccurrenceByStart,
+        Self::OccurrenceByReview,
+        Self::RuleByTrigger,
+        Self::RuleByDestination,
+        Self::ClientByKey,
+        Self::DeliveryByDue,
+        Self::DeliveryByEvent,
+        Self::DeliveryByDestination,
+        Self::DeliveryByRule,
+        Self::DeliveryByState,
+    ];
 }
 
 /// Which queue a set of changes waits in.

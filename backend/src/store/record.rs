@@ -136,6 +136,11 @@ impl Store {
             .collect())
     }
 
+    /// Reads a value as it is kept.
+    pub(super) fn decode<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
+        T::decode(value, &self.sealer)
+    }
+
     /// An empty set of changes.
     pub fn changes(&self) -> Changes {
         Changes {

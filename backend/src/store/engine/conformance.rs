@@ -1,9 +1,9 @@
 //! What every engine must do, as tests that take one.
 
-pub(super) mod change;
-pub(super) mod model;
-pub(super) mod together;
-pub(super) mod walk;
+pub(in crate::store) mod change;
+pub(in crate::store) mod model;
+pub(in crate::store) mod together;
+pub(in crate::store) mod walk;
 
 /// Makes the tests for an engine. The expression gives the engine and what must outlive it.
 macro_rules! conformance {
@@ -40,7 +40,7 @@ macro_rules! conformance {
     };
 }
 
-pub(super) use conformance;
+pub(in crate::store) use conformance;
 
 use crate::store::engine::{Action, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
 

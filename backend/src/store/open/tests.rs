@@ -275,3 +275,25 @@ async fn below_the_floor_only_what_adds_is_refused() {
         engine.apply(lane, vec![put(kind, b"1")]).await.unwrap();
     }
 }
+
+mod conforms_on_a_disk {
+    use std::sync::Arc;
+
+    use super::super::{Disk, Folder};
+    use crate::store::engine::{
+        conformance::conformance,
+        redb::{RedbEngine, Settings},
+    };
+
+    conformance!({
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::claim(&parent.path().join("data")).unwrap());
+        let path = folder.store_path();
+        let settings = Settings {
+            cache_bytes: 1024 * 1024,
+            two_phase_commit: true,
+        };
+        let disk = Disk::new(folder, path, None);
+        (RedbEngine::open(Arc::new(disk), settings).unwrap(), parent)
+    });
+}

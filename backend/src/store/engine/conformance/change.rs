@@ -5,7 +5,7 @@ use crate::store::engine::{
     Action, Change, Direction, Engine, EngineError, Expect, Index, Kind, Range,
 };
 
-pub(in crate::store::engine) async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {
+pub(in crate::store) async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {
     let long = vec![7; 100_000];
     for (key, value) in [(&b"a"[..], &b"one"[..]), (b"b", b""), (&[0; 40], &long)] {
         apply(engine, vec![insert(Kind::Rule, key, value)])
@@ -32,7 +32,7 @@ pub(in crate::store::engine) async fn a_record_reads_as_it_was_written(engine: &
     assert!(engine.get(Kind::Rule, &[]).await.unwrap().is_empty());
 }
 
-pub(in crate::store::engine) async fn a_set_with_one_wrong_expectation_changes_nothing(
+pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
     engine: &dyn Engine,
 ) {
     let version = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
@@ -68,7 +68,7 @@ pub(in crate::store::engine) async fn a_set_with_one_wrong_expectation_changes_n
     assert_eq!(engine.log_head().await.unwrap(), version);
 }
 
-pub(in crate::store::engine) async fn versions_rise_and_are_not_used_again(engine: &dyn Engine) {
+pub(in crate::store) async fn versions_rise_and_are_not_used_again(engine: &dyn Engine) {
     let mut last = 0;
     for _ in 0..3 {
         let put = |expect| change(Kind::Client, b"a", expect, Action::Put(b"x".into()));
@@ -86,9 +86,7 @@ pub(in crate::store::engine) async fn versions_rise_and_are_not_used_again(engin
     }
 }
 
-pub(in crate::store::engine) async fn a_touch_keeps_the_value_and_raises_the_version(
-    engine: &dyn Engine,
-) {
+pub(in crate::store) async fn a_touch_keeps_the_value_and_raises_the_version(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Trigger, b"a", b"1")])
         .await
         .unwrap();
@@ -102,7 +100,7 @@ pub(in crate::store::engine) async fn a_touch_keeps_the_value_and_raises_the_ver
     assert!(is_conflict(&apply(engine, vec![delete]).await));
 }
 
-pub(in crate::store::engine) async fn an_entry_leads_to_one_record(engine: &dyn Engine) {
+pub(in crate::store) async fn an_entry_leads_to_one_record(engine: &dyn Engine) {
     let entry = entry(Index::ClientByKey, b"hash");
     let adds = |key: &[u8]| Change {
         add: vec![entry.clone()],
@@ -131,9 +129,7 @@ pub(in crate::store::engine) async fn an_entry_leads_to_one_record(engine: &dyn 
     assert!(is_conflict(&apply(engine, vec![two, three]).await));
 }
 
-pub(in crate::store::engine) async fn an_entry_to_remove_must_lead_to_its_record(
-    engine: &dyn Engine,
-) {
+pub(in crate::store) async fn an_entry_to_remove_must_lead_to_its_record(engine: &dyn Engine) {
     let theirs = entry(Index::RuleByTrigger, b"t");
     let with = |key: &[u8], entry| Change {
         add: vec![entry],
@@ -155,7 +151,7 @@ pub(in crate::store::engine) async fn an_entry_to_remove_must_lead_to_its_record
     assert!(read(engine, Kind::Rule, b"b").await.is_some());
 }
 
-pub(in crate::store::engine) async fn a_record_is_changed_once_in_a_set(engine: &dyn Engine) {
+pub(in crate::store) async fn a_record_is_changed_once_in_a_set(engine: &dyn Engine) {
     let first = insert(Kind::Rule, b"a", b"1");
     let twice = vec![first.clone(), insert(Kind::Rule, b"a", b"2")];
     assert!(is_conflict(&apply(engine, twice).await));

@@ -110,7 +110,7 @@ async fn seen(engine: &dyn Engine) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 /// The engine must be new.
-pub(in crate::store::engine) async fn every_walk_through_the_model_ends_alike(engine: &dyn Engine) {
+pub(in crate::store) async fn every_walk_through_the_model_ends_alike(engine: &dyn Engine) {
     let model = MemoryEngine::new();
     let mut runner = TestRunner::new(Config::default());
     let steps = proptest::collection::vec(proptest::collection::vec(intent(), 1..5), STEPS);

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::{apply, change, insert, is_conflict, read};
 use crate::store::engine::{Action, Engine, Expect, Kind, Lane};
 
-pub(in crate::store::engine) async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
+pub(in crate::store) async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
     for round in 0..20_u8 {
         let attempts = (0..16_u8).map(|caller| {
             let lane = if caller % 2 == 0 {
@@ -26,7 +26,7 @@ pub(in crate::store::engine) async fn of_many_inserts_of_one_key_one_succeeds(en
     }
 }
 
-pub(in crate::store::engine) async fn no_update_is_lost(engine: &dyn Engine) {
+pub(in crate::store) async fn no_update_is_lost(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Rule, b"counter", &[0])])
         .await
         .unwrap();
@@ -54,9 +54,7 @@ pub(in crate::store::engine) async fn no_update_is_lost(engine: &dyn Engine) {
     assert_eq!(value, [64]);
 }
 
-pub(in crate::store::engine) async fn a_conflict_does_not_disturb_its_neighbours(
-    engine: &dyn Engine,
-) {
+pub(in crate::store) async fn a_conflict_does_not_disturb_its_neighbours(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Rule, b"taken", b"")])
         .await
         .unwrap();

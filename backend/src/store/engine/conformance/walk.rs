@@ -37,7 +37,7 @@ fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>>
     keys
 }
 
-pub(in crate::store::engine) async fn records_are_walked_in_both_directions(engine: &dyn Engine) {
+pub(in crate::store) async fn records_are_walked_in_both_directions(engine: &dyn Engine) {
     for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
         apply(engine, vec![insert(Kind::Health, key, key)])
             .await
@@ -54,7 +54,7 @@ pub(in crate::store::engine) async fn records_are_walked_in_both_directions(engi
     }
 }
 
-pub(in crate::store::engine) async fn entries_are_walked_in_both_directions(engine: &dyn Engine) {
+pub(in crate::store) async fn entries_are_walked_in_both_directions(engine: &dyn Engine) {
     for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
         let with = Change {
             add: vec![entry(Index::DeliveryByRule, key)],
@@ -73,9 +73,7 @@ pub(in crate::store::engine) async fn entries_are_walked_in_both_directions(engi
     }
 }
 
-pub(in crate::store::engine) async fn the_last_entry_is_found_under_each_prefix(
-    engine: &dyn Engine,
-) {
+pub(in crate::store) async fn the_last_entry_is_found_under_each_prefix(engine: &dyn Engine) {
     for key in [&b"a1"[..], b"a2", b"b9", b"c"] {
         let with = Change {
             add: vec![entry(Index::OccurrenceByEvent, key)],
@@ -94,7 +92,7 @@ pub(in crate::store::engine) async fn the_last_entry_is_found_under_each_prefix(
     assert_eq!(found.unwrap(), vec![lead(b"a2"); 500]);
 }
 
-pub(in crate::store::engine) async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
+pub(in crate::store) async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
     let with = Change {
         add: vec![
             entry(Index::DeliveryByEvent, b"k"),
@@ -119,9 +117,7 @@ pub(in crate::store::engine) async fn kinds_and_indexes_lie_apart(engine: &dyn E
     }
 }
 
-pub(in crate::store::engine) async fn the_log_tells_what_changed_since_a_place(
-    engine: &dyn Engine,
-) {
+pub(in crate::store) async fn the_log_tells_what_changed_since_a_place(engine: &dyn Engine) {
     let start = engine.log_head().await.unwrap();
     let set = vec![
         insert(Kind::Occurrence, b"o", b""),
@@ -155,7 +151,7 @@ pub(in crate::store::engine) async fn the_log_tells_what_changed_since_a_place(
     assert_eq!(engine.log_head().await.unwrap(), third);
 }
 
-pub(in crate::store::engine) async fn the_signal_follows_the_log(engine: &dyn Engine) {
+pub(in crate::store) async fn the_signal_follows_the_log(engine: &dyn Engine) {
     let mut signal = engine.log_signal();
     let head = engine.log_head().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), head);

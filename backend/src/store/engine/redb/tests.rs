@@ -17,8 +17,22 @@ const SETTINGS: Settings = Settings {
 };
 
 fn open(disk: &SimulatedDisk) -> Result<RedbEngine, EngineError> {
+    open_with(disk, SETTINGS)
+}
+
+fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, EngineError> {
     let medium: Arc<dyn Medium> = Arc::new(disk.clone());
-    RedbEngine::open(medium, SETTINGS)
+    RedbEngine::open(medium, settings)
+}
+
+/// A number that long runs set from outside.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "long runs are asked for from outside"
+)]
+fn number_of(variable: &str, default: u64) -> u64 {
+    let asked = std::env::var(variable).ok();
+    asked.map_or(default, |asked| asked.parse().unwrap())
 }
 
 mod conforms_in_memory {
@@ -32,9 +46,7 @@ mod conforms_in_memory {
 }
 
 mod conforms_without_two_phase_commit {
-    use std::sync::Arc;
-
-    use super::{RedbEngine, SETTINGS, Settings, SimulatedDisk};
+    use super::{SETTINGS, Settings, SimulatedDisk, open_with};
     use crate::store::engine::conformance::conformance;
 
     conformance!({
@@ -43,9 +55,6 @@ mod conforms_without_two_phase_commit {
             two_phase_commit: false,
             ..SETTINGS
         };
-        (
-            RedbEngine::open(Arc::new(disk.clone()), settings).unwrap(),
-            disk,
-        )
+        (open_with(&disk, settings).unwrap(), disk)
     });
 }

@@ -2,12 +2,12 @@
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::{SimulatedDisk, open};
+use super::{SimulatedDisk, number_of, open};
 use crate::store::engine::{
     Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
 };
 
-const FLIPS: u64 = 300;
+const FLIPS_DEFAULT: u64 = 300;
 const RECORDS: u32 = 600;
 
 async fn filled() -> SimulatedDisk {
@@ -43,7 +43,10 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
     };
     for number in 0..RECORDS {
         let key = number.to_be_bytes().to_vec();
-        match engine.get(Kind::Occurrence, &[key.clone()]).await {
+        match engine
+            .get(Kind::Occurrence, std::slice::from_ref(&key))
+            .await
+        {
             Ok(rows) => assert_eq!(rows[0].as_ref().unwrap().value, key.repeat(40)),
             Err(error) => return refuses(error),
         }
@@ -70,7 +73,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
 async fn a_flipped_bit_is_an_error_or_does_not_matter() {
     let disk = filled().await;
     let mut noticed = 0;
-    for seed in 0..FLIPS {
+    for seed in 0..number_of("BELLWETHER_FLIPS", FLIPS_DEFAULT) {
         let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
         if seed % 2 == 1 {
             flipped.forget_checksums();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{SimulatedDisk, open};
+use super::{SETTINGS, Settings, SimulatedDisk, number_of, open_with};
 use crate::store::engine::{
     Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
     redb::RedbEngine,
@@ -19,17 +19,19 @@ const INDEXES: [Index; 2] = [Index::OccurrenceByState, Index::OccurrenceByReview
 /// Values by key; an absent one was deleted or never made.
 type Model = BTreeMap<u8, Vec<u8>>;
 
-/// A set under way: for each of its keys the value before and after.
-struct Step(Vec<(u8, Option<Vec<u8>>, Option<Vec<u8>>)>);
+/// A set under way.
+struct Step(Vec<Part>);
+
+/// One record of a set; an absent value is an absent record.
+struct Part {
+    key: u8,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
 
 #[tokio::test]
 async fn nothing_acknowledged_is_lost_with_the_power() {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "long runs are asked for from outside"
-    )]
-    let asked = std::env::var("BELLWETHER_POWER_LIVES").ok();
-    let lives = asked.map_or(LIVES_DEFAULT, |asked| asked.parse().unwrap());
+    let lives = number_of("BELLWETHER_POWER_LIVES", LIVES_DEFAULT);
     for seed in 0..lives {
         live(seed).await;
     }
@@ -38,9 +40,14 @@ async fn nothing_acknowledged_is_lost_with_the_power() {
 async fn live(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimulatedDisk::default();
+    let settings = Settings {
+        two_phase_commit: seed.is_multiple_of(2),
+        ..SETTINGS
+    };
+    let open = || open_with(&disk, settings);
     let mut model = Model::new();
     // A crash while the file is made is the concern of whoever makes it under another name.
-    drop(open(&disk).unwrap());
+    drop(open().unwrap());
     for _ in 0..random.random_range(1..=CRASHES_MAX) {
         let operations = random.random_range(0..400);
         if random.random_bool(0.2) {
@@ -48,12 +55,12 @@ async fn live(seed: u64) {
             disk.fail_power_after(random.random_range(0..60));
         }
         let mut under_way = Vec::new();
-        if let Ok(engine) = open(&disk) {
+        if let Ok(engine) = open() {
             disk.fail_power_after(operations);
             under_way = work(&engine, &mut model, &mut random).await;
         }
         disk.restore_power(&mut random);
-        let engine = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let engine = open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         settle(&engine, &mut model, under_way, seed).await;
         assert_eq!(contents(&engine).await, model, "seed {seed}");
     }
@@ -81,23 +88,23 @@ async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Ve
                     return Vec::new();
                 };
                 set.push(change);
-                step.push((key, before, after));
+                step.push(Part { key, before, after });
             }
             steps.push(Step(step));
             sets.push(set);
         }
         let applied = sets.into_iter().map(|set| engine.apply(Lane::Bulk, set));
-        let mut open = Vec::new();
+        let mut unsure = Vec::new();
         for (step, result) in steps.into_iter().zip(join_all(applied).await) {
             match result {
                 Ok(_) => step.carry_out(model),
-                Err(EngineError::Indeterminate(_)) => open.push(step),
+                Err(EngineError::Indeterminate(_)) => unsure.push(step),
                 Err(EngineError::Unavailable(_)) => {}
                 Err(other) => panic!("{other:?}"),
             }
         }
-        if !open.is_empty() {
-            return open;
+        if !unsure.is_empty() {
+            return unsure;
         }
     }
     Vec::new()
@@ -105,10 +112,10 @@ async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Ve
 
 impl Step {
     fn carry_out(self, model: &mut Model) {
-        for (key, _, after) in self.0 {
-            match after {
-                Some(value) => drop(model.insert(key, value)),
-                None => drop(model.remove(&key)),
+        for part in self.0 {
+            match part.after {
+                Some(value) => drop(model.insert(part.key, value)),
+                None => drop(model.remove(&part.key)),
             }
         }
     }
@@ -118,15 +125,15 @@ impl Step {
 async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
     let found = contents(engine).await;
     for step in steps {
-        let has = |value: fn(&(u8, Option<Vec<u8>>, Option<Vec<u8>>)) -> &Option<Vec<u8>>| {
+        let has = |value: fn(&Part) -> &Option<Vec<u8>>| {
             let mut parts = step.0.iter();
-            parts.all(|part| found.get(&part.0) == value(part).as_ref())
+            parts.all(|part| found.get(&part.key) == value(part).as_ref())
         };
-        if has(|part| &part.2) {
+        if has(|part| &part.after) {
             step.carry_out(model);
         } else {
             assert!(
-                has(|part| &part.1),
+                has(|part| &part.before),
                 "seed {seed}: a set was written by half"
             );
         }
