@@ -106,9 +106,9 @@ impl<B: Backend> Console<B> {
     pub(crate) fn handle(&mut self, msg: Msg) {
         self.model.now_ms = now_ms();
         let effects = update::update(&mut self.model, msg);
+        self.changed |= self.model.touched;
         self.carry_out(effects);
         update::settle(&mut self.model);
-        self.changed = true;
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -144,6 +144,7 @@ impl<B: Backend> Console<B> {
         let mut budget = limits::NEWS_BUDGET;
         while let Some(news) = next {
             let effects = update::update(&mut self.model, Msg::News(news));
+            self.changed |= self.model.touched;
             self.carry_out(effects);
             budget -= 1;
             next = if budget == 0 {
@@ -153,7 +154,6 @@ impl<B: Backend> Console<B> {
             };
         }
         update::settle(&mut self.model);
-        self.changed = true;
     }
 
     /// Draws what has changed.

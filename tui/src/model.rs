@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 use self::{
     message::Purpose,
     overlay::Overlay,
-    page::{Page, Route},
+    page::{Content, Page, Route},
     store::Store,
 };
 use crate::{
@@ -50,6 +50,8 @@ pub(crate) struct Model {
     pub(crate) overlay: Option<Overlay>,
     pub(crate) notice: Option<Notice>,
     pub(crate) quit: bool,
+    /// Whether the last message changed anything that is shown.
+    pub(crate) touched: bool,
     /// What each call under way is for.
     pub(crate) pending: HashMap<Ticket, Purpose>,
     last_ticket: Ticket,
@@ -92,6 +94,7 @@ impl Model {
             overlay: None,
             notice: None,
             quit: false,
+            touched: true,
             pending: HashMap::new(),
             last_ticket: Ticket(0),
         }
@@ -128,13 +131,20 @@ impl Model {
 
     /// When something must happen without a key or news, if ever.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
-        let countdown = match &self.link {
-            Connection::Down { .. } => Some(self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000),
-            Connection::Connecting | Connection::Up => None,
-        };
+        let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
+        let countdown = self.counts_seconds().then_some(second);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let check = self.page.form().and_then(|form| form.check_at_ms);
         [countdown, refresh, check].into_iter().flatten().min()
+    }
+
+    /// Whether a countdown or a running time is on the screen.
+    pub(crate) fn counts_seconds(&self) -> bool {
+        let running = match &self.page.content {
+            Content::Report(report) => report.found.waiting.is_some(),
+            _ => false,
+        };
+        running || matches!(self.link, Connection::Down { .. })
     }
 
     /// When the list on the screen is read again, if the service does not stream it.

@@ -123,7 +123,7 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     let mut current = String::new();
     let mut used = 0;
-    for word in line.split_word_bounds() {
+    for word in words_and_gaps(line) {
         let wide = width(word);
         if used + wide > cells && used > 0 && wide <= cells {
             lines.push(current.trim_end().to_owned());
@@ -144,6 +144,18 @@ fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
         }
     }
     lines.push(current);
+}
+
+/// The line in runs of spaces and runs of anything else.
+fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let gap = rest.starts_with(' ');
+        let end = rest.find(|char| (char == ' ') != gap).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        rest = after;
+        (!run.is_empty()).then_some(run)
+    })
 }
 
 #[cfg(test)]

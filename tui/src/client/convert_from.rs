@@ -70,7 +70,11 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(source) = error.source() {
         error = source;
     }
-    error.to_string()
+    let told = error.to_string();
+    match told.split_once(" (os error ") {
+        Some((words, _number)) => words.to_lowercase(),
+        None => told,
+    }
 }
 
 /// A request that reached the wrong function; a fault of the console.

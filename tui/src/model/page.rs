@@ -164,7 +164,7 @@ pub(crate) struct Report {
 }
 
 /// What came of a test, a try or a preview.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Found {
     Test(TestReport),
     Matches(TriggerTest),

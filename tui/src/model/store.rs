@@ -27,18 +27,20 @@ impl<T> Default for Loaded<T> {
     }
 }
 
-impl<T> Loaded<T> {
-    /// Takes in what a reading brought; a failure keeps the value from before.
-    pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) {
+impl<T: PartialEq> Loaded<T> {
+    /// Takes in what a reading brought; a failure keeps the value from before. Says whether it is
+    /// anything new.
+    pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
         self.waiting = None;
         self.at_ms = Some(now_ms);
-        match result {
-            Ok(value) => {
-                self.value = Some(value);
-                self.failure = None;
-            }
-            Err(failure) => self.failure = Some(failure),
-        }
+        let (value, failure) = match result {
+            Ok(value) => (Some(value), None),
+            Err(failure) => (self.value.take(), Some(failure)),
+        };
+        let new = failure.is_some() || self.failure.is_some() || self.value != value;
+        self.value = value;
+        self.failure = failure;
+        new
     }
 }
 

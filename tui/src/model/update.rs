@@ -21,6 +21,7 @@ use crate::client::Command;
 /// Takes in a message. [`settle`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
+    model.touched = true;
     match msg {
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text, &mut effects),
@@ -51,6 +52,8 @@ pub(crate) fn settle(model: &mut Model) {
 }
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
+    // Only a countdown or a running time is drawn anew because time passes.
+    model.touched = model.counts_seconds();
     if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);
     }

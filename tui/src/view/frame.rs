@@ -110,10 +110,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
         format!("next try in {} s, R tries now", (wait + 999) / 1_000)
     };
     let age = last_up_ms.map_or_else(String::new, |ms| {
-        format!(
-            " · what you see is {} old",
-            duration(((model.now_ms - ms) / 1_000 * 1_000).max(0))
-        )
+        format!(" · what you see is {} old", age(model.now_ms - ms))
     });
     let reason = text::fit(
         &failure.sentence(),
@@ -123,6 +120,14 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     );
     let words = format!(" ✗ {reason}{age} · {retry}");
     pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
+}
+
+/// An age in whole seconds, or more roughly when it is large.
+fn age(ms: i64) -> String {
+    match ms.max(0) {
+        ms @ ..10_000 => format!("{} s", ms / 1_000),
+        ms => duration(ms),
+    }
 }
 
 /// The most useful keys, fitted to the width.

@@ -67,7 +67,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     }
 }
 
-/// The verdict first, then what was sent and what came back.
+/// The verdict first, then the answer, which is short, then what was sent.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
     let mark = match attempt.outcome {
         Outcome::Delivered => "✓",
@@ -91,15 +91,15 @@ pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
     }
     sent(
         into,
-        "Request",
-        attempt.request.as_ref(),
-        "nothing was sent",
-    );
-    sent(
-        into,
         "Response",
         attempt.response.as_ref(),
         "nothing came back",
+    );
+    sent(
+        into,
+        "Request",
+        attempt.request.as_ref(),
+        "nothing was sent",
     );
 }
 

@@ -25,6 +25,8 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             token,
             gap,
         } => {
+            let joined = model.store.events.joined;
+            model.touched = !(rows.is_empty() && left.is_empty() && !gap && joined);
             if generation != model.store.events.generation {
                 return;
             }
@@ -124,7 +126,7 @@ fn answer(
     };
     let now = model.now_ms;
     let store = &mut model.store;
-    match purpose {
+    let touched = match purpose {
         Purpose::Overview => store.overview.set(result.and_then(expect_overview), now),
         Purpose::Triggers => store.triggers.set(
             result.and_then(|answer| match answer {
@@ -155,11 +157,21 @@ fn answer(
             now,
         ),
         Purpose::Deliveries { append } => deliveries(model, result, append),
-        Purpose::Events { generation, append } => events(model, generation, append, result),
+        Purpose::Events { generation, append } => {
+            events(model, generation, append, result);
+            true
+        }
         Purpose::Page => page(model, ticket, result),
-        Purpose::Check { version } => checked(model, version, result),
-        Purpose::Write(write) => written(model, *write, result, effects),
-    }
+        Purpose::Check { version } => {
+            checked(model, version, result);
+            true
+        }
+        Purpose::Write(write) => {
+            written(model, *write, result, effects);
+            true
+        }
+    };
+    model.touched = touched;
 }
 
 fn mixed_up() -> Failure {
@@ -173,13 +185,13 @@ fn expect_overview(answer: Answer) -> Result<crate::data::Overview, Failure> {
     }
 }
 
-fn deliveries(model: &mut Model, result: Result<Answer, Failure>, append: bool) {
+fn deliveries(model: &mut Model, result: Result<Answer, Failure>, append: bool) -> bool {
     let now = model.now_ms;
     let store = &mut model.store;
     match result {
         Ok(Answer::Deliveries(page)) => {
             let mut rows = page.rows;
-            let held = store.deliveries.value.take().unwrap_or_default();
+            let held = store.deliveries.value.clone().unwrap_or_default();
             let fresh: std::collections::HashSet<String> =
                 rows.iter().map(|row| row.id.clone()).collect();
             let kept = held.into_iter().filter(|row| !fresh.contains(&row.id));
@@ -200,7 +212,7 @@ fn deliveries(model: &mut Model, result: Result<Answer, Failure>, append: bool) 
                 }
                 rows.extend(later);
             }
-            store.deliveries.set(Ok(rows), now);
+            store.deliveries.set(Ok(rows), now)
         }
         Ok(_) => store.deliveries.set(Err(mixed_up()), now),
         Err(failure) => store.deliveries.set(Err(failure), now),
@@ -231,7 +243,7 @@ fn events(model: &mut Model, generation: Ticket, append: bool, result: Result<An
 }
 
 /// Content of one page of the stack, found by the ticket it waits for.
-fn page(model: &mut Model, ticket: Ticket, result: Result<Answer, Failure>) {
+fn page(model: &mut Model, ticket: Ticket, result: Result<Answer, Failure>) -> bool {
     let now = model.now_ms;
     let pages = std::iter::once(&mut model.page)
         .chain(&mut model.back)
@@ -280,6 +292,7 @@ fn page(model: &mut Model, ticket: Ticket, result: Result<Answer, Failure>) {
             _ => {}
         }
     }
+    false
 }
 
 /// The service looked at the form.

@@ -10,7 +10,7 @@ use crate::{
     data::{
         Caller, Destination, DestinationSpec, DestinationType, EventDetail, EventRow, Failure,
         FailureKind, Health, Kind, OccurrenceDetail, Role, Rule, RuleSpec, Severity, Status,
-        TestReport, Trigger, TriggerSpec, Webhook,
+        Trigger, TriggerSpec, Webhook,
     },
     keymap,
     model::{Connection, overlay::Overlay, page::Route},
@@ -121,7 +121,7 @@ fn answer(request: &Request) -> Result<Answer, Failure> {
             },
             ..EventDetail::default()
         })),
-        Request::TestDestination { .. } => Answer::TestReport(Box::new(TestReport::default())),
+        Request::TestDestination { .. } => Answer::TestReport(Box::default()),
         Request::Validate { .. } => Answer::Valid,
         other if other.is_write() => Answer::Done {
             failed: 0,
