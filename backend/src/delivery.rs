@@ -13,6 +13,7 @@ pub(crate) mod dial;
 pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod lane;
+pub(crate) mod notice;
 pub(crate) mod rate;
 #[cfg(test)]
 pub(crate) mod receiver;

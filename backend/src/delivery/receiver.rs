@@ -17,6 +17,13 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinSet};
+use tonic::async_trait;
+
+use crate::{
+    delivery::EventSink,
+    domain::{IncomingEvent, RecordId},
+    error::Error,
+};
 
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
@@ -181,5 +188,28 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
             let body = start.chain(stream::pending());
             Ok(Response::new(StreamBody::new(body).boxed_unsync()))
         }
+    }
+}
+
+/// Takes in what the service would tell itself, and keeps it.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
+
+impl RecordingSink {
+    /// All it got so far, in order, each with the rules that led to it.
+    pub(crate) fn events(&self) -> Vec<(IncomingEvent, Vec<RecordId>)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl EventSink for RecordingSink {
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
+        self.0.lock().unwrap().push((event, chain));
+        Ok(())
+    }
+
+    fn report(&self, event: IncomingEvent) {
+        self.0.lock().unwrap().push((event, Vec::new()));
     }
 }

@@ -27,7 +27,7 @@ use crate::{
         http::HttpClient,
         verdict::{Report, Verdict},
     },
-    domain::{Content, DestinationKind, RecordId, Transcript},
+    domain::{Content, DestinationKind, IncomingEvent, RecordId, Transcript},
     message::{self, Context, Message, Rendered},
 };
 use mission::{Ending, Mission};
@@ -88,6 +88,13 @@ impl Sender {
             tenant: config.tenant.clone(),
             link_base: config.link_base.clone(),
         }))
+    }
+
+    /// Says something of this service itself, where there is somebody to take it in.
+    pub(crate) fn report(&self, event: IncomingEvent) {
+        if let Some(sink) = &self.0.sink {
+            sink.report(event);
+        }
     }
 
     /// Makes one attempt. It never fails: what goes wrong is the report.

@@ -88,6 +88,11 @@ impl Tester {
         }
     }
 
+    /// The time of a test that begins now, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
     /// Sends one message and answers with its entry in the delivery log and what became of it.
     ///
     /// # Errors

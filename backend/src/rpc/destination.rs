@@ -136,8 +136,9 @@ impl DestinationService for DestinationApi {
         &self,
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
-        let request = request.into_inner();
-        let about = convert::about(&request.event_id, request.event.is_some())?;
+        let mut request = request.into_inner();
+        let event = request.event.take();
+        let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
         let message = request.message.clone();
         let faults = check_message(&message);
         if !faults.is_empty() {

@@ -7,7 +7,7 @@ use std::{
 
 use super::Dispatcher;
 use crate::{
-    delivery::{breaker::Breaker, health, lane::Lane, rate::Rate},
+    delivery::{breaker::Breaker, health, lane::Lane, notice, rate::Rate},
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
     ops,
@@ -223,7 +223,11 @@ impl Dispatcher {
         );
         match self.store.apply(Queue::Admin, changes).await {
             // Whoever else changed it meanwhile did so after the edit as well.
-            Ok(_) | Err(EngineError::Conflict) => Ok(true),
+            Ok(_) | Err(EngineError::Conflict) => {
+                let notice = notice::resumed(destination, self.clock.now_ms());
+                self.sender.report(notice);
+                Ok(true)
+            }
             Err(error) => Err(error),
         }
     }

@@ -14,6 +14,7 @@ use crate::{
         decide::{self, Circumstances, attempt_key},
         health,
         lane::Lease,
+        notice,
         schedule::timeout,
         verdict::Advice,
     },
@@ -35,7 +36,7 @@ pub(super) struct Plan {
     /// The deliveries whose ends are recorded, with when they are due next.
     ends: Vec<(RecordId, Option<i64>)>,
     /// Destinations that are paused from now on.
-    paused: Vec<RecordId>,
+    paused: Vec<Health>,
     /// When the first delivery that is left is due, by destination.
     left: Vec<(RecordId, i64)>,
     /// What is to be sent.
@@ -99,9 +100,15 @@ impl Dispatcher {
                 lane.expect(due_ms.unwrap_or(i64::MAX));
             }
         }
-        for destination in &plan.paused {
-            if let Some(lane) = self.lanes.get_mut(destination) {
-                lane.paused = true;
+        for health in &plan.paused {
+            let Some(lane) = self.lanes.get_mut(&health.destination) else {
+                continue;
+            };
+            lane.paused = true;
+            if let Some(destination) = &lane.destination {
+                let now_ms = self.clock.now_ms();
+                let notice = notice::paused(destination, &health.last_error, now_ms);
+                self.sender.report(notice);
             }
         }
     }
@@ -152,8 +159,8 @@ impl Dispatcher {
                 *current = next.or(current.take());
             }
         }
-        for (destination, (old, current)) in healths {
-            plan_health(plan, destination, old.as_ref(), current);
+        for (old, current) in healths.into_values() {
+            plan_health(plan, old.as_ref(), current);
         }
         Ok(())
     }
@@ -276,7 +283,7 @@ impl Dispatcher {
             let opening = lane.opening(in_flight_default, now_ms);
             if let (Some(opening), Some(destination)) = (opening, &lane.destination)
                 && opening.from_ms <= now_ms
-                && !plan.paused.contains(&id)
+                && !plan.paused.iter().any(|health| health.destination == id)
             {
                 ready.push((Arc::clone(destination), opening.room, lane.unrecorded));
             }
@@ -352,12 +359,7 @@ fn plan_end(
 }
 
 /// Records a destination's health when it changed.
-fn plan_health(
-    plan: &mut Plan,
-    destination: RecordId,
-    old: Option<&Stored<Health>>,
-    current: Option<Health>,
-) {
+fn plan_health(plan: &mut Plan, old: Option<&Stored<Health>>, current: Option<Health>) {
     let Some(current) = current else {
         return;
     };
@@ -367,6 +369,6 @@ fn plan_health(
         None => plan.changes.insert(&current),
     }
     if current.state == HealthState::Paused {
-        plan.paused.push(destination);
+        plan.paused.push(current);
     }
 }

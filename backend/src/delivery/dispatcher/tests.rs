@@ -9,7 +9,7 @@ use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
     delivery::receiver::Reply,
-    domain::{DeliverySettings, DeliveryState, HealthState, Outcome},
+    domain::{DeliverySettings, DeliveryState, HealthState, Outcome, Status},
 };
 
 #[tokio::test]
@@ -149,6 +149,22 @@ async fn a_410_pauses_the_destination_until_somebody_edits_it() {
         world.health(&destination).await.unwrap().state,
         HealthState::Healthy
     );
+    let notices: Vec<_> = world
+        .sink
+        .events()
+        .into_iter()
+        .map(|(event, _)| event)
+        .collect();
+    let told: Vec<_> = notices
+        .iter()
+        .map(|event| (event.name.as_str(), event.status))
+        .collect();
+    let paused = "destination paused";
+    assert_eq!(
+        told,
+        [(paused, Some(Status::Open)), (paused, Some(Status::Closed))]
+    );
+    assert_eq!(notices[0].id(), notices[1].id());
 }
 
 #[tokio::test]

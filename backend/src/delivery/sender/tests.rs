@@ -11,7 +11,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::Sha256;
-use tonic::async_trait;
 
 use super::{EventSink, Order, Sender};
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
     config::{Config, SmtpConfig, SmtpSecurity},
     delivery::{
         Advice, Guard, Report,
-        receiver::{Received, Receiver, Reply},
+        receiver::{Received, Receiver, RecordingSink, Reply},
         sample,
         smtp_receiver::SmtpReceiver,
     },
@@ -41,7 +40,7 @@ const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 struct World {
     config: Config,
     clock: Arc<ManualClock>,
-    sink: Arc<Sink>,
+    sink: Arc<RecordingSink>,
 }
 
 impl World {
@@ -98,21 +97,6 @@ async fn send_content(
     let shown = format!("{report:?}");
     assert!(!shown.contains("canary-"), "a secret shows in {shown}");
     report
-}
-
-#[derive(Debug, Default)]
-struct Sink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
-
-#[async_trait]
-impl EventSink for Sink {
-    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
-        self.0.lock().unwrap().push((event, chain));
-        Ok(())
-    }
-
-    fn report(&self, event: IncomingEvent) {
-        self.0.lock().unwrap().push((event, Vec::new()));
-    }
 }
 
 /// Says everything back that it was told.
@@ -528,7 +512,7 @@ async fn a_new_event_carries_the_rules_that_led_to_it() {
     let sender = world.sender();
     let report = send_content(&sender, &kind, &content, Some(rules[1])).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    let made = world.sink.0.lock().unwrap().clone();
+    let made = world.sink.events();
     assert_eq!(made.len(), 1);
     assert_eq!(
         (made[0].0.name.as_str(), &made[0].1),
@@ -536,11 +520,7 @@ async fn a_new_event_carries_the_rules_that_led_to_it() {
     );
     let report = send_content(&sender, &kind, &content, Some(rules[0])).await;
     assert_eq!(report.verdict.advice, Advice::GiveUp, "{report:?}");
-    assert_eq!(
-        world.sink.0.lock().unwrap().len(),
-        1,
-        "a loop makes no event"
-    );
+    assert_eq!(world.sink.events().len(), 1, "a loop makes no event");
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! Deliveries and their attempts on their way out, and the filters of lists on their way in.
 
-use bellwether_proto::v1;
+use bellwether_proto::{cloud, v1};
 use prost_types::Timestamp;
 
-use super::time::{duration, timestamp};
+use super::{
+    incoming::incoming,
+    time::{duration, timestamp},
+};
 use crate::{
     delivery::About,
     domain::{
@@ -12,7 +15,7 @@ use crate::{
     },
     error::Error,
     limits::RULE_NAMES_MAX,
-    ops::{delivery::Filter, page::PageRequest},
+    ops::{delivery::Filter, intake::check::check, page::PageRequest},
 };
 
 const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
@@ -83,21 +86,32 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
     }
 }
 
-/// What a test of a destination is to tell about.
+/// What a test of a destination is to tell about: a stored event, else the event of the request,
+/// else a sample.
 ///
 /// # Errors
-/// [`Error::Invalid`] when the id is none.
-pub fn about(event_id: &str, has_event: bool) -> Result<About, Error> {
+/// [`Error::Invalid`] naming every wrong field.
+pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result<About, Error> {
     if !event_id.is_empty() {
         let event = EventId::parse(event_id);
         let event = event.ok_or_else(|| Error::invalid("eventId", NO_EVENT_ID))?;
         return Ok(About::Stored(event));
     }
-    if has_event {
-        let fault = "testing with an event of the request is not served yet; give an `eventId`";
-        return Err(Error::Unimplemented(fault.into()));
+    let Some(event) = event else {
+        return Ok(About::Sample);
+    };
+    let within = |violations: Vec<Violation>| {
+        let within = |violation: Violation| Violation {
+            field: format!("event.{}", violation.field),
+            ..violation
+        };
+        Error::Invalid(violations.into_iter().map(within).collect())
+    };
+    let event = incoming(event, now_ms).map_err(within)?;
+    match check(&event, now_ms) {
+        violations if violations.is_empty() => Ok(About::Incoming(Box::new(event))),
+        violations => Err(within(violations)),
     }
-    Ok(About::Sample)
 }
 
 /// What became of a test of a destination.

@@ -14,7 +14,7 @@ use crate::{
     config::Config,
     delivery::{
         Dispatcher, Guard, Sender, Standing,
-        receiver::{Received, Receiver, Reply},
+        receiver::{Received, Receiver, RecordingSink, Reply},
         sample,
     },
     domain::{
@@ -34,6 +34,7 @@ pub(super) struct World {
     pub(super) config: Config,
     store: Store,
     pub(super) clock: Arc<ManualClock>,
+    pub(super) sink: Arc<RecordingSink>,
     made: u64,
     pub(super) running: Option<Running>,
 }
@@ -53,6 +54,7 @@ impl World {
             config,
             store: Store::in_memory(),
             clock: Arc::new(ManualClock::at(START_MS)),
+            sink: Arc::default(),
             made: 0,
             running: None,
         }
@@ -61,7 +63,12 @@ impl World {
     pub(super) fn start(&mut self) {
         let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let sender = Sender::new(&self.config, guard, Arc::clone(&clock), None);
+        let sender = Sender::new(
+            &self.config,
+            guard,
+            Arc::clone(&clock),
+            Some(Arc::clone(&self.sink) as _),
+        );
         let dispatcher = Dispatcher::new(
             self.store.clone(),
             clock,

@@ -1,0 +1,44 @@
+//! What the service says of its destinations, as events of its own.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{Destination, IncomingEvent, Severity, Status};
+
+/// A destination is paused.
+pub(crate) fn paused(destination: &Destination, last_error: &str, now_ms: i64) -> IncomingEvent {
+    let name = &destination.name;
+    IncomingEvent {
+        summary: format!("destination {name} is paused; its messages wait"),
+        body: format!("{last_error}\nSaving the destination resumes it."),
+        severity: Some(Severity::Error),
+        status: Some(Status::Open),
+        ..about(destination, now_ms)
+    }
+}
+
+/// A destination is not paused any more.
+pub(crate) fn resumed(destination: &Destination, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("destination {} is resumed", destination.name),
+        status: Some(Status::Closed),
+        ..about(destination, now_ms)
+    }
+}
+
+fn about(destination: &Destination, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        name: "destination paused".into(),
+        kind: "destination-paused".into(),
+        dimensions: BTreeMap::from([
+            ("source".into(), "bellwether".into()),
+            ("destination".into(), destination.name.as_str().into()),
+        ]),
+        metadata: BTreeMap::new(),
+        summary: String::new(),
+        body: String::new(),
+        severity: None,
+        status: None,
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}
