@@ -135,25 +135,34 @@ fn if_match(
     let (true, Some(field), Some(value)) = (changes, etag, headers.get(header::IF_MATCH)) else {
         return;
     };
-    let tag = value.to_str().unwrap_or_default().trim();
-    let unquoted = tag.strip_prefix("W/").unwrap_or(tag);
-    let unquoted = unquoted
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    let tag = unquoted.unwrap_or(tag);
+    let tag = bare(value.to_str().unwrap_or_default());
     match tag {
         "*" => {}
         _ if tag.is_empty() || tag.contains(['"', ',']) => {
-            violations.add_at("etag", "has to be one entity tag in the header `if-match`");
+            let description = "has to be one entity tag in the header `if-match`";
+            violations.add_at("etag", description);
         }
         _ => match wire::find_last(body, field.number) {
-            Some(Value::Bytes(other)) if !other.is_empty() && other != tag.as_bytes() => {
-                violations.add_at(
-                    "etag",
-                    "is another in the body than in the header `if-match`",
-                );
+            Some(Value::Bytes([])) | None => {
+                wire::put_bytes_field(body, field.number, tag.as_bytes());
             }
-            _ => wire::put_bytes_field(body, field.number, tag.as_bytes()),
+            Some(Value::Bytes(other))
+                if std::str::from_utf8(other).is_ok_and(|it| bare(it) == tag) => {}
+            Some(_) => {
+                let description = "is another in the body than in the header `if-match`";
+                violations.add_at("etag", description);
+            }
         },
     }
+}
+
+/// An entity tag without the mark of a weak one and without quotes, which callers leave out or put
+/// in as they like.
+fn bare(tag: &str) -> &str {
+    let tag = tag.trim();
+    let tag = tag.strip_prefix("W/").unwrap_or(tag);
+    let unquoted = tag
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    unquoted.unwrap_or(tag)
 }

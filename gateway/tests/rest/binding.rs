@@ -169,6 +169,7 @@ async fn if_match_becomes_the_etag_of_what_is_changed() {
         ("v1", "{}", Ok("v1")),
         ("*", "{}", Ok("")),
         ("\"v1\"", r#"{"etag":"v1"}"#, Ok("v1")),
+        ("\"v1\"", r#"{"etag":"\"v1\""}"#, Ok("\"v1\"")),
         ("\"v1\"", r#"{"etag":"v2"}"#, Err(())),
         ("\"v1\", \"v2\"", "{}", Err(())),
         ("", "{}", Err(())),
