@@ -22,6 +22,9 @@ use crate::error::Error;
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
 
+/// The one method by which a caller may end its own key; its answer still arrives.
+const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
+
 /// Lets only those calls through whose key has the role that the method needs, puts the
 /// [`Caller`] into their extensions, and ends them when the key is revoked.
 #[derive(Debug, Clone)]
@@ -130,8 +133,12 @@ where
                     let until_revoked =
                         |body, way| Body::new(UntilRevoked::new(body, way, caller.revoked.clone()));
                     request.extensions_mut().insert(caller.clone());
+                    let is_revocation = request.uri().path() == REVOKE_CLIENT;
                     let request = request.map(|body| until_revoked(body, Way::In));
                     let response = inner.call(request).await?.map(Body::new);
+                    if is_revocation {
+                        return Ok(response);
+                    }
                     Ok(response.map(|body| until_revoked(body, Way::Out)))
                 }
             }

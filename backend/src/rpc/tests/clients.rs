@@ -93,6 +93,17 @@ async fn a_revoked_key_is_refused_by_the_next_call_and_ends_open_streams() {
 }
 
 #[tokio::test]
+async fn a_caller_that_revokes_itself_is_told_so_and_is_out() {
+    let world = World::start().await;
+    let key = world.key("ada", Role::Admin).await;
+    let mut ada = world.clients(&key);
+    let request = v1::RevokeClientRequest { name: "ada".into() };
+    ada.revoke_client(request).await.unwrap();
+    let next = ada.get_caller(v1::GetCallerRequest {}).await;
+    assert_eq!(code(next), Code::Unauthenticated);
+}
+
+#[tokio::test]
 async fn the_last_admin_keeps_its_key() {
     let world = World::start().await;
     let refused = revoke(&world, "root").await.unwrap_err();
