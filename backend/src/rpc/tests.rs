@@ -5,6 +5,7 @@ mod clients;
 mod destinations;
 mod lists;
 mod rules;
+mod secrets;
 mod triggers;
 
 use std::{fmt::Debug, sync::Arc};

@@ -1,0 +1,162 @@
+//! Secrets of destinations over the wire: they go in, are kept, and never come out.
+
+use bellwether_proto::v1::destination_type::Type;
+
+use super::{
+    destinations::{
+        CANARY, SIGNING, every_kind, header, msteams, servicenow, stored, update, webhook,
+    },
+    *,
+};
+use crate::domain::{
+    DestinationKind,
+    destination::{Header, HeaderValue},
+    secret::MASK,
+};
+
+#[tokio::test]
+async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
+    let world = World::start().await;
+    for (name, kind) in every_kind() {
+        let draft = destination_of(name, kind);
+        let made = world.create_destination(draft.clone()).await.unwrap();
+        // What was read can be written back as it is.
+        let edited = update(&world, made.clone()).await.unwrap();
+        assert_eq!(edited.r#type, made.r#type);
+        let again = world.create_destination(draft.clone()).await.unwrap_err();
+        let mut wrong = draft;
+        wrong.name = "a/b".into();
+        let refused = world.create_destination(wrong).await.unwrap_err();
+        let request = v1::ListDestinationsRequest::default();
+        let listed = inner(
+            world
+                .destinations()
+                .list_destinations(request)
+                .await
+                .unwrap(),
+        );
+        let shown = format!("{made:?} {edited:?} {again:?} {refused:?} {listed:?}");
+        assert!(
+            !shown.contains(CANARY) && !shown.contains(SIGNING),
+            "{name}: {shown}"
+        );
+        let health = made.health.unwrap();
+        assert_eq!(health.state(), v1::destination_health::State::Healthy);
+        let kept = format!("{:?}", stored(&world, name).await);
+        assert!(!kept.contains(CANARY), "{name}: {kept}");
+    }
+    let DestinationKind::Webhook(webhook) = stored(&world, "webhook").await.kind else {
+        panic!("it is no webhook any more");
+    };
+    assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+    let DestinationKind::MsTeams(teams) = stored(&world, "msteams").await.kind else {
+        panic!("it is no Teams address any more");
+    };
+    assert!(teams.url.reveal().contains(CANARY));
+}
+
+#[tokio::test]
+async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
+    let world = World::start().await;
+    for (name, kind) in every_kind() {
+        world
+            .create_destination(destination_of(name, kind))
+            .await
+            .unwrap();
+    }
+    for given in ["", MASK] {
+        let edits = [
+            (
+                "slack",
+                Type::Slack(v1::Slack {
+                    channel: "#new".into(),
+                    token: given.into(),
+                }),
+            ),
+            ("msteams", msteams(given)),
+            (
+                "pagerduty",
+                Type::Pagerduty(v1::PagerDuty {
+                    routing_key: given.into(),
+                }),
+            ),
+            (
+                "servicenow",
+                servicenow(|servicenow| {
+                    servicenow.client_secret = given.into();
+                    servicenow.refresh_token = given.into();
+                }),
+            ),
+        ];
+        for (name, kind) in edits {
+            let before = stored(&world, name).await.kind;
+            update(&world, destination_of(name, kind)).await.unwrap();
+            let after = stored(&world, name).await.kind;
+            let secret = |kind| match kind {
+                DestinationKind::Slack(slack) => slack.token,
+                DestinationKind::MsTeams(teams) => teams.url,
+                DestinationKind::PagerDuty(pagerduty) => pagerduty.routing_key,
+                DestinationKind::ServiceNow(servicenow) => {
+                    assert_eq!(servicenow.refresh_token.unwrap().reveal(), CANARY);
+                    servicenow.client_secret
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!(secret(after) == secret(before), "{name} {given:?}");
+        }
+    }
+    // A secret of one kind is not that of another.
+    let other = Type::Pagerduty(v1::PagerDuty {
+        routing_key: MASK.into(),
+    });
+    let refused = update(&world, destination_of("slack", other)).await;
+    assert_eq!(fields(refused), ["type.pagerduty.routingKey"]);
+}
+
+#[tokio::test]
+async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
+    let world = World::start().await;
+    let secrets = async || {
+        let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
+            panic!("it is no webhook any more");
+        };
+        assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+        let secret = |header: Header| match header.value {
+            HeaderValue::Secret(secret) => Some((header.name, secret.reveal().to_owned())),
+            HeaderValue::Plain(_) => None,
+        };
+        webhook
+            .headers
+            .into_iter()
+            .filter_map(secret)
+            .collect::<Vec<_>>()
+    };
+    let signed = webhook(|webhook| {
+        webhook.headers.insert("X-Api-Key".into(), CANARY.into());
+        webhook.headers.insert("x-env".into(), "lab".into());
+        webhook.signing_secret = SIGNING.into();
+    });
+    let made = world
+        .create_destination(destination_of("a", signed))
+        .await
+        .unwrap();
+    let Some(Type::Webhook(shown)) = made.r#type.unwrap().r#type else {
+        panic!("it is no webhook any more");
+    };
+    assert_eq!(shown.headers["X-Api-Key"], MASK);
+    assert_eq!(shown.headers["x-env"], "lab");
+    let kept = |name: &str| vec![(name.to_owned(), CANARY.to_owned())];
+
+    update(&world, destination_of("a", webhook(|_| {})))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, kept("X-Api-Key"));
+    update(&world, destination_of("a", header("x-api-key", MASK)))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, kept("x-api-key"));
+    update(&world, destination_of("a", header("x-env", "live")))
+        .await
+        .unwrap();
+    assert_eq!(secrets().await, []);
+}
