@@ -162,6 +162,9 @@ pub struct EgressConfig {
     pub allow: Vec<IpNet>,
     /// Host names that messages may go to whatever their address is.
     pub allow_names: Vec<String>,
+    /// Listeners of this installation beside the service's own, such as the gateway: no message
+    /// may go there, whatever is allowed.
+    pub own: Vec<SocketAddr>,
 }
 
 /// The mail server.

@@ -81,7 +81,8 @@ pub(super) async fn assemble(
     let store = store::open(config).await?;
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
     clients.ensure_admin(&config.data_dir).await?;
-    let egress = Arc::new(EgressGuard::new(&config.egress, vec![own]));
+    let own_listeners = [&[own][..], &config.egress.own].concat();
+    let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
     let deciding = Deciding {
         store: store.clone(),
         clock: Arc::clone(&clock),

@@ -270,6 +270,10 @@ impl super::Settings {
         config.lifetime = service.lifetime;
         config.delivery = service.delivery.clone();
         config.egress = service.egress.clone();
+        config
+            .egress
+            .own
+            .push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
         config.smtp = service.smtp.config()?;
         config.providers = service.providers.clone();
         Ok(config)

@@ -11,6 +11,7 @@ fn guard(allow: &[&str], allow_names: &[&str], own: &[&str]) -> Guard {
     let config = EgressConfig {
         allow: allow.iter().map(|text| text.parse().unwrap()).collect(),
         allow_names: allow_names.iter().map(ToString::to_string).collect(),
+        ..EgressConfig::default()
     };
     Guard::new(
         &config,

@@ -36,6 +36,7 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
             .map(|text| text.parse().unwrap())
             .collect(),
         allow_names: Vec::new(),
+        ..EgressConfig::default()
     };
     let guard = Arc::new(Guard::new(&config, Vec::new()));
     HttpClient::new(Dialer::new(guard, resolver, Duration::from_secs(1)))
