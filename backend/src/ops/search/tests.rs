@@ -42,9 +42,9 @@ async fn stored(count: u32) -> (Store, Vec<Occurrence>) {
     let store = Store::in_memory();
     let occurrences: Vec<_> = (0..count).map(occurrence).collect();
     let mut changes = store.changes();
-    occurrences
-        .iter()
-        .for_each(|occurrence| changes.insert(occurrence));
+    for occurrence in &occurrences {
+        changes.insert(occurrence);
+    }
     store.apply(Lane::Bulk, changes).await.unwrap();
     (store, occurrences)
 }
