@@ -3,6 +3,7 @@
 
 mod clients;
 mod destinations;
+mod events;
 mod lists;
 mod rules;
 mod secrets;
@@ -10,10 +11,16 @@ mod triggers;
 
 use std::{fmt::Debug, sync::Arc};
 
+use bellwether_proto::cloud::{
+    data_receiver_service_client::DataReceiverServiceClient,
+    data_receiver_service_server::DataReceiverServiceServer,
+};
 use bellwether_proto::v1::{
     self, client_service_client::ClientServiceClient, client_service_server::ClientServiceServer,
     destination_service_client::DestinationServiceClient,
     destination_service_server::DestinationServiceServer,
+    event_management_service_client::EventManagementServiceClient,
+    event_management_service_server::EventManagementServiceServer,
     event_query_service_client::EventQueryServiceClient,
     event_query_service_server::EventQueryServiceServer, rule_service_client::RuleServiceClient,
     rule_service_server::RuleServiceServer, trigger_service_client::TriggerServiceClient,
@@ -32,21 +39,24 @@ use tonic_types::StatusExt;
 use super::{
     access::{Guard, Keys},
     client::ClientApi,
+    data_receiver::DataReceiver,
     destination::DestinationApi,
+    event_management::EventManagement,
     event_query::EventQueries,
     rule::RuleApi,
     trigger::TriggerApi,
 };
 use crate::{
-    clock::{Clock, ManualClock},
+    clock::Clock,
     config::Config,
     delivery::{self, Sender, Tester},
     domain::Role,
     ops::{
         client::Clients,
+        deciding::Deciding,
         destination::Destinations,
+        intake::Intake,
         rule::{Installation, Rules},
-        ruleset::Ruleset,
         samples,
         trigger::Triggers,
     },
@@ -79,14 +89,17 @@ type Called = InterceptedService<Channel, Bearer>;
 impl World {
     async fn start() -> Self {
         let store = samples::store();
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(samples::START_MS));
+        let (deciding, _) = samples::deciding(store.clone()).await;
+        let clock = Arc::clone(&deciding.clock);
+        let (intake, workers) = Intake::new(deciding.clone());
         let clients = Clients::new(store.clone(), Arc::clone(&clock));
         let keys = Keys::open(store.clone(), Arc::clone(&clock)).await.unwrap();
         let keys = Arc::new(keys);
-        let routes = routes(&store, &clock, &clients, &keys).await;
+        let routes = routes(&deciding, intake, &clients, &keys);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
+        tasks.spawn(workers.run(CancellationToken::new()));
         tasks.spawn(Arc::clone(&keys).run(CancellationToken::new()));
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
@@ -127,6 +140,14 @@ impl World {
 
     fn events(&self, key: &Bearer) -> EventQueryServiceClient<Called> {
         EventQueryServiceClient::with_interceptor(self.channel.clone(), key.clone())
+    }
+
+    fn receiver(&self, key: &Bearer) -> DataReceiverServiceClient<Called> {
+        DataReceiverServiceClient::with_interceptor(self.channel.clone(), key.clone())
+    }
+
+    fn management(&self, key: &Bearer) -> EventManagementServiceClient<Called> {
+        EventManagementServiceClient::with_interceptor(self.channel.clone(), key.clone())
     }
 
     async fn create_trigger(&self, trigger: v1::Trigger) -> Result<v1::Trigger, Status> {
@@ -172,14 +193,10 @@ impl World {
     }
 }
 
-async fn routes(
-    store: &Store,
-    clock: &Arc<dyn Clock>,
-    clients: &Clients,
-    keys: &Arc<Keys>,
-) -> Routes {
-    let (store, clock) = (|| store.clone(), || Arc::clone(clock));
-    let ruleset = Arc::new(Ruleset::load(store()).await.unwrap());
+fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Keys>) -> Routes {
+    let store = || deciding.store.clone();
+    let clock = || Arc::clone(&deciding.clock);
+    let ruleset = Arc::clone(&deciding.ruleset);
     let installation = Installation {
         tenant: "acme".into(),
         link_base: "https://ops.example.com".into(),
@@ -200,6 +217,13 @@ async fn routes(
         Arc::clone(keys),
     )))
     .add_service(EventQueryServiceServer::new(events))
+    .add_service(EventManagementServiceServer::new(EventManagement::new(
+        deciding.clone(),
+    )))
+    .add_service(DataReceiverServiceServer::new(DataReceiver::new(
+        intake,
+        clock(),
+    )))
 }
 
 fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
