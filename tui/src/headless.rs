@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::Event;
+use crossterm::event::{Event, KeyCode, KeyEvent};
 use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout_at};
 
@@ -13,6 +13,50 @@ use crate::{
     options::Options,
     text,
 };
+
+/// Draws one frame of a screen as text: connects, reads, draws, and leaves.
+///
+/// `screen` is the name of a screen, such as `events`, in any letter case. Without a service the
+/// frame says so.
+///
+/// # Errors
+/// There is no screen of that name; the names there are.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub async fn snapshot(
+    options: Options,
+    screen: &str,
+    columns: u16,
+    rows: u16,
+) -> Result<String, UnknownScreen> {
+    let at = SCREENS
+        .iter()
+        .position(|name| name.eq_ignore_ascii_case(screen));
+    let at = at.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
+    let mut console = Headless::start(options, columns, rows);
+    console.idle().await;
+    console.press_all([KeyEvent::from(KeyCode::Char(KEYS[at]))]);
+    console.idle().await;
+    Ok(console.screen())
+}
+
+/// The screens, and the keys that lead to them.
+const SCREENS: [&str; 7] = [
+    "overview",
+    "events",
+    "triggers",
+    "destinations",
+    "rules",
+    "deliveries",
+    "clients",
+];
+const KEYS: [char; 7] = ['1', '2', '3', '4', '5', '6', '7'];
+
+/// A name that no screen has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no screen `{0}`; there are {names}", names = SCREENS.join(", "))]
+pub struct UnknownScreen(String);
 
 /// Time that a console gets to become idle.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,10 +89,14 @@ impl Headless {
     /// # Errors
     /// A name between angle brackets is not a key; those before it were pressed.
     pub fn press(&mut self, keys: &str) -> Result<(), keymap::Unknown> {
-        for key in keymap::parse(keys)? {
+        self.press_all(keymap::parse(keys)?);
+        Ok(())
+    }
+
+    fn press_all(&mut self, keys: impl IntoIterator<Item = KeyEvent>) {
+        for key in keys {
             self.console.input(Event::Key(key));
         }
-        Ok(())
     }
 
     /// Pastes a text.

@@ -14,7 +14,7 @@ mod text;
 mod theme;
 mod view;
 
-pub use headless::Headless;
+pub use headless::{Headless, UnknownScreen, snapshot};
 pub use keymap::Unknown as UnknownKey;
 pub use options::{Error, Key, Options, Theme};
 

@@ -32,3 +32,36 @@ async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
         }
     }
 }
+
+#[tokio::test]
+async fn key_screens_look_as_they_were_approved() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let screens = [
+        ("events", "2"),
+        ("event", "<Enter>"),
+        ("destinations", "4"),
+        ("confirm_delete", "jd"),
+        ("test_report", "<Esc>t"),
+        ("rule", "5<Enter>"),
+        ("rule_form", "5e"),
+        ("trigger_form", "<Esc>3e<Tab><Tab>"),
+        ("deliveries", "<Esc>6"),
+        ("help", "?"),
+    ];
+    for (name, keys) in screens {
+        insta::assert_snapshot!(name, press(&mut console, keys).await);
+    }
+}
+
+#[tokio::test]
+async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
+    let service = stocked();
+    let frame = bellwether_tui::snapshot(options(&service), "Rules", 80, 24)
+        .await
+        .unwrap();
+    assert!(frame.contains("› Rules"), "{frame}");
+    assert!(frame.contains("night"), "{frame}");
+    let wrong = bellwether_tui::snapshot(options(&service), "rulez", 80, 24).await;
+    assert!(wrong.unwrap_err().to_string().contains("rules"));
+}

@@ -56,10 +56,11 @@ fn details(into: &mut Document, model: &Model, event: &EventDetail) {
         );
         into.field("closed", Token::Text, &words);
     }
-    let counts = format!(
-        "{} times, {} over all occurrences",
-        occurrence.count, event.count
-    );
+    let counts = match (occurrence.count, event.count) {
+        (1, 1) => "once".to_owned(),
+        (count, all) if count == all => format!("{count} times"),
+        (count, all) => format!("{count} times, {all} over all occurrences"),
+    };
     into.field("sent", Token::Text, &counts);
     into.field("occurrence", Token::Text, &occurrence.number.to_string());
     if occurrence.number > 1 {
@@ -217,6 +218,18 @@ fn explain_rule(into: &mut Document, rule: &RuleExplanation) {
     }
 }
 
+/// How a comparison is written between a field and a value.
+fn comparison(kind: &str) -> &str {
+    match kind {
+        "equals" => "=",
+        "greaterAndEquals" => ">=",
+        "lessAndEquals" => "<=",
+        "startsWith" => "starts with",
+        "endsWith" => "ends with",
+        other => other,
+    }
+}
+
 fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize) {
     let (token, mark) = verdict(clause.result);
     let found = match &clause.actual {
@@ -224,12 +237,16 @@ fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize
         Some(actual) => {
             format!(
                 "{} {} {}; it is {actual}",
-                clause.field, clause.kind, clause.expected
+                clause.field,
+                comparison(&clause.kind),
+                clause.expected
             )
         }
         None => format!(
             "{} {} {}; it has none",
-            clause.field, clause.kind, clause.expected
+            clause.field,
+            comparison(&clause.kind),
+            clause.expected
         ),
     };
     let pad = " ".repeat(indent.min(40));

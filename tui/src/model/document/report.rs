@@ -118,7 +118,13 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     }
     if let Some(fields) = preview.rendered.as_object() {
         for (key, value) in fields {
-            into.tree(0, key, value);
+            match value.as_str() {
+                Some(body) if body.contains('\n') || transcript::readable(body) != body => {
+                    into.text(Token::Dim, 0, key);
+                    into.text(Token::Text, 2, &transcript::readable(body));
+                }
+                _ => into.tree(0, key, value),
+            }
         }
     }
 }

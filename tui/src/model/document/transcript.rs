@@ -125,7 +125,7 @@ fn sent(into: &mut Document, title: &str, sent: Option<&Sent>, nothing: &str) {
 }
 
 /// JSON spread over lines; anything else as it is.
-fn readable(body: &str) -> String {
+pub(super) fn readable(body: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(body) {
         Ok(value) if value.is_object() || value.is_array() => spread(body),
         _ => body.to_owned(),
