@@ -42,7 +42,7 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
     if !folder.has_store() {
         make(&folder, settings, &sealer).await?;
     }
-    let medium = Disk::new(Arc::clone(&folder), folder.store_path(), Some(room));
+    let medium = Disk::store(Arc::clone(&folder), room);
     let store = open_engine(medium, settings, &sealer, &folder).await?;
     format::check(&store, &folder).await?;
     key_check::check(&store, &sealer, &folder).await?;
@@ -56,11 +56,12 @@ async fn make(
     sealer: &Arc<Sealer>,
 ) -> Result<(), OpenError> {
     folder.discard_unfinished()?;
-    let medium = Disk::new(Arc::clone(folder), folder.unfinished_path(), None);
+    let medium = Disk::draft(Arc::clone(folder));
     let store = open_engine(medium, settings, sealer, folder).await?;
     format::write(&store)
         .await
         .map_err(|source| folder.fault(source))?;
+    key_check::check(&store, sealer, folder).await?;
     drop(store);
     format::write_file(folder)?;
     folder.finish()

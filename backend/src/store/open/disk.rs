@@ -22,14 +22,22 @@ pub(super) const CHECKSUMS: &str = "store.sums";
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,
-    path: PathBuf,
+    /// None for a store that is being made.
     room: Option<Room>,
 }
 
 impl Disk {
-    /// The file at that path; without a room, there is room for everything.
-    pub(super) fn new(folder: Arc<Folder>, path: PathBuf, room: Option<Room>) -> Self {
-        Self { folder, path, room }
+    /// The store of a folder.
+    pub(super) fn store(folder: Arc<Folder>, room: Room) -> Self {
+        let room = Some(room);
+        Self { folder, room }
+    }
+
+    /// A store that is being made, under another name. It is synced as a whole when it is finished,
+    /// not with every commit.
+    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+        let room = None;
+        Self { folder, room }
     }
 
     fn checksums_path(&self) -> PathBuf {
@@ -37,14 +45,43 @@ impl Disk {
     }
 }
 
+/// The file of a store that is being made.
+#[derive(Debug)]
+struct Draft(FileBackend);
+
+impl StorageBackend for Draft {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
 impl Medium for Disk {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let file = private_file()
-            .create(true)
-            .truncate(false)
-            .open(&self.path)?;
-        let backend = FileBackend::new(file).map_err(io::Error::other)?;
-        Ok(Box::new(backend))
+        let backend = |file| FileBackend::new(file).map_err(io::Error::other);
+        if self.room.is_some() {
+            // Never made here: a store that vanished is not an empty one.
+            let file = private_file().open(self.folder.store_path())?;
+            return Ok(Box::new(backend(file)?));
+        }
+        let path = self.folder.unfinished_path();
+        let file = private_file().create(true).truncate(false).open(path)?;
+        Ok(Box::new(Draft(backend(file)?)))
     }
 
     fn is_short(&self) -> bool {

@@ -89,13 +89,17 @@ impl Folder {
         let (unfinished, path) = (self.unfinished_path(), self.store_path());
         let finish = || {
             File::open(&unfinished)?.sync_all()?;
+            let folder = File::open(&self.path)?;
+            // What the store needs beside it is there before the store is.
+            folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
-            File::open(&self.path)?.sync_all()
+            folder.sync_all()
         };
         finish().map_err(|error| OpenError::io("make", path, error))
     }
 
-    /// Writes a file that only its owner may read: whole, or not at all.
+    /// Writes a file that only its owner may read: whole, or not at all. It has its name for good
+    /// once the folder is synced.
     pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
         let (path, unfinished) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let write = || {
@@ -105,8 +109,7 @@ impl Folder {
                 .open(&unfinished)?;
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            File::open(&self.path)?.sync_all()
+            fs::rename(&unfinished, &path)
         };
         write().map_err(|error| OpenError::io("write", &path, error))
     }

@@ -277,9 +277,9 @@ async fn below_the_floor_only_what_adds_is_refused() {
 }
 
 mod conforms_on_a_disk {
-    use std::sync::Arc;
+    use std::{fs::File, sync::Arc};
 
-    use super::super::{Disk, Folder};
+    use super::super::{Disk, Folder, Room};
     use crate::store::engine::{
         conformance::conformance,
         redb::{RedbEngine, Settings},
@@ -287,13 +287,14 @@ mod conforms_on_a_disk {
 
     conformance!({
         let parent = tempfile::tempdir().unwrap();
-        let folder = Arc::new(Folder::claim(&parent.path().join("data")).unwrap());
-        let path = folder.store_path();
+        // An engine on a file that nothing was written to.
+        let folder = Arc::new(Folder::claim(parent.path()).unwrap());
+        File::create_new(folder.store_path()).unwrap();
+        let disk = Disk::store(Arc::clone(&folder), Room::new(&folder, 0));
         let settings = Settings {
             cache_bytes: 1024 * 1024,
             two_phase_commit: true,
         };
-        let disk = Disk::new(folder, path, None);
         (RedbEngine::open(Arc::new(disk), settings).unwrap(), parent)
     });
 }
