@@ -4,7 +4,6 @@
 
 mod call;
 mod convert;
-mod convert_from;
 mod link;
 mod protocol;
 mod watch;

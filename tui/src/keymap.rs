@@ -2,11 +2,13 @@
 
 mod actions;
 mod chord;
+mod table;
 
-pub(crate) use actions::{ACTIONS, Action, Entry, Need, Place};
+pub(crate) use actions::{Action, Entry, Need, Place};
 pub use chord::Unknown;
 pub(crate) use chord::{matches, parse, shown};
 use crossterm::event::KeyEvent;
+pub(crate) use table::ACTIONS;
 
 /// What a key means in these places, the most particular place first.
 pub(crate) fn lookup(key: KeyEvent, places: &[Place]) -> Option<&'static Entry> {

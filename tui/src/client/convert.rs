@@ -1,13 +1,21 @@
-//! Console data to wire types. With its inward half, the only place that takes wire types apart.
+//! Console data to wire types. With the rooms below, which go inward, the only place that takes
+//! wire types apart.
+
+mod basic;
+mod delivery;
+mod event;
+mod resource;
+mod value;
 
 use bellwether_proto::{cloud, v1};
 use prost_types::value::Kind as WireKind;
 use serde_json::Value;
 
-pub(super) use super::convert_from::{
-    caller, client, delivery, destination, event_detail, event_page, explanation, failure,
-    item_results, misplaced, new_client, overview, rule, rule_preview, test_report, trigger,
-    trigger_test, unreachable, watched,
+pub(super) use self::{
+    basic::{caller, client, failure, item_results, misplaced, new_client, overview, unreachable},
+    delivery::{delivery, test_report},
+    event::{event_detail, event_page, explanation, watched},
+    resource::{destination, rule, rule_preview, trigger, trigger_test},
 };
 use super::{DeliveryFilter, EventFilter, StatusChange};
 use crate::{

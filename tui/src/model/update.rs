@@ -1,6 +1,7 @@
 //! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
 
 mod act;
+mod completion;
 mod confirm;
 mod forms;
 mod keys;
@@ -9,7 +10,7 @@ mod news;
 mod overlays;
 mod read;
 
-pub(crate) use forms::completions;
+pub(crate) use completion::completions;
 
 use super::{
     Model, document,

@@ -1,18 +1,16 @@
 //! A small service in memory that speaks the real wire: what the console is tested against.
 
+mod events;
+
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use bellwether_proto::{cloud, v1};
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
-use tokio_stream::{
-    Stream,
-    wrappers::{ReceiverStream, TcpListenerStream},
-};
+use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Code, Request, Response, Status, transport::Server};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
@@ -479,139 +477,5 @@ impl v1::delivery_service_server::DeliveryService for Shared {
         _: Request<v1::CancelDeliveryRequest>,
     ) -> Answer<v1::CancelDeliveryResponse> {
         Err(Status::failed_precondition("it has ended already"))
-    }
-}
-
-#[tonic::async_trait]
-impl v1::event_management_service_server::EventManagementService for Shared {
-    async fn annotate(
-        &self,
-        request: Request<v1::AnnotateRequest>,
-    ) -> Answer<v1::AnnotateResponse> {
-        let items = request.into_inner().annotations;
-        let result = |_: &v1::AnnotationItem| v1::AnnotationResult {
-            success: Some(true),
-            ..Default::default()
-        };
-        let annotation_responses = items.iter().map(result).collect();
-        self.lock().notes.extend(items);
-        Ok(Response::new(v1::AnnotateResponse {
-            annotation_responses,
-        }))
-    }
-
-    async fn set_status(
-        &self,
-        request: Request<v1::SetStatusRequest>,
-    ) -> Answer<v1::SetStatusResponse> {
-        let items = request.into_inner().statuses;
-        let mut state = self.lock();
-        let mut changed = Vec::new();
-        for item in &items {
-            for event in state
-                .events
-                .iter_mut()
-                .filter(|event| event.id == item.event_id)
-            {
-                let occurrence = &mut event.occurrences[0];
-                if item.status != 0 {
-                    occurrence.status = item.status;
-                }
-                occurrence.acknowledged = item.acknowledged.or(occurrence.acknowledged);
-                changed.push(event.clone());
-            }
-        }
-        tell(&mut state, changed);
-        let result = |_: &v1::StatusItem| v1::StatusResult {
-            success: Some(true),
-            ..Default::default()
-        };
-        let status_responses = items.iter().map(result).collect();
-        state.statuses.extend(items);
-        Ok(Response::new(v1::SetStatusResponse { status_responses }))
-    }
-}
-
-#[tonic::async_trait]
-impl v1::event_query_service_server::EventQueryService for Shared {
-    type WatchEventsStream =
-        Pin<Box<dyn Stream<Item = Result<v1::WatchEventsResponse, Status>> + Send>>;
-
-    async fn get_event(
-        &self,
-        request: Request<v1::GetEventRequest>,
-    ) -> Answer<v1::GetEventResponse> {
-        let id = request.into_inner().id;
-        let event = self
-            .lock()
-            .events
-            .iter()
-            .find(|event| event.id == id)
-            .cloned();
-        let event = event.ok_or_else(|| Status::not_found("no such event"))?;
-        Ok(Response::new(v1::GetEventResponse {
-            result: Some(event),
-        }))
-    }
-
-    async fn search_events(
-        &self,
-        request: Request<v1::SearchEventsRequest>,
-    ) -> Answer<v1::SearchEventsResponse> {
-        let mut state = self.lock();
-        let query = request.into_inner().query.unwrap_or_default();
-        state.searches.push(query.clause);
-        let page = query.page_input.unwrap_or_default();
-        let start: usize = page.cursor.parse().unwrap_or(0);
-        let end = state
-            .events
-            .len()
-            .min(start + usize::try_from(page.limit).unwrap());
-        let results = state.events[start..end].to_vec();
-        let page_info = v1::PageInfo {
-            has_next: Some(end < state.events.len()),
-            end_cursor: end.to_string(),
-            total_count: i32::try_from(state.events.len()).ok(),
-            ..v1::PageInfo::default()
-        };
-        Ok(Response::new(v1::SearchEventsResponse {
-            results,
-            page_info: Some(page_info),
-        }))
-    }
-
-    async fn count_events(
-        &self,
-        _: Request<v1::CountEventsRequest>,
-    ) -> Answer<v1::CountEventsResponse> {
-        Err(Status::unimplemented("not needed by the console"))
-    }
-
-    async fn event_frequency(
-        &self,
-        _: Request<v1::EventFrequencyRequest>,
-    ) -> Answer<v1::EventFrequencyResponse> {
-        Err(Status::unimplemented("not needed by the console"))
-    }
-
-    async fn watch_events(
-        &self,
-        _: Request<v1::WatchEventsRequest>,
-    ) -> Answer<Self::WatchEventsStream> {
-        let (sender, receiver) = mpsc::channel(64);
-        let first = v1::WatchEventsResponse {
-            resume_token: "token".to_owned(),
-            ..v1::WatchEventsResponse::default()
-        };
-        sender.try_send(Ok(first)).unwrap();
-        self.lock().watchers.push(sender);
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
-    }
-
-    async fn explain_event(
-        &self,
-        _: Request<v1::ExplainEventRequest>,
-    ) -> Answer<v1::ExplainEventResponse> {
-        Err(Status::unimplemented("explanations are not served yet"))
     }
 }

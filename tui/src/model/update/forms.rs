@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::{act::report_draft, call, confirm, navigate, read};
+use super::{act::report_draft, call, completion, confirm, navigate, read};
 use crate::{
     client::Request,
     data::{Draft, Kind},
@@ -12,7 +12,7 @@ use crate::{
     model::{
         Model, access,
         field::TextField,
-        form::{FieldKind, Form, FormKind, Input, Part},
+        form::{FieldKind, Form, FormKind, Input},
         message::{Effect, Purpose, TextEdit},
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page, Route},
@@ -146,7 +146,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         KeyCode::Esc => return leave(model, effects),
         _ => {}
     }
-    if key.code == KeyCode::Right && complete(model) {
+    if key.code == KeyCode::Right && completion::complete(model) {
         return;
     }
     let now_ms = model.now_ms;
@@ -452,76 +452,4 @@ fn stored_json(model: &Model, kind: Kind, name: &str) -> String {
         Kind::Rule => store.rule(name).map(|row| Draft::Rule(row.spec.clone())),
     };
     draft.map_or_else(String::new, |draft| draft.to_text())
-}
-
-/// Fields that a clause can name, for completion: the fixed ones and the dimensions seen.
-pub(crate) fn known_fields(model: &Model) -> Vec<String> {
-    const FIXED: [&str; 11] = [
-        "severity",
-        "summary",
-        "name",
-        "type",
-        "status",
-        "body",
-        "acknowledged",
-        "count",
-        "startTime",
-        "lastSeen",
-        "timestamp",
-    ];
-    let mut fields: Vec<String> = FIXED.map(str::to_owned).to_vec();
-    let rows = (0..model.store.events.len().min(200)).filter_map(|at| model.store.events.get(at));
-    for row in rows {
-        for (key, _) in row
-            .entity
-            .split(' ')
-            .filter_map(|pair| pair.split_once('='))
-        {
-            let field = format!("dimensions.{key}");
-            if !fields.contains(&field) {
-                fields.push(field);
-            }
-        }
-    }
-    fields
-}
-
-/// The known fields that what stands in the focused part of a query may become.
-pub(crate) fn completions(model: &Model) -> Vec<String> {
-    let Some(form) = model.page.form() else {
-        return Vec::new();
-    };
-    let Input::Clause(clause) = form.input() else {
-        return Vec::new();
-    };
-    let Part::Field(row) = clause.part(form.part) else {
-        return Vec::new();
-    };
-    let typed = clause.rows[row].field.text();
-    let fields = known_fields(model).into_iter();
-    fields
-        .filter(|field| field.contains(typed) && field != typed)
-        .take(8)
-        .collect()
-}
-
-/// Takes the first completion when the cursor is at the end of what was typed.
-fn complete(model: &mut Model) -> bool {
-    let Some(field) = completions(model).into_iter().next() else {
-        return false;
-    };
-    let now_ms = model.now_ms;
-    let Some(form) = model.page.form_mut() else {
-        return false;
-    };
-    let part = form.part;
-    let Input::Clause(clause) = form.input_mut() else {
-        return false;
-    };
-    match clause.text_mut(part) {
-        Some(text) if text.split().1.is_empty() => *text = TextField::new(field),
-        _ => return false,
-    }
-    form.changed(now_ms);
-    true
 }
