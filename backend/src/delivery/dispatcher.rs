@@ -1,6 +1,7 @@
 //! Takes due deliveries, has them sent, and records what became of them.
 
 mod follow;
+mod lease;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -81,7 +82,7 @@ struct Finishing {
 #[derive(Debug, Clone)]
 enum End {
     /// With an attempt.
-    Made(Report),
+    Made(Arc<Report>),
     /// Before the attempt began.
     GivenBack,
 }
@@ -260,7 +261,7 @@ impl Dispatcher {
         if let Some(lane) = self.lanes.get_mut(&destination) {
             lane.note(&report, self.clock.now_ms());
         }
-        finishing.end = Some(End::Made(report));
+        finishing.end = Some(End::Made(Arc::new(report)));
         self.under_way -= 1;
         self.begin_ahead(destination);
     }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    ops::Bound,
     sync::Arc,
 };
 
@@ -15,15 +14,9 @@ use crate::{
         health,
         lane::Lease,
         notice,
-        schedule::timeout,
-        verdict::Advice,
     },
-    domain::{Attempt, Delivery, DeliveryState, Destination, Health, HealthState, RecordId},
-    store::{
-        Changes, Direction, EngineError, Index, Lane as Queue, Stored,
-        engine::Range,
-        record::bytes::{id_at, moment_at},
-    },
+    domain::{Attempt, Delivery, Destination, Health, HealthState, RecordId},
+    store::{Changes, EngineError, Lane as Queue, Stored},
 };
 
 /// Times a plan is made anew because somebody else changed what it rests on.
@@ -32,21 +25,15 @@ const TRIES_MAX: usize = 16;
 /// What one commit does, and what follows from it once it is on disk.
 #[derive(Debug)]
 pub(super) struct Plan {
-    changes: Changes,
+    pub(super) changes: Changes,
     /// The deliveries whose ends are recorded, with when they are due next.
     ends: Vec<(RecordId, Option<i64>)>,
     /// Destinations that are paused from now on.
-    paused: Vec<Health>,
+    pub(super) paused: Vec<Health>,
     /// When the first delivery that is left is due, by destination.
-    left: Vec<(RecordId, i64)>,
+    pub(super) left: Vec<(RecordId, i64)>,
     /// What is to be sent.
     pub(super) leases: Vec<Lease>,
-}
-
-/// A delivery that is due.
-struct Due {
-    destination: Arc<Destination>,
-    key: Vec<u8>,
 }
 
 impl Dispatcher {
@@ -182,155 +169,6 @@ impl Dispatcher {
             (old, current)
         });
         Ok(destinations.into_iter().zip(both).collect())
-    }
-
-    async fn plan_leases(&mut self, plan: &mut Plan) -> Result<(), EngineError> {
-        let due = self.due(plan).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        let keys = due.iter().map(|due| due.key.clone()).collect();
-        let deliveries = self.store.get_many::<Delivery>(keys).await?;
-        for (due, delivery) in due.into_iter().zip(deliveries) {
-            let Some(delivery) = delivery else {
-                continue;
-            };
-            let settings = due.destination.delivery;
-            let attempts_max = self.schedule.attempts_max(settings);
-            match delivery.value.state {
-                DeliveryState::Leased { .. } => {
-                    self.plan_lost(plan, &delivery, &due.destination).await?;
-                }
-                DeliveryState::Pending { .. } | DeliveryState::Retry { .. }
-                    if delivery.value.attempts >= attempts_max =>
-                {
-                    let dead = Delivery {
-                        state: DeliveryState::Dead,
-                        end_ms: Some(self.clock.now_ms()),
-                        ..delivery.value.clone()
-                    };
-                    plan.changes.update(&delivery, &dead);
-                }
-                DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
-                    let limit = timeout(&self.config, &due.destination);
-                    let (begun, attempt) =
-                        decide::begun(&delivery.value, limit, self.clock.now_ms());
-                    plan.changes.update(&delivery, &begun);
-                    plan.changes.insert(&attempt);
-                    plan.leases.push(Lease {
-                        delivery: begun,
-                        destination: due.destination,
-                    });
-                }
-                DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// A delivery whose lease ran out goes on as after a failed attempt.
-    async fn plan_lost(
-        &mut self,
-        plan: &mut Plan,
-        delivery: &Stored<Delivery>,
-        destination: &Destination,
-    ) -> Result<(), EngineError> {
-        let number = delivery.value.attempts;
-        let key = attempt_key(delivery.value.id, number);
-        let Some(attempt) = self.store.get::<Attempt>(key).await? else {
-            return Err(EngineError::Corrupt(format!(
-                "attempt {number} of delivery {} is missing",
-                delivery.value.id
-            )));
-        };
-        let lost = decide::lost(&attempt.value);
-        let around = Circumstances {
-            schedule: &self.schedule,
-            now_ms: self.clock.now_ms(),
-            random: self.random.random(),
-            settings: Some(destination.delivery),
-        };
-        let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
-        if let Some(next) = next {
-            let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
-            plan.changes.update(delivery, &next);
-            let left = plan.left.iter_mut().find(|(id, _)| *id == destination.id);
-            if let Some((_, left_ms)) = left {
-                *left_ms = due_ms.min(*left_ms);
-            }
-        }
-        plan.changes.update(&attempt, &lost);
-        Ok(())
-    }
-
-    /// The deliveries that may begin now, destinations taking turns.
-    async fn due(&mut self, plan: &mut Plan) -> Result<Vec<Due>, EngineError> {
-        let now_ms = self.clock.now_ms();
-        let in_flight_default = self.config.max_in_flight_per_destination;
-        let after_turn = (Bound::Excluded(self.turn), Bound::Unbounded);
-        let before: Vec<_> = self.lanes.range(..=self.turn).map(|(id, _)| *id).collect();
-        let order: Vec<_> = self
-            .lanes
-            .range(after_turn)
-            .map(|(id, _)| *id)
-            .chain(before)
-            .collect();
-        let mut ready = Vec::new();
-        for id in order {
-            let Some(lane) = self.lanes.get_mut(&id) else {
-                continue;
-            };
-            let opening = lane.opening(in_flight_default, now_ms);
-            if let (Some(opening), Some(destination)) = (opening, &lane.destination)
-                && opening.from_ms <= now_ms
-                && !plan.paused.iter().any(|health| health.destination == id)
-            {
-                ready.push((Arc::clone(destination), opening.room, lane.unrecorded));
-            }
-        }
-        let mut free = self
-            .config
-            .max_in_flight
-            .saturating_sub(self.attempts.len());
-        let share = (free / ready.len().max(1)).max(1);
-        let mut due = Vec::new();
-        for (destination, room, unrecorded) in ready {
-            if free == 0 {
-                break;
-            }
-            let room = room.min(share).min(free);
-            // Our own leases stand among the entries; one more tells what comes after.
-            let limit = room + unrecorded + 1;
-            let range = Range::under(&destination.id.to_bytes());
-            let index = Index::DeliveryByDue;
-            let entries = self
-                .store
-                .engine()
-                .entries(index, range, Direction::Ascending, limit)
-                .await?;
-            let mut left_ms = i64::MAX;
-            let mut taken = 0;
-            for (entry, key) in entries {
-                let (Some(due_ms), Some(id)) = (moment_at(&entry, 16), id_at(&entry, 24)) else {
-                    return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
-                };
-                if self.unrecorded.contains_key(&id) {
-                    continue;
-                }
-                if due_ms > now_ms || taken == room {
-                    left_ms = due_ms;
-                    break;
-                }
-                taken += 1;
-                due.push(Due {
-                    destination: Arc::clone(&destination),
-                    key,
-                });
-            }
-            free -= taken;
-            plan.left.push((destination.id, left_ms));
-        }
-        Ok(due)
     }
 }
 

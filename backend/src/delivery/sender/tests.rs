@@ -1,35 +1,33 @@
 //! Every kind of destination against a stand-in that checks what it gets.
 
+mod mail;
+mod servicenow;
+
 mod templates;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{EventSink, Order, Sender};
+use super::{Order, Sender};
 use crate::{
     clock::{Clock, ManualClock},
-    config::{Config, SmtpConfig, SmtpSecurity},
+    config::Config,
     delivery::{
         Advice, Guard, Report,
         receiver::{Received, Receiver, RecordingSink, Reply},
         sample,
-        smtp_receiver::SmtpReceiver,
     },
     domain::{
-        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Secret, Severity,
+        Content, DestinationKind, Outcome, RecordId, Secret, Severity,
         destination::{
-            Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Webhook, WebhookMethod,
+            EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
+            WebhookMethod,
         },
     },
-    error::Error,
 };
 
 const CANARY: &str = "canary-S3cret/+x";
@@ -315,186 +313,6 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
         assert_eq!(got.path, "/v2/enqueue");
         assert_eq!(got.json()["routing_key"], CANARY);
     }
-}
-
-#[tokio::test]
-async fn a_servicenow_token_is_kept_until_it_is_refused() {
-    let good = Arc::new(Mutex::new("canary-token-1"));
-    let now_good = Arc::clone(&good);
-    let receiver = Receiver::start(move |request| {
-        let good = *now_good.lock().unwrap();
-        if request.path == "/oauth_token.do" {
-            return Reply::json(&json!({"access_token": good, "expires_in": 1799}));
-        }
-        let knows = request.header("authorization") == format!("Bearer {good}");
-        Reply::status(if knows { 201 } else { 401 })
-    })
-    .await;
-    let world = World::new();
-    let sender = world.sender();
-    let kind = DestinationKind::ServiceNow(ServiceNow {
-        instance_url: receiver.url("/"),
-        client_id: "bellwether".into(),
-        client_secret: Secret::new(CANARY),
-        token_url: String::new(),
-        refresh_token: None,
-    });
-    let paths = || {
-        let all = receiver.received();
-        all.iter()
-            .map(|request| request.path.clone())
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    for _ in 0..2 {
-        let report = send_with(&sender, &kind).await;
-        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    }
-    let (token, record) = ("/oauth_token.do", "/api/now/table/em_event");
-    assert_eq!(paths(), format!("{token} {record} {record}"));
-    let form = receiver.received()[0].body.clone();
-    assert_eq!(
-        form,
-        "grant_type=client_credentials&client_id=bellwether&client_secret=canary-S3cret%2F%2Bx"
-    );
-    *good.lock().unwrap() = "canary-token-2";
-    let report = send_with(&sender, &kind).await;
-    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    assert_eq!(
-        paths(),
-        format!("{token} {record} {record} {record} {token} {record}")
-    );
-    world.clock.advance(Duration::from_secs(1800));
-    send_with(&sender, &kind).await;
-    assert!(
-        paths().ends_with(&format!("{token} {record}")),
-        "a token that ended is renewed"
-    );
-}
-
-fn smtp(receiver: &SmtpReceiver) -> SmtpConfig {
-    SmtpConfig {
-        host: "localhost".into(),
-        port: receiver.addr.port(),
-        security: SmtpSecurity::None,
-        from: "Bellwether <bell@example.com>".into(),
-        credentials: Some(("bell".into(), Secret::new(CANARY))),
-    }
-}
-
-fn email() -> DestinationKind {
-    DestinationKind::Email(Email {
-        to: "ops@example.com".into(),
-        subject: String::new(),
-        body: String::new(),
-    })
-}
-
-#[tokio::test]
-async fn a_mail_has_two_parts_and_one_identity_over_all_attempts() {
-    let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
-    world.config.smtp = Some(smtp(&receiver));
-    for _ in 0..2 {
-        let report = world.send(&email()).await;
-        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-        assert_eq!(report.transcript.response.unwrap().status, 250);
-    }
-    for mail in receiver.mails() {
-        let said = mail.commands.join("\n");
-        assert!(said.contains("MAIL FROM:<bell@example.com>"), "{said}");
-        assert!(said.contains("RCPT TO:<ops@example.com>"), "{said}");
-        assert!(
-            mail.data
-                .contains(&format!("Message-ID: <{}@example.com>", id())),
-            "{}",
-            mail.data
-        );
-        for part in [
-            "text/plain",
-            "text/html",
-            "Auto-Submitted: auto-generated",
-            "Subject: ",
-        ] {
-            assert!(
-                mail.data.contains(part),
-                "{part} is missing in {}",
-                mail.data
-            );
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_mail_servers_answer_has_its_verdict() {
-    use Outcome::{Rejected, Unknown, Unreachable};
-    let cases: [(&'static [_], _, _, _); 6] = [
-        (
-            &[("RCPT", "550 no such user")],
-            Rejected,
-            "no such user",
-            Advice::FewMore,
-        ),
-        (
-            &[("RCPT", "450 try later")],
-            Rejected,
-            "try later",
-            Advice::Again,
-        ),
-        (
-            &[("AUTH", "535 wrong password")],
-            Rejected,
-            "wrong password",
-            Advice::FewMore,
-        ),
-        (
-            &[(".", "554 looks like spam")],
-            Rejected,
-            "looks like spam",
-            Advice::FewMore,
-        ),
-        (&[(".", "")], Unknown, "no answer came", Advice::Again),
-        (&[("MAIL", "")], Unreachable, "cannot talk", Advice::Again),
-    ];
-    for (refuse, outcome, text, advice) in cases {
-        let receiver = SmtpReceiver::start(refuse).await;
-        let mut world = World::new();
-        world.config.smtp = Some(smtp(&receiver));
-        let report = world.send(&email()).await;
-        assert_eq!(report.verdict.outcome, outcome, "{refuse:?}: {report:?}");
-        assert_eq!(report.verdict.advice, advice, "{refuse:?}: {report:?}");
-        assert!(
-            report.verdict.explanation.contains(text),
-            "{refuse:?}: {report:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_mail_that_cannot_go_out_says_why() {
-    let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
-    let report = world.send(&email()).await;
-    assert!(
-        report
-            .verdict
-            .explanation
-            .contains("no mail server is configured"),
-        "{report:?}"
-    );
-    world.config.smtp = Some(SmtpConfig {
-        security: SmtpSecurity::StartTls,
-        ..smtp(&receiver)
-    });
-    let report = world.send(&email()).await;
-    assert!(
-        report.verdict.explanation.contains("STARTTLS"),
-        "{report:?}"
-    );
-    world.config.egress.allow.clear();
-    let report = world.send(&email()).await;
-    assert_eq!(report.verdict.outcome, Outcome::Blocked, "{report:?}");
-    assert_eq!(report.transcript.request, None);
 }
 
 #[tokio::test]
