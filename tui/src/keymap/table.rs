@@ -3,26 +3,6 @@
 use super::actions::{Action, Entry, Need, Place};
 use crate::data::Role;
 
-const fn entry(
-    action: Action,
-    words: (&'static str, &'static str),
-    keys: &'static [&'static str],
-    places: &'static [Place],
-    need: Need,
-    hint: u8,
-) -> Entry {
-    let (name, title) = words;
-    Entry {
-        action,
-        name,
-        title,
-        keys,
-        places,
-        need,
-        hint,
-    }
-}
-
 const ANYWHERE: &[Place] = &[Place::Anywhere];
 const MOVING: &[Place] = &[Place::List, Place::Document];
 const EVENTS: &[Place] = &[Place::Events, Place::Event];
@@ -48,476 +28,146 @@ const FORM: &[Place] = &[Place::Form];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
-
-/// All actions, in the order palette and help show them.
-pub(crate) const ACTIONS: &[Entry] = &[
-    entry(
-        Action::Open,
-        ("open", "Open what is selected"),
-        &["<Enter>", "l", "<Right>"],
-        MOVING,
-        Need::None,
-        10,
-    ),
-    entry(
-        Action::Acknowledge,
-        ("ack", "Acknowledge"),
-        &["a"],
-        EVENTS,
-        OPERATE,
-        12,
-    ),
-    entry(
-        Action::Unacknowledge,
-        ("unack", "Take the acknowledgement back"),
-        &["A"],
-        EVENTS,
-        OPERATE,
-        0,
-    ),
-    entry(
-        Action::CloseEvent,
-        ("close", "Close"),
-        &["c"],
-        EVENTS,
-        OPERATE,
-        14,
-    ),
-    entry(
-        Action::Suppress,
-        ("suppress", "Suppress: goes on, notifies nobody"),
-        &["s"],
-        EVENTS,
-        OPERATE,
-        16,
-    ),
-    entry(
-        Action::Reopen,
-        ("reopen", "Open again, or end suppression"),
-        &["u"],
-        EVENTS,
-        OPERATE,
-        0,
-    ),
-    entry(
-        Action::Annotate,
-        ("note", "Write a note"),
-        &["N"],
-        EVENTS,
-        OPERATE,
-        18,
-    ),
-    entry(
-        Action::Explain,
-        (
-            "explain",
-            "Explain: which rules notified, and why or why not",
-        ),
-        &["x"],
-        EVENTS,
-        VIEW,
-        20,
-    ),
-    entry(
-        Action::TriggerFromEvent,
-        ("trigger", "Make a trigger from this event"),
-        &["T"],
-        EVENTS,
-        EDIT,
-        22,
-    ),
-    entry(
-        Action::Pause,
-        ("pause", "Hold the list still, or follow again"),
-        &["p"],
-        &[Place::Events],
-        Need::None,
-        24,
-    ),
-    entry(
-        Action::OpenOnly,
-        ("closed", "Show or leave out closed occurrences"),
-        &["o"],
-        &[Place::Events],
-        Need::None,
-        26,
-    ),
-    entry(
-        Action::New,
-        ("new", "Create a new one"),
-        &["n"],
-        MAKING,
-        EDIT,
-        12,
-    ),
-    entry(
-        Action::Edit,
-        ("edit", "Edit in a form"),
-        &["e"],
-        RESOURCES,
-        EDIT,
-        14,
-    ),
-    entry(
-        Action::EditText,
-        ("as text", "Edit as text in $EDITOR"),
-        &["E"],
-        RESOURCES,
-        EDIT,
-        30,
-    ),
-    entry(
-        Action::Duplicate,
-        ("duplicate", "Create a new one like this"),
-        &["D"],
-        RESOURCES,
-        EDIT,
-        0,
-    ),
-    entry(
-        Action::Delete,
-        ("delete", "Delete"),
-        &["d"],
-        RESOURCES,
-        EDIT,
-        28,
-    ),
-    entry(
-        Action::TestDestination,
-        ("test", "Send a test message and see what happens"),
-        &["t"],
-        &[Place::Destinations, Place::Destination, Place::Report],
-        OPERATE,
-        11,
-    ),
-    entry(
-        Action::TestWithEvent,
-        (
-            "with event",
-            "Repeat with a stored event instead of the sample",
-        ),
-        &["v"],
-        &[Place::Report],
-        VIEW,
-        12,
-    ),
-    entry(
-        Action::TestTrigger,
-        ("try", "Try on stored events of the last 24 h"),
-        &["t"],
-        &[Place::Triggers, Place::Trigger],
-        VIEW,
-        11,
-    ),
-    entry(
-        Action::PreviewRule,
-        ("preview", "Preview the message for each destination"),
-        &["p"],
-        &[Place::Rules, Place::Rule],
-        VIEW,
-        16,
-    ),
-    entry(
-        Action::Toggle,
-        ("on/off", "Enable or disable the rule"),
-        &["o"],
-        &[Place::Rules, Place::Rule],
-        EDIT,
-        11,
-    ),
-    entry(
-        Action::SendAgain,
-        ("send again", "Send again, or make the next attempt now"),
-        &["r"],
-        DELIVERIES,
-        OPERATE,
-        12,
-    ),
-    entry(
-        Action::CancelDelivery,
-        ("cancel", "Cancel a delivery that has not ended"),
-        &["c"],
-        DELIVERIES,
-        OPERATE,
-        14,
-    ),
-    entry(
-        Action::Revoke,
-        ("revoke", "Revoke the client's key at once"),
-        &["d"],
-        &[Place::Clients],
-        Need::Write(Role::Admin),
-        14,
-    ),
-    entry(
-        Action::NextTab,
-        ("tab", "Next tab: details, notes and history, explain"),
-        &["<Tab>"],
-        &[Place::Event],
-        Need::None,
-        11,
-    ),
-    entry(
-        Action::NextLink,
-        ("next link", "Go to the next link"),
-        &["<Tab>"],
-        &[
-            Place::Overview,
-            Place::Trigger,
-            Place::Destination,
-            Place::Rule,
-            Place::Delivery,
-            Place::Report,
-        ],
-        Need::None,
-        32,
-    ),
-    entry(
-        Action::Filter,
-        ("filter", "Filter the list"),
-        &["/"],
-        &[Place::List],
-        Need::None,
-        34,
-    ),
-    entry(
-        Action::Mark,
-        ("mark", "Mark, to act on several at once"),
-        &["<Space>"],
-        &[Place::Events, Place::Deliveries],
-        Need::None,
-        36,
-    ),
-    entry(
-        Action::MarkAll,
-        ("mark all", "Mark all that are loaded, or none"),
-        &["*"],
-        &[Place::Events, Place::Deliveries],
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Copy,
-        ("copy", "Copy the id or name"),
-        &["y"],
-        &[Place::List, Place::Document],
-        Need::None,
-        50,
-    ),
-    entry(
-        Action::Palette,
-        ("palette", "Find a screen, an object or an action"),
-        &[":"],
-        ANYWHERE,
-        Need::None,
-        60,
-    ),
-    entry(
-        Action::Help,
-        ("help", "Show what can be done here"),
-        &["?", "<F1>"],
-        ANYWHERE,
-        Need::None,
-        61,
-    ),
-    entry(
-        Action::Back,
-        ("back", "Back to where you came from"),
-        &["<Esc>", "[", "h", "<Left>", "<Backspace>"],
-        ANYWHERE,
-        Need::None,
-        58,
-    ),
-    entry(
-        Action::Forward,
-        ("forward", "Forward again"),
-        &["]"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoOverview,
-        ("overview", "Go to Overview"),
-        &["1"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoEvents,
-        ("events", "Go to Events"),
-        &["2"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoTriggers,
-        ("triggers", "Go to Triggers"),
-        &["3"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoDestinations,
-        ("destinations", "Go to Destinations"),
-        &["4"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoRules,
-        ("rules", "Go to Rules"),
-        &["5"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoDeliveries,
-        ("deliveries", "Go to Deliveries"),
-        &["6"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::GoClients,
-        ("clients", "Go to Clients"),
-        &["7"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Up,
-        ("up", "Up"),
-        &["k", "<Up>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Down,
-        ("down", "Down"),
-        &["j", "<Down>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Top,
-        ("top", "To the top"),
-        &["g", "<Home>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Bottom,
-        ("bottom", "To the bottom; reads more when there is more"),
-        &["G", "<End>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::PageUp,
-        ("page up", "A page up"),
-        &["<PageUp>", "<C-b>", "<C-u>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::PageDown,
-        ("page down", "A page down"),
-        &["<PageDown>", "<C-f>", "<C-d>"],
-        MOVING,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::RetryNow,
-        ("refresh", "Connect now, or read this screen afresh"),
-        &["R"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Suspend,
-        ("suspend", "Back to the shell; `fg` returns"),
-        &["<C-z>"],
-        ANYWHERE,
-        Need::None,
-        0,
-    ),
-    entry(
-        Action::Quit,
-        ("quit", "Quit"),
-        &["q", "<C-c>"],
-        ANYWHERE,
-        Need::None,
-        62,
-    ),
-    entry(
-        Action::FormSave,
-        ("save", "Save"),
-        &["<C-s>"],
-        FORM,
-        EDIT,
-        10,
-    ),
-    entry(
-        Action::FormTest,
-        ("test", "Test, try or preview what stands here, unsaved"),
-        &["<C-t>"],
-        FORM,
-        VIEW,
-        11,
-    ),
-    entry(
-        Action::FormText,
-        ("as text", "Go on as text in $EDITOR"),
-        &["<C-e>"],
-        FORM,
-        Need::None,
-        14,
-    ),
-    entry(
-        Action::FormClauseView,
-        ("list/JSON", "Show the query as a list or as JSON"),
-        &["<C-l>"],
-        FORM,
-        Need::None,
-        20,
-    ),
-    entry(
-        Action::FormAddClause,
-        ("add clause", "Add a clause to the query"),
-        &["<C-n>"],
-        FORM,
-        Need::None,
-        16,
-    ),
-    entry(
-        Action::FormRemoveClause,
-        ("remove clause", "Remove the clause"),
-        &["<C-x>"],
-        FORM,
-        Need::None,
-        18,
-    ),
-    entry(
-        Action::FormReveal,
-        ("reveal", "Show or hide what was typed as a secret"),
-        &["<C-r>"],
-        FORM,
-        Need::None,
-        22,
-    ),
+const LINKED: &[Place] = &[
+    Place::Overview,
+    Place::Trigger,
+    Place::Destination,
+    Place::Rule,
+    Place::Delivery,
+    Place::Report,
 ];
+
+/// A row for each action: its keys, where it can be taken, what it needs, its order among the
+/// hints (0 is never hinted); then its name for hints and its title for palette and help.
+macro_rules! actions {
+    ($($action:ident [$($key:literal),+] in $places:expr, $need:expr, $hint:literal
+        $name:literal: $title:literal;)+) => {
+        /// All actions, in the order palette and help show them.
+        pub(crate) const ACTIONS: &[Entry] = &[$(Entry {
+            action: Action::$action,
+            name: $name,
+            title: $title,
+            keys: &[$($key),+],
+            places: $places,
+            need: $need,
+            hint: $hint,
+        }),+];
+    };
+}
+
+actions! {
+    Open ["<Enter>", "l", "<Right>"] in MOVING, Need::None, 10
+        "open": "Open what is selected";
+    Acknowledge ["a"] in EVENTS, OPERATE, 12
+        "ack": "Acknowledge";
+    Unacknowledge ["A"] in EVENTS, OPERATE, 0
+        "unack": "Take the acknowledgement back";
+    CloseEvent ["c"] in EVENTS, OPERATE, 14
+        "close": "Close";
+    Suppress ["s"] in EVENTS, OPERATE, 16
+        "suppress": "Suppress: goes on, notifies nobody";
+    Reopen ["u"] in EVENTS, OPERATE, 0
+        "reopen": "Open again, or end suppression";
+    Annotate ["N"] in EVENTS, OPERATE, 18
+        "note": "Write a note";
+    Explain ["x"] in EVENTS, VIEW, 20
+        "explain": "Explain: which rules notified, and why or why not";
+    TriggerFromEvent ["T"] in EVENTS, EDIT, 22
+        "trigger": "Make a trigger from this event";
+    Pause ["p"] in &[Place::Events], Need::None, 24
+        "pause": "Hold the list still, or follow again";
+    OpenOnly ["o"] in &[Place::Events], Need::None, 26
+        "closed": "Show or leave out closed occurrences";
+    New ["n"] in MAKING, EDIT, 12
+        "new": "Create a new one";
+    Edit ["e"] in RESOURCES, EDIT, 14
+        "edit": "Edit in a form";
+    EditText ["E"] in RESOURCES, EDIT, 30
+        "as text": "Edit as text in $EDITOR";
+    Duplicate ["D"] in RESOURCES, EDIT, 0
+        "duplicate": "Create a new one like this";
+    Delete ["d"] in RESOURCES, EDIT, 28
+        "delete": "Delete";
+    TestDestination ["t"] in &[Place::Destinations, Place::Destination, Place::Report], OPERATE, 11
+        "test": "Send a test message and see what happens";
+    TestWithEvent ["v"] in &[Place::Report], VIEW, 12
+        "with event": "Repeat with a stored event instead of the sample";
+    TestTrigger ["t"] in &[Place::Triggers, Place::Trigger], VIEW, 11
+        "try": "Try on stored events of the last 24 h";
+    PreviewRule ["p"] in &[Place::Rules, Place::Rule], VIEW, 16
+        "preview": "Preview the message for each destination";
+    Toggle ["o"] in &[Place::Rules, Place::Rule], EDIT, 11
+        "on/off": "Enable or disable the rule";
+    SendAgain ["r"] in DELIVERIES, OPERATE, 12
+        "send again": "Send again, or make the next attempt now";
+    CancelDelivery ["c"] in DELIVERIES, OPERATE, 14
+        "cancel": "Cancel a delivery that has not ended";
+    Revoke ["d"] in &[Place::Clients], Need::Write(Role::Admin), 14
+        "revoke": "Revoke the client's key at once";
+    NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
+        "tab": "Next tab: details, notes and history, explain";
+    NextLink ["<Tab>"] in LINKED, Need::None, 32
+        "next link": "Go to the next link";
+    Filter ["/"] in &[Place::List], Need::None, 34
+        "filter": "Filter the list";
+    Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36
+        "mark": "Mark, to act on several at once";
+    MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0
+        "mark all": "Mark all that are loaded, or none";
+    Copy ["y"] in &[Place::List, Place::Document], Need::None, 50
+        "copy": "Copy the id or name";
+    Palette [":"] in ANYWHERE, Need::None, 60
+        "palette": "Find a screen, an object or an action";
+    Help ["?", "<F1>"] in ANYWHERE, Need::None, 61
+        "help": "Show what can be done here";
+    Back ["<Esc>", "[", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
+        "back": "Back to where you came from";
+    Forward ["]"] in ANYWHERE, Need::None, 0
+        "forward": "Forward again";
+    GoOverview ["1"] in ANYWHERE, Need::None, 0
+        "overview": "Go to Overview";
+    GoEvents ["2"] in ANYWHERE, Need::None, 0
+        "events": "Go to Events";
+    GoTriggers ["3"] in ANYWHERE, Need::None, 0
+        "triggers": "Go to Triggers";
+    GoDestinations ["4"] in ANYWHERE, Need::None, 0
+        "destinations": "Go to Destinations";
+    GoRules ["5"] in ANYWHERE, Need::None, 0
+        "rules": "Go to Rules";
+    GoDeliveries ["6"] in ANYWHERE, Need::None, 0
+        "deliveries": "Go to Deliveries";
+    GoClients ["7"] in ANYWHERE, Need::None, 0
+        "clients": "Go to Clients";
+    Up ["k", "<Up>"] in MOVING, Need::None, 0
+        "up": "Up";
+    Down ["j", "<Down>"] in MOVING, Need::None, 0
+        "down": "Down";
+    Top ["g", "<Home>"] in MOVING, Need::None, 0
+        "top": "To the top";
+    Bottom ["G", "<End>"] in MOVING, Need::None, 0
+        "bottom": "To the bottom; reads more when there is more";
+    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0
+        "page up": "A page up";
+    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0
+        "page down": "A page down";
+    RetryNow ["R"] in ANYWHERE, Need::None, 0
+        "refresh": "Connect now, or read this screen afresh";
+    Suspend ["<C-z>"] in ANYWHERE, Need::None, 0
+        "suspend": "Back to the shell; `fg` returns";
+    Quit ["q", "<C-c>"] in ANYWHERE, Need::None, 62
+        "quit": "Quit";
+    FormSave ["<C-s>"] in FORM, EDIT, 10
+        "save": "Save";
+    FormTest ["<C-t>"] in FORM, VIEW, 11
+        "test": "Test, try or preview what stands here, unsaved";
+    FormText ["<C-e>"] in FORM, Need::None, 14
+        "as text": "Go on as text in $EDITOR";
+    FormClauseView ["<C-l>"] in FORM, Need::None, 20
+        "list/JSON": "Show the query as a list or as JSON";
+    FormAddClause ["<C-n>"] in FORM, Need::None, 16
+        "add clause": "Add a clause to the query";
+    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18
+        "remove clause": "Remove the clause";
+    FormReveal ["<C-r>"] in FORM, Need::None, 22
+        "reveal": "Show or hide what was typed as a secret";
+}
