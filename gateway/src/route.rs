@@ -173,7 +173,7 @@ impl<'p> Search<'p, '_> {
     }
 
     /// Looks for the last segment of a path. A verb that is known claims the path, so that
-    /// `GET …/x:retry` is a wrong method and not a thing called `x:retry`.
+    /// `GET /x:retry` is a wrong method and not a thing called `x:retry`.
     fn end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
         if verb.is_none() && !self.allowed.is_empty() {
             return None;

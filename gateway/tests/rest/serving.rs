@@ -11,6 +11,7 @@ use tokio::{
     net::TcpStream,
     task::JoinSet,
 };
+use tonic::Status;
 
 use crate::{backend::Act, world::World};
 
@@ -52,6 +53,21 @@ async fn only_named_headers_reach_the_backend() {
     assert_eq!(get("idempotency-key").as_deref(), Some("once"));
     assert_eq!(get("x-request-id").as_deref(), Some("r-1"));
     assert_eq!((get("cookie"), get("x-other")), (None, None));
+}
+
+#[tokio::test]
+async fn only_named_metadata_reaches_the_client() {
+    let world = World::new().await;
+    let mut status = Status::resource_exhausted("slower");
+    let metadata = status.metadata_mut();
+    metadata.insert("ratelimit", "\"events\";r=0;t=2".parse().unwrap());
+    metadata.insert("deprecation", "@1767225600".parse().unwrap());
+    metadata.insert("x-internal", "1".parse().unwrap());
+    world.backend.next(Act::Fail(status));
+    let answer = world.get(LIST).await;
+    assert_eq!(answer.header("ratelimit"), "\"events\";r=0;t=2");
+    assert_eq!(answer.header("deprecation"), "@1767225600");
+    assert_eq!(answer.header("x-internal"), "");
 }
 
 #[tokio::test]
