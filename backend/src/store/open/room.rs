@@ -16,7 +16,7 @@ use super::folder::{Folder, private_file};
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
 /// How long a reading of the free space holds.
-const READING_AGE_MAX: Duration = Duration::from_secs(1);
+const READING_AGE_MAX: Duration = Duration::from_millis(100);
 
 /// Room on the disk of a folder.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Room {
         room
     }
 
-    /// Whether less is free than the floor; looks once a second at most.
+    /// Whether less is free than the floor; looks ten times a second at most.
     pub(super) fn is_short(&self) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reading) = last.filter(|reading| reading.at.elapsed() < READING_AGE_MAX) {
