@@ -49,7 +49,9 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     use crate::keymap::Action;
     let Some(form) = model.page.form() else {
         return match entry.action {
-            Action::Back => !model.back.is_empty() || !model.page.list.filter.is_empty(),
+            Action::Back => {
+                !model.back.is_empty() || model.page.list.filter != model.page.list.given
+            }
             Action::Forward => !model.forward.is_empty(),
             _ => true,
         };

@@ -52,6 +52,8 @@ pub(crate) struct List {
     pub(crate) marks: BTreeSet<String>,
     /// The filter in force.
     pub(crate) filter: String,
+    /// The filter that the list was opened with, as by a link.
+    pub(crate) given: String,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
 }

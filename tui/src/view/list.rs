@@ -77,6 +77,9 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
+    if list.top > 0 && model.page.route == Route::Events {
+        words.push(format!("▲ {} newer, g shows them", grouped(list.top)));
+    }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
         let events = &model.store.events;

@@ -370,3 +370,15 @@ async fn hostile_text_is_shown_and_never_acts() {
         }
     }
 }
+
+#[tokio::test]
+async fn leaving_a_typed_filter_stays_on_the_list() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let screen = press(&mut console, "4/pag<Enter>").await;
+    assert!(!screen.contains("audit"), "{screen}");
+    let screen = press(&mut console, "<Esc>").await;
+    assert_shows(&screen, "audit");
+    assert_shows(&screen, "› Destinations");
+    assert_shows(&press(&mut console, "<Esc>").await, "› Overview");
+}

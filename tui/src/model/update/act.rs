@@ -118,15 +118,14 @@ fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Back; in a filtered list first back to all rows, in a marked one to none marked.
+/// Back; first to none marked, then to the filter that the list was opened with.
 fn back(model: &mut Model, effects: &mut Vec<Effect>) {
-    if !model.page.list.marks.is_empty() {
-        model.page.list.marks.clear();
-    } else if model.page.route.is_list()
-        && !model.page.list.filter.is_empty()
-        && model.back.is_empty()
-    {
-        super::keys::set_filter(model, String::new(), effects);
+    let list = &mut model.page.list;
+    if !list.marks.is_empty() {
+        list.marks.clear();
+    } else if list.filter != list.given {
+        let given = list.given.clone();
+        super::keys::set_filter(model, given, effects);
     } else {
         navigate::back(model, effects);
     }

@@ -25,6 +25,7 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
 /// Goes to a list with this filter.
 fn go_filtered(model: &mut Model, route: Route, filter: String, effects: &mut Vec<Effect>) {
     let mut page = Page::new(route);
+    page.list.given.clone_from(&filter);
     page.list.filter = filter;
     push(model, page);
     read::refresh(model, effects);
