@@ -12,6 +12,8 @@ pub(crate) mod decide;
 pub(crate) mod dial;
 pub(crate) mod health;
 pub(crate) mod http;
+#[cfg(test)]
+mod journey;
 pub(crate) mod lane;
 pub(crate) mod notice;
 pub(crate) mod rate;
