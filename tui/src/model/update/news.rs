@@ -338,7 +338,10 @@ fn written(
                 } => {
                     model.say(Token::Bad, format!("✗ {failed} failed: {first_error}"));
                 }
-                Answer::Key { name, key } => model.overlay = Some(Overlay::Key { name, key }),
+                Answer::Key { name, key } => {
+                    model.notice = None;
+                    model.overlay = Some(Overlay::Key { name, key });
+                }
                 _ => {}
             }
             if closes_form && model.page.form().is_some() {
