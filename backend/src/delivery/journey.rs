@@ -31,14 +31,30 @@ fn with_key<T>(key: &str, message: T) -> Request<T> {
     request
 }
 
-fn destination_type(url: String) -> Option<v1::DestinationType> {
+fn destination_type(url: String) -> v1::DestinationType {
     let webhook = v1::Webhook {
         url,
         ..v1::Webhook::default()
     };
-    Some(v1::DestinationType {
+    v1::DestinationType {
         r#type: Some(v1::destination_type::Type::Webhook(webhook)),
-    })
+    }
+}
+
+/// An event that the trigger matches.
+fn disk_event() -> cloud::Events {
+    cloud::Events {
+        detailed_response: true,
+        events: vec![cloud::Event {
+            name: "disk-full".into(),
+            dimensions: BTreeMap::from([("host".into(), "db-1".into())])
+                .into_iter()
+                .collect(),
+            summary: "disk /var is full".into(),
+            severity: cloud::Severity::Error.into(),
+            ..cloud::Event::default()
+        }],
+    }
 }
 
 /// A trigger on every error, a webhook, and a rule that joins them.
@@ -71,7 +87,7 @@ async fn set_up(channel: &Channel, key: &str, url: String) {
         .unwrap();
     let destination = v1::Destination {
         name: "hook".into(),
-        r#type: destination_type(url),
+        r#type: Some(destination_type(url)),
         ..v1::Destination::default()
     };
     let request = v1::CreateDestinationRequest {
@@ -114,21 +130,9 @@ async fn an_event_becomes_a_message_and_an_entry_in_the_log() {
     let key = key.trim();
     let channel = Channel::from_shared(uri).unwrap().connect().await.unwrap();
     set_up(&channel, key, receiver.url("/hook")).await;
-    let events = cloud::Events {
-        detailed_response: true,
-        events: vec![cloud::Event {
-            name: "disk-full".into(),
-            dimensions: BTreeMap::from([("host".into(), "db-1".into())])
-                .into_iter()
-                .collect(),
-            summary: "disk /var is full".into(),
-            severity: cloud::Severity::Error.into(),
-            ..cloud::Event::default()
-        }],
-    };
     let mut intake = DataReceiverServiceClient::new(channel.clone());
     let taken = intake
-        .put_events(with_key(key, events))
+        .put_events(with_key(key, disk_event()))
         .await
         .unwrap()
         .into_inner();
@@ -158,7 +162,7 @@ async fn an_event_becomes_a_message_and_an_entry_in_the_log() {
         ("hook", Some(1))
     );
     let test = v1::TestDestinationRequest {
-        r#type: destination_type(receiver.url("/draft")),
+        r#type: Some(destination_type(receiver.url("/draft"))),
         ..v1::TestDestinationRequest::default()
     };
     let mut destinations = DestinationServiceClient::new(channel);
