@@ -27,9 +27,39 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) default_config: bool,
 
+    /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
+    /// deliveries or clients.
+    #[arg(long, value_name = "SCREEN")]
+    pub(crate) snapshot: Option<String>,
+
+    /// The size of that frame, in columns and rows.
+    #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
+    pub(crate) size: Size,
+
     /// What to do; nothing opens the console.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// Columns and rows of a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
+impl Size {
+    fn parse(text: &str) -> Result<Self, String> {
+        let cells = |text: &str| text.parse().ok().filter(|cells| (1..=500).contains(cells));
+        text.split_once('x')
+            .and_then(|(columns, rows)| {
+                Some(Self {
+                    columns: cells(columns)?,
+                    rows: cells(rows)?,
+                })
+            })
+            .ok_or_else(|| "expected columns and rows up to 500, such as 80x24".to_owned())
+    }
 }
 
 /// Flags that are settings, as text: one reader makes values of all of them.

@@ -4,7 +4,8 @@ mod file;
 #[cfg(feature = "embedded")]
 mod service;
 mod setting;
-#[cfg(all(test, feature = "embedded"))]
+#[cfg(test)]
+#[cfg(feature = "embedded")]
 mod tests;
 mod value;
 

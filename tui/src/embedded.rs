@@ -86,12 +86,11 @@ impl Service {
             drained.cancel();
         };
         let backend = async {
-            let ended = match self.backend {
-                Some(backend) => backend.serve(drained.clone()).await,
-                None => {
-                    drained.cancelled().await;
-                    Ok(())
-                }
+            let ended = if let Some(backend) = self.backend {
+                backend.serve(drained.clone()).await
+            } else {
+                drained.cancelled().await;
+                Ok(())
             };
             shutdown.cancel();
             ended

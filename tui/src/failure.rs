@@ -43,7 +43,6 @@ impl From<ConfigError> for Failure {
 }
 
 /// An error and what caused it, as one sentence.
-#[cfg(feature = "embedded")]
 pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();

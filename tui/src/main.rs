@@ -49,7 +49,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let done = runtime.block_on(async {
         match cli.command {
-            None => operate::run(&settings).await,
+            None => {
+                let frame = cli.snapshot.map(|screen| (screen, cli.size));
+                operate::run(&settings, frame).await
+            }
             Some(Command::Client(command)) => {
                 log::to_standard_error(&settings);
                 clients::run(command, &settings, io::stdout()).await

@@ -3,19 +3,29 @@
 #[cfg(feature = "embedded")]
 mod own_service;
 
+use std::io::{self, Write};
+
 use bellwether_tui::{Key, Options};
 
-use crate::{config::Settings, failure::Failure, key};
+use crate::{
+    cli::Size,
+    config::Settings,
+    failure::{Failure, sentence},
+    key,
+};
 
-/// Opens the console and returns when the operator leaves.
+/// A screen to draw once instead of opening the console.
+pub(crate) type Frame = Option<(String, Size)>;
+
+/// Opens the console and returns when the operator leaves, or draws one frame.
 ///
 /// # Errors
 /// When there is no key, no terminal, or the service in this process does not start.
-pub(crate) async fn run(settings: &Settings) -> Result<(), Failure> {
+pub(crate) async fn run(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     match &settings.connect {
-        Some(address) => open(settings, address).await,
+        Some(address) => open(settings, address, frame).await,
         #[cfg(feature = "embedded")]
-        None => own_service::open(settings).await,
+        None => own_service::open(settings, frame).await,
         #[cfg(not(feature = "embedded"))]
         None => Err(Failure::new(
             "this console was built without the service (feature `embedded`); name one with \
@@ -25,12 +35,21 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Opens the console on the service at that address.
-async fn open(settings: &Settings, address: &str) -> Result<(), Failure> {
-    let failed = |error: bellwether_tui::Error| Failure::new(error.to_string());
+async fn open(settings: &Settings, address: &str, frame: Frame) -> Result<(), Failure> {
+    let failed = |error: bellwether_tui::Error| Failure::new(sentence(&error));
     let mut options = Options::new(address).map_err(failed)?;
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
     options.read_only = settings.read_only;
     options.theme = settings.theme;
     options.editor.clone_from(&settings.editor);
-    bellwether_tui::run(options).await.map_err(failed)
+    match frame {
+        None => bellwether_tui::run(options).await.map_err(failed),
+        Some((screen, Size { columns, rows })) => {
+            let drawn = bellwether_tui::snapshot(options, &screen, columns, rows).await;
+            let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
+            io::stdout()
+                .write_all(drawn.as_bytes())
+                .map_err(|error| Failure::new(format!("cannot write the frame: {error}")))
+        }
+    }
 }

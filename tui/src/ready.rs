@@ -67,7 +67,8 @@ pub(crate) fn grpc_address(settings: &Settings) -> String {
     })
 }
 
-#[cfg(all(test, feature = "embedded"))]
+#[cfg(test)]
+#[cfg(feature = "embedded")]
 mod tests {
     use super::*;
 

@@ -9,6 +9,7 @@ use std::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::Frame;
 use crate::{
     config::Settings,
     embedded::{Parts, Service},
@@ -28,7 +29,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 ///
 /// # Errors
 /// When the service does not start or breaks down, or there is no terminal.
-pub(super) async fn open(settings: &Settings) -> Result<(), Failure> {
+pub(super) async fn open(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     let service = bind(settings).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     let address = service
@@ -39,7 +40,7 @@ pub(super) async fn open(settings: &Settings) -> Result<(), Failure> {
     let mut serving = JoinSet::new();
     serving.spawn(service.serve(shutdown.clone()));
 
-    let left = super::open(settings, &address).await;
+    let left = super::open(settings, &address, frame).await;
 
     shutdown.cancel();
     let drained = tokio::time::timeout(DRAIN_MAX, serving.join_next()).await;
@@ -54,16 +55,18 @@ pub(super) async fn open(settings: &Settings) -> Result<(), Failure> {
 /// Takes the default addresses, or free ports when another program has them.
 async fn bind(settings: &Settings) -> Result<Service, Failure> {
     let mut settings = settings.clone();
+    let mut moved = false;
     for (listen, default) in [
         (&mut settings.grpc_listen, Settings::GRPC_LISTEN),
         (&mut settings.rest_listen, Settings::REST_LISTEN),
     ] {
         if listen.is_none() && is_taken(default).await {
             *listen = Some(ANY_PORT);
+            moved = true;
         }
     }
     let service = Service::bind(&settings, Parts::Both).await?;
-    if [settings.grpc_listen, settings.rest_listen].contains(&Some(ANY_PORT)) {
+    if moved {
         let ready = service.ready();
         let (rest, grpc) = (
             ready.rest.unwrap_or_default(),
