@@ -60,7 +60,7 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
 fn message(error: &Error) -> String {
     let text = error.to_string();
     match text.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
+        Some((cut, _)) => format!("{}\u{2026}", &text[..cut]),
         None => text,
     }
 }
