@@ -1,4 +1,17 @@
 //! The product from outside, end to end.
 #![expect(clippy::panic, reason = "a test that cannot go on ends")]
 
+mod access;
+mod canary;
+mod command;
+mod console;
+mod crash;
+mod events;
+mod foreign;
+mod grpc;
+mod journey;
+mod mail;
+mod resources;
+mod samples;
 mod tidy;
+mod web;

@@ -161,7 +161,8 @@ const ROOM_ARROWS: [(&str, &[&str]); 13] = [
     (
         "rpc",
         &[
-            "clock", "config", "delivery", "domain", "error", "limits", "matching", "ops", "store",
+            "clock", "config", "delivery", "domain", "error", "limits", "matching", "message",
+            "ops", "store",
         ],
     ),
     (
@@ -276,6 +277,9 @@ fn the_commands_of_the_readme_exist() {
         let Some(rest) = line.strip_prefix("bellwether ") else {
             continue;
         };
+        if rest.starts_with(' ') {
+            continue;
+        }
         let word = rest.split_whitespace().next().unwrap();
         let told = word.starts_with('-') || known.contains(&word);
         assert!(told, "README.md tells of `bellwether {word}`");

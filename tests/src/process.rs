@@ -17,13 +17,17 @@ use crate::eventually::eventually_blocking;
 /// How long a service may take to its ready line.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// The binary, built on first use with the profile of the tests.
+/// The binary: the one that `BELLWETHER_TEST_BINARY` names, else built on first use with the
+/// profile of the tests.
 ///
 /// # Panics
 /// When it does not build.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(named) = std::env::var_os("BELLWETHER_TEST_BINARY") {
+            return named.into();
+        }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));

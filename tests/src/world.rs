@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
@@ -131,14 +130,4 @@ impl World {
         );
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
-}
-
-/// An event of that name about a host, with a severity.
-pub fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
-    json!({
-        "name": name,
-        "dimensions": {"host": host},
-        "severity": severity,
-        "summary": summary,
-    })
 }

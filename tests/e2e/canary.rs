@@ -1,0 +1,154 @@
+//! Planted secrets turn up in no answer, no log line and no file.
+
+use std::path::Path;
+
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::samples;
+
+/// What is planted: in a header, in a signing secret, and in the other types' secret fields.
+const HEADER: &str = "Bearer canary-header-7c1e";
+const SIGNING: &str = "whsec_Y2FuYXJ5LXNpZ25pbmctc2VjcmV0LTAxMjM0NTY3";
+const TOKEN: &str = "xoxb-canary-token-55d0";
+const ROUTING: &str = "canaryroutingkey0000000000000000";
+
+fn destinations(receiver: &Receiver) -> Vec<Value> {
+    let mut webhook = samples::webhook("hook", &receiver.url("/hook"));
+    webhook["type"]["webhook"]["headers"] = json!({"authorization": HEADER});
+    webhook["type"]["webhook"]["signingSecret"] = json!(SIGNING);
+    vec![
+        webhook,
+        json!({"name": "chat", "type": {"slack": {"channel": "#ops", "token": TOKEN}}}),
+        json!({"name": "page", "type": {"pagerduty": {"routingKey": ROUTING}}}),
+    ]
+}
+
+#[tokio::test]
+async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
+    let receiver = Receiver::start().await;
+    let world = World::with_settings(&format!(
+        "log_filter = \"trace\"\n[providers]\nslack = \"{0}\"\npagerduty = \"{0}\"\n",
+        receiver.url("")
+    ));
+    let rest = world.rest();
+    let mut answers = Vec::new();
+    for destination in destinations(&receiver) {
+        let created = rest
+            .post("/v1/notification/destinations", &destination)
+            .await;
+        answers.push(created.text());
+        let name = json!({"name": destination["name"]});
+        answers.push(
+            rest.post("/v1/notification/destinations:test", &name)
+                .await
+                .text(),
+        );
+        answers.push(
+            rest.post("/v1/notification/destinations:test", &destination)
+                .await
+                .text(),
+        );
+        answers.push(
+            rest.post("/v1/notification/destinations", &destination)
+                .await
+                .text(),
+        );
+    }
+    rest.post(
+        "/v1/notification/triggers",
+        &samples::trigger("disk", "disk"),
+    )
+    .await
+    .ok();
+    let rule = samples::rule("disks", "disk", "hook", "");
+    answers.push(rest.post("/v1/notification/rules", &rule).await.text());
+    answers.push(
+        rest.post("/v1/notification/rules:preview", &rule)
+            .await
+            .text(),
+    );
+    let event = samples::event("full", "h", "SEVERITY_ERROR", "disk");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    answers.extend(reads(&rest).await);
+
+    let sent = receiver.received();
+    assert!(sent.iter().any(|request| {
+        request
+            .headers
+            .get("authorization")
+            .is_some_and(|value| value == HEADER)
+    }));
+    let answers = answers.join("\n");
+    assert!(answers.contains("********"), "{answers}");
+    let log = world.service().log();
+    let mut secrets = vec![HEADER, SIGNING, TOKEN, ROUTING];
+    let admin_key = world.admin_key();
+    for secret in &secrets {
+        assert!(!answers.contains(secret), "{secret} stands in an answer");
+        assert!(!log.contains(secret), "{secret} stands in the log");
+    }
+    assert!(
+        !answers.contains(&admin_key) && !log.contains(&admin_key),
+        "the admin's key is told"
+    );
+    secrets.push(&admin_key);
+    assert_clean(&world.data_dir(), &secrets);
+}
+
+/// Everything that can be read afterwards, also as a log of deliveries.
+async fn reads(rest: &Rest) -> Vec<String> {
+    let ids = eventually("the deliveries to end", async || {
+        let list = rest.get("/v1/notification/deliveries").await.ok();
+        let list = list["deliveries"].as_array()?.clone();
+        let ended = list.iter().all(|delivery| delivery["endTime"].is_string());
+        ended.then(|| {
+            list.iter()
+                .map(|delivery| delivery["id"].clone())
+                .collect::<Vec<_>>()
+        })
+    })
+    .await;
+    let mut paths = vec![
+        "/v1/notification/destinations".to_owned(),
+        "/v1/notification/rules".to_owned(),
+        "/v1/notification/deliveries".to_owned(),
+        "/metrics".to_owned(),
+    ];
+    paths.extend(
+        ["hook", "chat", "page"].map(|name| format!("/v1/notification/destinations/{name}")),
+    );
+    let delivery = |id: &Value| {
+        format!(
+            "/v1/notification/deliveries/{}",
+            id.as_str().expect("an id")
+        )
+    };
+    paths.extend(ids.iter().map(delivery));
+    let mut answers = Vec::new();
+    for path in paths {
+        answers.push(rest.send(Method::GET, &path, "").await.text());
+    }
+    answers
+}
+
+/// Asserts that no file but the key's own holds a secret.
+fn assert_clean(folder: &Path, secrets: &[&str]) {
+    for entry in std::fs::read_dir(folder).expect("the data folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            assert_clean(&path, secrets);
+        } else if path.file_name().is_some_and(|name| name != "admin.key") {
+            let bytes = std::fs::read(&path).expect("a file");
+            for secret in secrets {
+                let found = bytes
+                    .windows(secret.len())
+                    .any(|window| window == secret.as_bytes());
+                assert!(!found, "{secret} stands in {}", path.display());
+            }
+        }
+    }
+}

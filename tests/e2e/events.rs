@@ -1,0 +1,352 @@
+//! Events over REST: intake, what it makes of them, and what operators do with them.
+
+use bellwether_tests::{rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const INTAKE: &str = "/v1/data-receiver/events";
+
+/// Sends one event and gives it as stored, with its newest occurrence.
+async fn send(rest: &Rest, event: &Value) -> Value {
+    let answer = rest
+        .post(INTAKE, &samples::events(std::slice::from_ref(event)))
+        .await
+        .ok();
+    assert_eq!(answer["succeeded"], 1, "{answer}");
+    let host = event["dimensions"]["host"].as_str().expect("a host");
+    newest(rest, host).await
+}
+
+/// The event about that host that was seen last.
+async fn newest(rest: &Rest, host: &str) -> Value {
+    let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
+    let found = rest
+        .post("/v1/events:search", &json!({"query": {"clause": clause}}))
+        .await
+        .ok();
+    let id = found["results"][0]["id"]
+        .as_str()
+        .unwrap_or_else(|| panic!("nothing found: {found}"));
+    rest.get(&format!("/v1/events/{id}")).await.ok()["result"].clone()
+}
+
+#[tokio::test]
+async fn an_event_is_known_by_its_name_and_dimensions() {
+    let world = World::start();
+    let rest = world.rest();
+    let event = samples::event("disk-full", "a1", "SEVERITY_ERROR", "disk is full");
+
+    let first = send(&rest, &event).await;
+    let again = send(&rest, &event).await;
+
+    assert_eq!(first["id"].as_str().map(str::len), Some(28));
+    assert_eq!(again["id"], first["id"]);
+    assert_eq!(again["count"], "2");
+    let occurrence = &again["occurrences"][0];
+    assert_eq!(
+        occurrence["id"],
+        format!("{}:1", first["id"].as_str().expect("an id"))
+    );
+    assert_eq!(occurrence["severity"], "SEVERITY_ERROR");
+    assert_eq!(occurrence["status"], "STATUS_OPEN");
+    assert_eq!(occurrence["acknowledged"], false);
+    assert_eq!(occurrence["count"], "2");
+}
+
+#[tokio::test]
+async fn a_closed_occurrence_is_followed_by_the_next_one() {
+    let world = World::start();
+    let rest = world.rest();
+    let mut event = samples::event("disk-full", "b1", "SEVERITY_ERROR", "disk is full");
+    send(&rest, &event).await;
+    event["status"] = json!("STATUS_CLOSED");
+
+    let closed = send(&rest, &event).await;
+    assert_eq!(closed["occurrences"][0]["status"], "STATUS_CLOSED");
+    assert_eq!(closed["occurrences"][0]["closeReason"], "SENDER");
+
+    event["status"] = json!("STATUS_OPEN");
+    let opened = send(&rest, &event).await;
+    assert_eq!(opened["occurrences"][0]["number"], 2);
+    assert_eq!(opened["occurrences"][0]["status"], "STATUS_OPEN");
+
+    let id = opened["id"].as_str().expect("an id");
+    let both = format!("/v1/events/{id}?occurrenceIds={id}:1&occurrenceIds={id}:2");
+    let both = rest.get(&both).await.ok();
+    assert_eq!(
+        both["result"]["occurrences"].as_array().map(Vec::len),
+        Some(2),
+        "{both}"
+    );
+}
+
+#[tokio::test]
+async fn faulty_events_are_counted_and_do_not_touch_the_others() {
+    let world = World::start();
+    let rest = world.rest();
+    let good = samples::event("good", "c1", "SEVERITY_INFO", "fine");
+    let with = |field: &str, value: Value| {
+        let mut event = good.clone();
+        event[field] = value;
+        event
+    };
+    let faulty = [
+        ("no name", json!({"dimensions": {"host": "c1"}}), "name"),
+        ("no dimension", json!({"name": "x"}), "dimension"),
+        (
+            "a dimension called name",
+            with("dimensions", json!({"name": "x"})),
+            "name",
+        ),
+        ("too old", with("timestamp", json!("1000")), "timestamp"),
+        ("a long name", with("name", json!("n".repeat(257))), "name"),
+        (
+            "a long summary",
+            with("summary", json!("s".repeat(1_025))),
+            "summary",
+        ),
+    ];
+    let mut events: Vec<Value> = faulty.iter().map(|(_, event, _)| event.clone()).collect();
+    events.push(good.clone());
+
+    let answer = rest.post(INTAKE, &samples::events(&events)).await.ok();
+
+    assert_eq!(answer["succeeded"], 1, "{answer}");
+    assert_eq!(answer["failed"], 6, "{answer}");
+    for ((case, _, says), failed) in faulty
+        .iter()
+        .zip(answer["failedEvents"].as_array().expect("a list"))
+    {
+        let error = failed["error"].as_str().unwrap_or_default();
+        assert!(error.contains(says), "{case}: {error}");
+        assert!(failed["event"].is_object(), "{case}");
+    }
+    let quiet = rest.post(INTAKE, &json!({"events": events})).await.ok();
+    assert_eq!(quiet.get("failedEvents"), None);
+    assert_eq!(
+        rest.post(INTAKE, &json!({"events": []})).await.ok(),
+        json!({})
+    );
+}
+
+#[tokio::test]
+async fn intake_takes_what_senders_in_the_field_send() {
+    let world = World::start();
+    let rest = world.rest();
+    let now_ms = service_now_ms(&rest).await;
+    let event = json!({
+        "timestamp": now_ms.to_string(),
+        "name": "forms",
+        "dimensions": {"host": "d1"},
+        "metadata_fields": {"team": "storage", "racks": [1, 2], "nested": {"deep": true}},
+        "severity": 5,
+        "status": "STATUS_DEFAULT",
+        "acknowledged": true,
+        "summary": null,
+        "fieldOfTheirOwn": {"x": 1},
+    });
+
+    let stored = send(&rest, &event).await;
+
+    let occurrence = &stored["occurrences"][0];
+    assert_eq!(occurrence["startTime"], now_ms.to_string());
+    assert_eq!(occurrence["severity"], "SEVERITY_CRITICAL");
+    assert_eq!(occurrence["acknowledged"], true);
+    assert_eq!(occurrence["metadataFields"], event["metadata_fields"]);
+
+    let refused = json!({"events": [{"name": "x", "severity": "SEVERITY_AWFUL"}]});
+    let answer = rest.post(INTAKE, &refused).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.code()),
+        (400, 3),
+        "{}",
+        answer.text()
+    );
+    assert!(answer.text().contains("severity"), "{}", answer.text());
+}
+
+/// The service's own time: when an event without a timestamp is said to have happened.
+async fn service_now_ms(rest: &Rest) -> i64 {
+    let stored = send(
+        rest,
+        &samples::event("clock", "clock", "SEVERITY_DEBUG", "now"),
+    )
+    .await;
+    let text = stored["occurrences"][0]["startTime"]
+        .as_str()
+        .expect("int64 is text");
+    text.parse().expect("a number")
+}
+
+#[tokio::test]
+async fn notes_are_written_replaced_and_removed() {
+    let world = World::start();
+    let rest = world.rest();
+    let stored = send(
+        &rest,
+        &samples::event("noted", "e1", "SEVERITY_ERROR", "note me"),
+    )
+    .await;
+    let annotate = async |items: Value| {
+        let body = json!({"annotations": items});
+        rest.post("/v1/event-management/annotate", &body).await.ok()["annotationResponses"].clone()
+    };
+
+    let answers = annotate(json!([
+        {"eventId": stored["id"], "annotation": "looking at it"},
+        {"eventId": "no-such-event", "annotation": "lost"},
+    ]))
+    .await;
+
+    assert_eq!(answers[0]["success"], true, "{answers}");
+    let note = answers[0]["annotationId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    assert_eq!(note.len(), 20);
+    assert!(
+        note.chars()
+            .all(|character| character.is_ascii_alphanumeric()),
+        "{note}"
+    );
+    assert!(
+        answers[1]["error"]
+            .as_str()
+            .is_some_and(|error| !error.is_empty()),
+        "{answers}"
+    );
+
+    let item = |text: &str| {
+        json!([{"eventId": stored["id"], "occurrenceId": format!("{}:1", stored["id"].as_str().expect("an id")),
+                "annotationId": note, "annotation": text}])
+    };
+    annotate(item("it is the log")).await;
+    let kept = newest(&rest, "e1").await["occurrences"][0]["annotations"].clone();
+    assert_eq!(kept[0]["annotation"], "it is the log");
+    assert_eq!(kept[0]["author"], "admin");
+    annotate(item("")).await;
+    assert_eq!(
+        newest(&rest, "e1").await["occurrences"][0].get("annotations"),
+        None
+    );
+}
+
+#[tokio::test]
+async fn status_is_set_by_hand_and_kept_in_the_history() {
+    let world = World::start();
+    let rest = world.rest();
+    let stored = send(
+        &rest,
+        &samples::event("handled", "f1", "SEVERITY_ERROR", "handle me"),
+    )
+    .await;
+    let statuses = json!({"statuses": [
+        {"eventId": stored["id"], "acknowledged": true},
+        {"eventId": stored["id"], "status": "STATUS_CLOSED"},
+        {"eventId": stored["id"], "occurrenceId": "no-such-occurrence", "status": "STATUS_OPEN"},
+    ]});
+
+    let answers = rest
+        .post("/v1/event-management/status", &statuses)
+        .await
+        .ok()["statusResponses"]
+        .clone();
+
+    assert_eq!(answers[0]["success"], true, "{answers}");
+    assert_eq!(answers[1]["success"], true, "{answers}");
+    assert!(answers[2]["error"].is_string(), "{answers}");
+    let occurrence = newest(&rest, "f1").await["occurrences"][0].clone();
+    assert_eq!(occurrence["acknowledged"], true);
+    assert_eq!(occurrence["status"], "STATUS_CLOSED");
+    assert_eq!(occurrence["closeReason"], "OPERATOR");
+    let history = occurrence["history"].as_array().expect("a history");
+    assert!(
+        history.iter().any(|entry| entry["author"] == "admin"),
+        "{occurrence}"
+    );
+
+    let unknown = json!({"statuses": [{"eventId": stored["id"], "stauts": "STATUS_OPEN"}]});
+    let refused = rest.post("/v1/event-management/status", &unknown).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("status"), "{}", refused.text());
+    let bad = json!({"statuses": [{"eventId": stored["id"], "status": "STATUS_GONE"}]});
+    assert_eq!(
+        rest.post("/v1/event-management/status", &bad).await.status,
+        400
+    );
+}
+
+#[tokio::test]
+async fn events_are_searched_counted_and_spread_over_time() {
+    let world = World::start();
+    let rest = world.rest();
+    let events: Vec<Value> = (0..25)
+        .map(|number| {
+            let severity = if number % 5 == 0 {
+                "SEVERITY_CRITICAL"
+            } else {
+                "SEVERITY_WARNING"
+            };
+            samples::event("many", &format!("g{number}"), severity, "one of many")
+        })
+        .collect();
+    rest.post(INTAKE, &samples::events(&events)).await.ok();
+
+    let count = rest.post("/v1/events:count", &json!({})).await.ok();
+    assert_eq!(count["count"], 25);
+    let critical = json!({"query": {"severities": ["SEVERITY_CRITICAL"]}});
+    assert_eq!(
+        rest.post("/v1/events:count", &critical).await.ok()["count"],
+        5
+    );
+
+    let mut cursor = String::new();
+    let mut seen = Vec::new();
+    loop {
+        let page = json!({"query": {"pageInput": {"limit": 10, "cursor": cursor}}});
+        let page = rest.post("/v1/events:search", &page).await.ok();
+        let results = page["results"].as_array().expect("a page").iter();
+        seen.extend(results.map(|event| event["id"].as_str().unwrap_or_default().to_owned()));
+        if page["pageInfo"]["hasNext"] != true {
+            break;
+        }
+        page["pageInfo"]["endCursor"]
+            .as_str()
+            .expect("a cursor")
+            .clone_into(&mut cursor);
+    }
+    assert_eq!(seen.len(), 25);
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 25, "a walk sees every occurrence once");
+
+    let spread = rest
+        .post("/v1/events:frequency", &json!({"bucketCount": 24}))
+        .await
+        .ok();
+    let buckets = spread["buckets"].as_array().expect("buckets");
+    assert_eq!(buckets.len(), 24);
+    let total: i64 = buckets
+        .iter()
+        .flat_map(|bucket| bucket["countBySeverity"].as_object().into_iter().flatten())
+        .filter_map(|(_, count)| count.as_i64())
+        .sum();
+    assert_eq!(total, 25);
+    for wrong in [
+        json!({"query": {"pageInput": {"cursor": "forged"}}}),
+        json!({"query": {"pageInput": {"limit": -1}}}),
+    ] {
+        assert_eq!(
+            rest.post("/v1/events:search", &wrong).await.status,
+            400,
+            "{wrong}"
+        );
+    }
+    assert_eq!(
+        rest.get("/v1/events/AAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+            .await
+            .status,
+        404
+    );
+}

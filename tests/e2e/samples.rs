@@ -1,0 +1,49 @@
+//! The definitions that several topics start from.
+
+use serde_json::{Value, json};
+
+/// A trigger: severity at least error, and a word in the summary, and not the lab.
+pub(crate) fn trigger(name: &str, word: &str) -> Value {
+    json!({"name": name, "type": {"event": {"query": {"clause": {"and": {"clauses": [
+        {"greaterAndEquals": {"field": "severity", "value": "SEVERITY_ERROR"}},
+        {"contains": {"field": "summary", "value": word}},
+        {"not": {"clause": {"equals": {"field": "dimensions.env", "stringVal": "lab"}}}},
+    ]}}}}}})
+}
+
+/// A webhook destination.
+pub(crate) fn webhook(name: &str, url: &str) -> Value {
+    json!({"name": name, "type": {"webhook": {"url": url}}})
+}
+
+/// An enabled rule from one trigger to one destination.
+pub(crate) fn rule(name: &str, trigger: &str, destination: &str, message: &str) -> Value {
+    json!({
+        "name": name,
+        "enabled": true,
+        "triggerNames": [trigger],
+        "destinationNames": [destination],
+        "message": message,
+    })
+}
+
+/// An event about a host.
+pub(crate) fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
+    json!({
+        "name": name,
+        "dimensions": {"host": host},
+        "severity": severity,
+        "summary": summary,
+    })
+}
+
+/// A body of an intake request.
+pub(crate) fn events(events: &[Value]) -> Value {
+    json!({"detailedResponse": true, "events": events})
+}
+
+/// `depth` clauses inside one another.
+pub(crate) fn nested_clause(depth: usize) -> Value {
+    let innermost = json!({"equals": {"field": "name", "stringVal": "x"}});
+    (1..depth).fold(innermost, |clause, _| json!({"not": {"clause": clause}}))
+}

@@ -1,0 +1,83 @@
+//! gRPC-Web, as a browser speaks it: a preflight, then a call over HTTP/1.1.
+
+use bellwether_tests::{rest::Rest, world::World};
+use http::Method;
+
+const PATH: &str = "/bellwether.v1.ClientService/GetCaller";
+const ORIGIN: &str = "http://console.example.net";
+
+#[tokio::test]
+async fn a_page_of_another_origin_may_ask_first() {
+    let world = World::start();
+    let browser = Rest::new(world.service().address("grpc"), None);
+    let headers = [
+        ("origin", ORIGIN),
+        ("access-control-request-method", "POST"),
+        (
+            "access-control-request-headers",
+            "authorization,content-type,x-grpc-web",
+        ),
+    ];
+
+    let answer = browser
+        .try_send(Method::OPTIONS, PATH, &headers, "")
+        .await
+        .expect("an answer");
+
+    assert!(
+        answer.status.is_success(),
+        "{}: {}",
+        answer.status,
+        answer.text()
+    );
+    let origin = answer.header("access-control-allow-origin");
+    assert!(["*", ORIGIN].contains(&origin), "{:?}", answer.headers);
+    let allowed = answer.header("access-control-allow-headers").to_lowercase();
+    for header in ["authorization", "content-type", "x-grpc-web"] {
+        assert!(allowed == "*" || allowed.contains(header), "{allowed}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_over_http_1_is_answered_with_its_trailers_in_the_body() {
+    let world = World::start();
+    let browser = Rest::new(world.service().address("grpc"), Some(&world.admin_key()));
+    let headers = [
+        ("origin", ORIGIN),
+        ("content-type", "application/grpc-web+proto"),
+        ("x-grpc-web", "1"),
+    ];
+    let empty_message: &[u8] = &[0, 0, 0, 0, 0];
+
+    let answer = browser
+        .try_send(Method::POST, PATH, &headers, empty_message)
+        .await
+        .expect("an answer");
+
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(
+        answer
+            .header("content-type")
+            .starts_with("application/grpc-web")
+    );
+    assert!(
+        !answer.header("access-control-allow-origin").is_empty(),
+        "{:?}",
+        answer.headers
+    );
+    let body = answer.text();
+    assert!(body.contains("admin"), "{body:?}");
+    assert!(body.to_lowercase().contains("grpc-status:0"), "{body:?}");
+
+    let stranger = Rest::new(world.service().address("grpc"), None);
+    let refused = stranger
+        .try_send(Method::POST, PATH, &headers, empty_message)
+        .await
+        .expect("an answer");
+    let told = format!("{:?} {}", refused.headers, refused.text());
+    assert!(told.contains("16"), "{told}");
+    assert!(
+        !refused.header("access-control-allow-origin").is_empty(),
+        "{told}"
+    );
+}
