@@ -1,6 +1,12 @@
 //! Opening the file: only what is known to be whole is opened.
 
-use std::{cell::Cell, io, rc::Rc, sync::Arc};
+use std::{
+    cell::Cell,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    sync::Arc,
+};
 
 use redb::{Builder, Database, ReadableDatabase, TableError};
 
@@ -12,6 +18,7 @@ use super::{
     log::{self, Head},
     medium::Medium,
 };
+use crate::store::engine::EngineError;
 
 /// An engine's file.
 #[derive(Debug)]
@@ -36,6 +43,16 @@ impl File {
     /// Opens the file, or makes it when it is empty; answers where its change log ends.
     pub(super) fn open(&self) -> Result<(Database, Head), Fault> {
         let (blocks, is_known) = Blocks::open(Arc::clone(&self.medium)).map_err(from_io)?;
+        // redb trusts parts of a file that was closed well. Without sums to compare, a changed byte
+        // in them can make it panic; nothing of it is used after that.
+        let open = AssertUnwindSafe(|| self.open_blocks(blocks, is_known));
+        catch_unwind(open).unwrap_or_else(|_panic| {
+            let why = "its allocation tables cannot be read".into();
+            Err(EngineError::Corrupt(why).into())
+        })
+    }
+
+    fn open_blocks(&self, blocks: Blocks, is_known: bool) -> Result<(Database, Head), Fault> {
         let is_verified = Rc::new(Cell::new(is_known));
         let mut builder = Builder::new();
         builder.set_cache_size(self.settings.cache_bytes);

@@ -120,6 +120,14 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    /// Takes nothing more, and lets go of what waits: whoever waits for it is told so.
+    pub(super) fn abandon(&self) {
+        let mut lanes = self.lanes();
+        lanes.closed = true;
+        lanes.admin.clear();
+        lanes.bulk.clear();
+    }
+
     /// Takes nothing more; what waits is still carried out.
     pub(super) fn close(&self) {
         self.lanes().closed = true;

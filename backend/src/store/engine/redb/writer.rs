@@ -42,6 +42,15 @@ impl<T: Into<Fault>> From<T> for Failure {
     }
 }
 
+impl Drop for Writer {
+    /// Also a writer that panicked leaves nobody waiting.
+    fn drop(&mut self) {
+        self.shared.queue.abandon();
+        self.shared
+            .set_database(Err(Closed::for_now("it is closed")));
+    }
+}
+
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, file: File, head: Head) -> Self {
         Self { shared, file, head }
@@ -56,8 +65,6 @@ impl Writer {
                 self.carry_out(batch);
             }
         }
-        self.shared
-            .set_database(Err(Closed::for_now("it is closed")));
     }
 
     /// Commits a batch and answers everybody in it.
