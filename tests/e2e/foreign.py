@@ -8,7 +8,9 @@ import json
 import pathlib
 import sys
 
+import google
 import grpc
+import grpc_tools
 from grpc_tools import protoc
 
 protos, stubs, address, key = sys.argv[1:]
@@ -16,11 +18,20 @@ files = [
     str(path.relative_to(protos))
     for path in pathlib.Path(protos).rglob("*.proto")
 ]
-assert protoc.main(["protoc", f"-I{protos}", f"--python_out={stubs}", f"--grpc_python_out={stubs}", *files]) == 0
+well_known = pathlib.Path(grpc_tools.__file__).parent / "_proto"
+outcome = protoc.main(
+    [
+        "protoc",
+        f"-I{protos}",
+        f"-I{well_known}",
+        f"--python_out={stubs}",
+        f"--grpc_python_out={stubs}",
+        *files,
+    ]
+)
+assert outcome == 0, "the stubs cannot be made"
 
-# The stubs of google/api would hide the installed `google` package's own modules.
-import google
-
+# The stubs of google/api stand beside the installed package `google`, which comes first.
 sys.path.insert(0, stubs)
 google.__path__.append(f"{stubs}/google")
 
