@@ -13,7 +13,7 @@ pub(crate) mod dial;
 pub(crate) mod health;
 pub(crate) mod http;
 #[cfg(test)]
-mod journey;
+mod journey_tests;
 pub(crate) mod lane;
 pub(crate) mod notice;
 pub(crate) mod rate;
