@@ -15,14 +15,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
         this process.",
     after_help = "Every setting can stand in bellwether.toml or in a variable: `delivery.timeout` \
         is BELLWETHER_DELIVERY_TIMEOUT. A flag beats a variable, a variable beats the file. \
-        `bellwether --default-config` prints a file with all settings and what they mean.",
-    args_conflicts_with_subcommands = false
+        `bellwether --default-config` prints a file with all settings and what they mean."
 )]
 pub(crate) struct Cli {
-    /// Flags that are settings.
-    #[command(flatten)]
-    pub(crate) flags: Flags,
-
     /// Print a configuration file with every setting, its default and its meaning, and exit.
     #[arg(long)]
     pub(crate) default_config: bool,
@@ -35,6 +30,10 @@ pub(crate) struct Cli {
     /// The size of that frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
     pub(crate) size: Size,
+
+    /// Flags that are settings.
+    #[command(flatten)]
+    pub(crate) flags: Flags,
 
     /// What to do; nothing opens the console.
     #[command(subcommand)]
