@@ -72,6 +72,12 @@ pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
 pub const CONNECTIONS_MAX: usize = 10_240;
 /// Calls under way at once on one connection.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
+/// Bytes that a connection or a call may send ahead of being read.
+///
+/// The HTTP/2 library derives from it how many small messages may wait on a connection before it
+/// takes them for an attack: this leaves room for a small message on each of
+/// [`STREAMS_PER_CONNECTION_MAX`] calls.
+pub const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Bytes of one request's headers.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// How long a client may take to send its headers.

@@ -80,6 +80,8 @@ fn builder() -> auto::Builder<Streams> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits::STREAMS_PER_CONNECTION)
         .max_header_list_size(HEADER_LIST_BYTES)
+        .initial_stream_window_size(limits::WINDOW_BYTES)
+        .initial_connection_window_size(limits::WINDOW_BYTES)
         .keep_alive_interval(limits::KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(limits::KEEP_ALIVE_TIMEOUT);
     builder

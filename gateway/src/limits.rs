@@ -24,6 +24,9 @@ pub(crate) const STREAMS_PER_CONNECTION: u32 = 200;
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// How long connecting to the backend may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+/// Bytes that a connection or a call may send ahead of being read. The HTTP/2 library derives from
+/// it how many small messages may wait before it takes them for an attack.
+pub(crate) const WINDOW_BYTES: u32 = 1024 * 1024;
 /// How often an idle connection (to the backend, or HTTP/2 from a client) is probed.
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 /// How long the answer to such a probe may take.

@@ -66,7 +66,8 @@ impl Upstream {
             .http2_keep_alive_interval(limits::KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(limits::KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
-            .http2_adaptive_window(true)
+            .initial_stream_window_size(limits::WINDOW_BYTES)
+            .initial_connection_window_size(limits::WINDOW_BYTES)
             .tcp_nodelay(true)
             .connect_lazy();
         Ok(Self(Kind::Remote(channel)))

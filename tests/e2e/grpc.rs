@@ -255,3 +255,28 @@ async fn a_watch_tells_of_events_as_they_come_and_ends_when_its_key_is_revoked()
         Code::Unauthenticated
     );
 }
+
+/// With the HTTP/2 library's own window, a server took a few hundred small messages that waited to
+/// be read for an attack and closed the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_small_calls_at_once_share_one_connection() {
+    let world = World::start();
+    let channel = world.grpc();
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..1_000 {
+        let mut receiver = DataReceiverServiceClient::new(channel.clone());
+        let event = cloud::Event {
+            name: "small".into(),
+            dimensions: [("n".to_owned(), format!("{number}"))].into(),
+            ..cloud::Event::default()
+        };
+        let events = cloud::Events {
+            detailed_response: false,
+            events: vec![event],
+        };
+        calls.spawn(async move { receiver.put_events(events).await });
+    }
+    while let Some(answer) = calls.join_next().await {
+        assert_eq!(answer.unwrap().unwrap().into_inner().succeeded, 1);
+    }
+}

@@ -12,6 +12,10 @@ use tonic::{
 /// A channel with a key: what every generated client is made from.
 pub type Grpc = InterceptedService<Channel, Key>;
 
+/// What a connection may send ahead: with the default, the HTTP/2 library takes a few hundred small
+/// answers that wait to be read for an attack.
+const WINDOW_BYTES: u32 = 1024 * 1024;
+
 /// A channel to that address that carries a key, or none; it connects with the first call.
 ///
 /// # Panics
@@ -19,6 +23,7 @@ pub type Grpc = InterceptedService<Channel, Key>;
 pub fn channel(address: &str, key: Option<&str>) -> Grpc {
     let channel = Endpoint::from_shared(format!("http://{address}"))
         .unwrap()
+        .initial_connection_window_size(WINDOW_BYTES)
         .connect_lazy();
     let bearer = key.map(|key| MetadataValue::from_str(&format!("Bearer {key}")).unwrap());
     InterceptedService::new(channel, Key(bearer))

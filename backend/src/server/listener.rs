@@ -20,7 +20,7 @@ use tower::Service;
 
 use crate::limits::{
     CONNECTIONS_MAX, DRAIN_TIME_MAX, HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL,
-    KEEP_ALIVE_TIMEOUT, STREAMS_PER_CONNECTION_MAX,
+    KEEP_ALIVE_TIMEOUT, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
 };
 
 /// How long to wait after the listener could not accept, so that a lack of descriptors passes.
@@ -113,7 +113,8 @@ fn http_server() -> auto::Builder<TokioExecutor> {
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
         .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
-        .adaptive_window(true);
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES);
     server
 }
 
