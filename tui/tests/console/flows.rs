@@ -142,6 +142,16 @@ async fn events_appear_as_they_happen_and_the_cursor_stays_on_its_row() {
 }
 
 #[tokio::test]
+async fn an_open_event_shows_what_becomes_of_it() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    press(&mut console, "2<Enter>").await;
+    assert!(console.shows("disk 39 is full").await);
+    service.event(event(39, Severity::Critical, "the disk is on fire", "db1"));
+    assert!(console.shows("the disk is on fire").await);
+}
+
+#[tokio::test]
 async fn a_list_held_still_counts_what_is_new() {
     let service = stocked();
     let mut console = console(&service, 80, 24).await;

@@ -60,7 +60,7 @@ pub(super) async fn send(
     parts: Parts,
 ) -> Ending {
     let Some(smtp) = smtp else {
-        let verdict = Verdict::unreachable("no mail server is configured for this service");
+        let verdict = Verdict::unreachable("no mail server is configured: set `smtp.host`");
         return (verdict, Transcript::default());
     };
     let (message, request) = match compose(mission, smtp, to, parts) {

@@ -3,7 +3,7 @@
 use super::{navigate, read};
 use crate::{
     client::{Answer, LinkState, News, Ticket},
-    data::{Failure, FailureKind, Kind},
+    data::{EventRow, Failure, FailureKind, Kind},
     editor,
     model::{
         Connection, Model,
@@ -38,7 +38,11 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                     "some changes were missed while away; read afresh",
                 );
             }
+            let is_of_page = concerns_page(model, &rows, &left);
             model.store.events.stream(rows, left);
+            if is_of_page {
+                read::refresh(model, effects);
+            }
             if !model.store.events.joined {
                 // A page read after the stream began leaves nothing between the two.
                 model.store.events.joined = true;
@@ -54,6 +58,19 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             }
         }
     }
+}
+
+/// Whether the event on the page is among those that changed.
+fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
+    let Route::Event(page) = &model.page.route else {
+        return false;
+    };
+    // A page of an event's id alone shows its newest occurrence.
+    let is_page = |id: &str| {
+        let rest = id.strip_prefix(page.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    rows.iter().any(|row| is_page(&row.id)) || left.iter().any(|id| is_page(id))
 }
 
 fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
