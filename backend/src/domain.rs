@@ -8,6 +8,7 @@ pub mod name;
 pub mod occurrence;
 pub mod query;
 pub mod record_id;
+pub mod revision;
 pub mod rule;
 pub mod secret;
 pub mod trigger;
@@ -19,9 +20,12 @@ pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcrip
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};
 pub use name::Name;
-pub use occurrence::{Annotation, Close, CloseReason, Field, HistoryEntry, Notified, Occurrence};
+pub use occurrence::{
+    Annotation, Close, CloseReason, Field, HistoryEntry, Judged, Notified, Occurrence, Opening,
+};
 pub use query::{Clause, Literal, Query};
 pub use record_id::RecordId;
+pub use revision::{Revision, RevisionId, RevisionOf, Was};
 pub use rule::Rule;
 pub use secret::Secret;
 pub use trigger::Trigger;

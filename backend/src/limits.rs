@@ -65,6 +65,12 @@ pub const TAGS_MAX: usize = 20;
 pub const TAG_CHARACTERS_MAX: usize = 100;
 /// Triggers or destinations of a rule.
 pub const RULE_NAMES_MAX: usize = 100;
+/// Earlier revisions that are kept of one trigger or rule.
+pub const REVISIONS_OF_ONE_MAX: u64 = 100;
+/// Earlier revisions of triggers and rules that are kept in all.
+pub const REVISIONS_MAX: usize = 10_000;
+/// Revisions that one commit forgets.
+pub const REVISIONS_STEP: usize = 100;
 /// Longest repeat interval of a rule: a year.
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
 

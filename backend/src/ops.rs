@@ -18,6 +18,7 @@ pub mod page;
 pub mod recent;
 pub mod resource;
 pub mod review;
+pub mod revision;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{EventId, Name, OccurrenceId, RecordId, Severity, Status, value::Fields};
+use crate::domain::{
+    EventId, Name, OccurrenceId, RecordId, RevisionId, Severity, Status, value::Fields,
+};
 
 /// One open-to-closed span of an event, with all that is known about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +53,11 @@ pub struct Occurrence {
     pub chain: Vec<RecordId>,
     /// When to look at it next for ageing or retention, in milliseconds since 1970.
     pub review_ms: i64,
+    /// When type, summary, body and metadata became what they are, in milliseconds since 1970;
+    /// none when that was not noted.
+    pub content_ms: Option<i64>,
+    /// When rules were last asked about it; none when that was not noted.
+    pub judged: Option<Judged>,
 }
 
 impl Occurrence {
@@ -61,6 +68,18 @@ impl Occurrence {
             number: self.number,
         }
     }
+}
+
+/// When rules were asked about an occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The time of the newest edit of a trigger or rule that was in force, in milliseconds since
+    /// 1970: what tells definitions apart that were edited at that very moment.
+    pub rules_ms: i64,
+    /// Whether an event came; else an operator or ageing changed it.
+    pub by_event: bool,
 }
 
 /// How an occurrence ended.
@@ -150,4 +169,17 @@ pub struct Notified {
     pub destinations: Vec<(RecordId, Name)>,
     /// Whether the closing message went out.
     pub cleared: bool,
+    /// What the opening message rested on; none when that was not noted.
+    pub opening: Option<Opening>,
+}
+
+/// What an opening message rested on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// When it was decided, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The trigger that matched.
+    pub trigger: RevisionId,
+    /// The rule's revision.
+    pub rule_revision: u64,
 }

@@ -50,6 +50,8 @@ pub(super) fn occurrence() -> Occurrence {
         notified: Vec::new(),
         chain: Vec::new(),
         review_ms: 0,
+        content_ms: None,
+        judged: None,
     }
 }
 

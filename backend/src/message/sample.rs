@@ -41,6 +41,8 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         notified: Vec::new(),
         chain: Vec::new(),
         review_ms: now_ms,
+        content_ms: None,
+        judged: None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
         notify::{Step, StepKind, notify},
         occurrence::{Cause, Wish, alter},
         recent::Traffic,
+        revision::Past,
         ruleset::{Ruleset, Snapshot},
     },
     store::Store,
@@ -35,20 +36,26 @@ pub struct Deciding {
 impl Deciding {
     /// Changes an occurrence as an operator or ageing wishes; answers the deliveries to store
     /// together with it.
+    ///
+    /// `past` is what [`Past::read`] finds for the occurrence.
     pub fn alter(
         &self,
-        snapshot: &Snapshot,
+        (snapshot, past): (&Snapshot, &Past),
         occurrence: &mut Occurrence,
         wish: Wish,
         cause: Cause<'_>,
     ) -> Vec<Delivery> {
         let before = occurrence.clone();
         let transition = alter(occurrence, wish, cause, &self.lifetime);
+        if *occurrence == before {
+            return Vec::new();
+        }
         let step = Step {
             kind: StepKind::Change,
             transition,
             matches: &snapshot.new_matches(&before, occurrence),
             now_ms: cause.now_ms,
+            past,
         };
         let notices = notify(occurrence, &step, snapshot, &mut || new_id(cause.now_ms));
         for rule in notices.stopped {

@@ -88,6 +88,11 @@ impl Edits {
         self.rows.get_mut(place).map(|row| &mut row.next)
     }
 
+    /// All of them as they were read, each once.
+    pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
+        self.rows.iter().map(|row| &row.stored.value)
+    }
+
     /// Adds what changed.
     pub fn write(&self, changes: &mut Changes) {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);

@@ -200,7 +200,7 @@ fn already_notified(rule: &Rule, told: Option<&Notified>) -> Gate {
         (Some(_), true) => (true, "it has notified, and the rule repeats".to_owned()),
         (Some(_), false) => (
             false,
-            "it has notified about this occurrence, and does not repeat".to_owned(),
+            "it has notified, and tells each occurrence once: no further match is told".to_owned(),
         ),
     };
     Gate {
@@ -235,6 +235,13 @@ fn repeat_interval(rule: &Rule, told: Option<&Notified>, now_ms: i64) -> Gate {
     }
 }
 
+fn messages(count: usize) -> String {
+    match count {
+        1 => "1 message".into(),
+        count => format!("{count} messages"),
+    }
+}
+
 fn reason(
     notified: bool,
     deliveries: &[Delivery],
@@ -250,8 +257,8 @@ fn reason(
         };
         let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
         return format!(
-            "it notified: {} messages, {delivered} delivered, {dead} given up",
-            deliveries.len()
+            "it notified: {}, {delivered} delivered, {dead} given up",
+            messages(deliveries.len())
         );
     }
     let matches = |found: &TriggerExplanation| found.query.as_ref().is_some_and(|it| it.result);

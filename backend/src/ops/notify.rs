@@ -9,7 +9,8 @@
 //! - A step sends one message about a rule to a destination. When an update goes out, it also
 //!   stands for a repeat that is due.
 //! - The obligation to close beats everything but a destination that no longer exists: an edited,
-//!   disabled or deleted rule and a suppression in between do not stop the closing message. Other
+//!   disabled or deleted rule and a suppression in between do not stop the closing message. It
+//!   names the trigger of the opening message; a deleted rule's text is the one it had then. Other
 //!   updates follow the rule as it is now, and none are sent while suppressed or after the close.
 //!   Whoever hears of an occurrence again after it was reopened is owed its close again.
 
@@ -17,12 +18,13 @@ use std::collections::BTreeSet;
 
 use crate::{
     domain::{
-        Content, Delivery, DeliveryState, Destination, DestinationKind, Name, Notified, Occurrence,
-        RecordId, Rule, Status, Trigger, delivery::RuleContent,
+        Content, Delivery, DeliveryState, Destination, DestinationKind, Judged, Name, Notified,
+        Occurrence, Opening, RecordId, RevisionId, Rule, Status, Trigger, delivery::RuleContent,
     },
     limits::CHAIN_MAX,
     ops::{
         occurrence::Transition,
+        revision::Past,
         ruleset::{Match, Snapshot},
     },
 };
@@ -47,6 +49,8 @@ pub struct Step<'a> {
     pub matches: &'a [Match<'a>],
     /// When, in milliseconds since 1970.
     pub now_ms: i64,
+    /// What earlier messages about the occurrence rested on and is not in force any more.
+    pub past: &'a Past,
 }
 
 /// What a step causes.
@@ -58,7 +62,7 @@ pub struct Notices {
     pub stopped: Vec<Name>,
 }
 
-/// Decides the notifications of a step, and notes in the occurrence who was told.
+/// Decides the notifications of a step, and notes in the occurrence when, and who was told.
 ///
 /// `new_id` makes the identities of the deliveries.
 pub fn notify(
@@ -67,6 +71,11 @@ pub fn notify(
     snapshot: &Snapshot,
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
+    occurrence.judged = Some(Judged {
+        at_ms: step.now_ms,
+        rules_ms: snapshot.newest_edit_ms(),
+        by_event: step.kind == StepKind::Event,
+    });
     let quiet = step.matches.is_empty() && occurrence.notified.is_empty();
     if quiet || occurrence.status == Status::Suppressed {
         return Notices::default();
@@ -118,8 +127,8 @@ impl Writer<'_> {
             }
             entry.cleared = transition.closed;
             updated.insert(entry.rule);
-            let content = rule.map_or_else(|| gone(&entry.rule_name), rule_content);
-            let trigger = self.trigger_of(entry.rule, rule);
+            let content = self.content_of(entry, rule);
+            let trigger = self.trigger_of(entry, rule);
             let destinations = entry.destinations.iter();
             for destination in destinations.filter_map(|(id, _)| self.snapshot.destination(*id)) {
                 self.send(entry.rule, &content, trigger.as_ref(), destination, true);
@@ -128,9 +137,32 @@ impl Writer<'_> {
         updated
     }
 
-    /// The trigger that a message about a rule tells of: one that matches, else the rule's first.
-    fn trigger_of(&self, id: RecordId, rule: Option<&Rule>) -> Option<Trigger> {
-        let matched = self.step.matches.iter().find(|it| it.rule.id == id);
+    /// What an update tells of its rule: as it is now, else as it was at the opening message.
+    fn content_of(&self, entry: &Notified, rule: Option<&Rule>) -> RuleContent {
+        let then = || {
+            let id = RevisionId {
+                name: entry.rule_name.clone(),
+                id: entry.rule,
+                revision: entry.opening.as_ref()?.rule_revision,
+            };
+            self.step.past.rule(&id)
+        };
+        rule.or_else(then)
+            .map_or_else(|| gone(&entry.rule_name), rule_content)
+    }
+
+    /// The trigger that an update tells of: that of the opening message. Where that was not noted,
+    /// one that matches, else the rule's first.
+    fn trigger_of(&self, entry: &Notified, rule: Option<&Rule>) -> Option<Trigger> {
+        if let Some(opening) = &entry.opening {
+            let current = self.snapshot.trigger(&opening.trigger.name);
+            let same = current.filter(|it| RevisionId::from(*it) == opening.trigger);
+            let then = same.or_else(|| self.step.past.trigger(&opening.trigger));
+            if let Some(trigger) = then {
+                return Some(trigger.clone());
+            }
+        }
+        let matched = self.step.matches.iter().find(|it| it.rule.id == entry.rule);
         let first = || {
             rule?
                 .trigger_names
@@ -169,7 +201,7 @@ impl Writer<'_> {
             }
             if !told.is_empty() {
                 let known = known.map(|at| &mut notified[at]);
-                if let Some(new) = keep(known, rule, told, now_ms) {
+                if let Some(new) = keep(known, found, told, now_ms) {
                     notified.push(new);
                 }
             }
@@ -234,10 +266,16 @@ pub fn repeat_is_due(rule: &Rule, entry: &Notified, now_ms: i64) -> bool {
 /// Notes that a rule told these destinations; answers the note when it is a new one.
 fn keep(
     known: Option<&mut Notified>,
-    rule: &Rule,
+    found: &Match<'_>,
     told: Vec<(RecordId, Name)>,
     now_ms: i64,
 ) -> Option<Notified> {
+    let rule = found.rule;
+    let opening = || Opening {
+        at_ms: now_ms,
+        trigger: found.trigger.into(),
+        rule_revision: rule.revision,
+    };
     let Some(entry) = known else {
         return Some(Notified {
             rule: rule.id,
@@ -246,8 +284,12 @@ fn keep(
             send_updates: rule.send_updates,
             destinations: told,
             cleared: false,
+            opening: Some(opening()),
         });
     };
+    if entry.cleared || entry.opening.is_none() {
+        entry.opening = Some(opening());
+    }
     entry.last_ms = now_ms;
     entry.send_updates |= rule.send_updates;
     entry.cleared = false;

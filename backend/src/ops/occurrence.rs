@@ -101,10 +101,13 @@ pub fn receive(
         });
     }
     newest.last_seen_ms = event.timestamp_ms;
-    newest.summary.clone_from(&event.summary);
-    newest.body.clone_from(&event.body);
-    newest.kind.clone_from(&event.kind);
-    newest.metadata.clone_from(&event.metadata);
+    if is_other_content(newest, event) {
+        newest.summary.clone_from(&event.summary);
+        newest.body.clone_from(&event.body);
+        newest.kind.clone_from(&event.kind);
+        newest.metadata.clone_from(&event.metadata);
+        newest.content_ms = Some(arrival.now_ms);
+    }
     let wish = Wish {
         severity: event.severity,
         status: event.status,
@@ -116,6 +119,13 @@ pub fn receive(
         now_ms: arrival.now_ms,
     };
     Received::Repeated(alter(newest, wish, cause, lifetime))
+}
+
+fn is_other_content(known: &Occurrence, event: &IncomingEvent) -> bool {
+    known.summary != event.summary
+        || known.body != event.body
+        || known.kind != event.kind
+        || known.metadata != event.metadata
 }
 
 fn open(
@@ -158,6 +168,8 @@ fn open(
         notified: Vec::new(),
         chain: arrival.chain.into(),
         review_ms: 0,
+        content_ms: Some(arrival.now_ms),
+        judged: None,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened

@@ -13,6 +13,7 @@ use crate::{
         commit::commit,
         deciding::Deciding,
         occurrence::{Cause, Review, Wish, review},
+        revision::{self, Past},
         ruleset::Snapshot,
     },
     store::{
@@ -39,6 +40,9 @@ impl Reviewer {
         let work = async {
             loop {
                 self.pass().await;
+                if let Err(error) = revision::forget(&self.deciding.store).await {
+                    error!(%error, "old revisions of triggers and rules are still there");
+                }
                 let next_ms = self.next_ms().await;
                 self.deciding.clock.wait_until(next_ms).await;
             }
@@ -90,9 +94,11 @@ impl Reviewer {
         let decide = async || {
             let snapshot = self.deciding.ruleset.refreshed().await?;
             let found = store.get_many::<Occurrence>(records.to_vec()).await?;
+            let found: Vec<_> = found.into_iter().flatten().collect();
+            let past = Past::read(store, &snapshot, found.iter().map(|it| &it.value)).await?;
             let mut changes = store.changes();
-            for stored in found.into_iter().flatten() {
-                self.decide(&snapshot, &stored, &mut changes);
+            for stored in found {
+                self.decide((&snapshot, &past), &stored, &mut changes);
             }
             Ok((changes, ()))
         };
@@ -100,7 +106,12 @@ impl Reviewer {
         Ok(())
     }
 
-    fn decide(&self, snapshot: &Snapshot, stored: &Stored<Occurrence>, changes: &mut Changes) {
+    fn decide(
+        &self,
+        rules: (&Snapshot, &Past),
+        stored: &Stored<Occurrence>,
+        changes: &mut Changes,
+    ) {
         let now_ms = self.deciding.clock.now_ms();
         if stored.value.review_ms > now_ms {
             return;
@@ -119,7 +130,7 @@ impl Reviewer {
                     reason: CloseReason::Aged,
                     now_ms,
                 };
-                for delivery in self.deciding.alter(snapshot, &mut next, wish, cause) {
+                for delivery in self.deciding.alter(rules, &mut next, wish, cause) {
                     changes.insert(&delivery);
                 }
             }

@@ -6,7 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     clock::Clock,
-    domain::{Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
+    domain::{Destination, Name, Rule, Trigger, Was, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
     error::Error,
     limits::{REPEAT_INTERVAL_SECONDS_MAX, RULE_NAMES_MAX},
     message,
@@ -15,6 +15,7 @@ use crate::{
         page::{Page, PageRequest},
         recent::Recent,
         resource::{Filter, Origin, Resource, check_etag, check_free, find, list},
+        revision,
         validate::Faults,
     },
     store::{Changes, Lane, Store, Stored},
@@ -135,6 +136,8 @@ impl Rules {
             let origin = Origin::of(&stored.value);
             let mut changes = self.store.changes();
             let rule = self.checked(&draft, &origin, &mut changes).await?;
+            let was = Was::Rule(stored.value.clone());
+            revision::keep(&self.store, was, rule.update_ms, false, &mut changes).await?;
             changes.update(&stored, &rule);
             Ok((self.unless(validate_only, changes), rule))
         };
@@ -151,6 +154,8 @@ impl Rules {
             let stored = find::<Rule>(&self.store, name).await?;
             check_etag(etag, &stored.value)?;
             let mut changes = self.store.changes();
+            let was = Was::Rule(stored.value.clone());
+            revision::keep(&self.store, was, self.clock.now_ms(), true, &mut changes).await?;
             changes.delete(&stored);
             Ok((changes, ()))
         };

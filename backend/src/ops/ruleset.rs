@@ -13,6 +13,7 @@ pub use snapshot::{LoadedTrigger, Match, Snapshot};
 use crate::{
     domain::{Destination, Name, Rule, Trigger},
     matching,
+    ops::revision,
     store::{
         Direction, EngineError, Kind, Record, Store,
         engine::{Logged, Range},
@@ -41,6 +42,7 @@ struct Loaded {
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
     rules: BTreeMap<Name, Arc<Rule>>,
     destinations: BTreeMap<Name, Arc<Destination>>,
+    newest_end_ms: Option<i64>,
 }
 
 impl Ruleset {
@@ -96,6 +98,7 @@ impl Loaded {
         loaded.destinations = destinations
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
+        loaded.newest_end_ms = revision::newest_end_ms(store).await?;
         Ok(loaded)
     }
 
@@ -116,6 +119,7 @@ impl Loaded {
             self.triggers.clone(),
             self.rules.values().cloned().collect(),
             self.destinations.clone(),
+            self.newest_end_ms,
         )
     }
 
@@ -161,6 +165,11 @@ impl Loaded {
                 Kind::Rule => put(&mut self.rules, named(store, keys).await?),
                 _ => put(&mut self.destinations, named(store, keys).await?),
             }
+        }
+        if changed {
+            self.newest_end_ms = revision::newest_end_ms(store)
+                .await?
+                .max(self.newest_end_ms);
         }
         Ok(changed)
     }

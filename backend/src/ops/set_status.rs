@@ -8,6 +8,7 @@ use crate::{
         deciding::Deciding,
         edit::{Edits, Target},
         occurrence::{Cause, Wish},
+        revision::Past,
     },
     store::Lane,
 };
@@ -38,6 +39,7 @@ pub async fn set_status(
     let decide = async || {
         let snapshot = deciding.ruleset.refreshed().await?;
         let mut edits = Edits::read(&deciding.store, &targets).await?;
+        let past = Past::read(&deciding.store, &snapshot, edits.occurrences()).await?;
         let mut changes = deciding.store.changes();
         let cause = Cause {
             author: Some(author),
@@ -50,7 +52,7 @@ pub async fn set_status(
                 answers.push(Err(item.target.not_found()));
                 continue;
             };
-            for delivery in deciding.alter(&snapshot, occurrence, item.wish, cause) {
+            for delivery in deciding.alter((&snapshot, &past), occurrence, item.wish, cause) {
                 changes.insert(&delivery);
             }
             answers.push(Ok(occurrence.id()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    domain::{Name, Query, Trigger, Violation},
+    domain::{Name, Query, Trigger, Violation, Was},
     error::Error,
     matching::{self, CompiledQuery},
     ops::{
@@ -12,7 +12,7 @@ use crate::{
         page::{Page, PageRequest},
         recent::Recent,
         resource::{Filter, Origin, check_etag, check_free, find, list},
-        search,
+        revision, search,
         test_trigger::{TriggerTest, test_trigger},
         users::{Used, release, users_of},
         validate::Faults,
@@ -144,6 +144,8 @@ impl Triggers {
             let trigger = checked.clone().into_trigger(&origin, self.clock.now_ms());
             let mut changes = self.store.changes();
             if !validate_only {
+                let was = Was::Trigger(stored.value.clone());
+                revision::keep(&self.store, was, trigger.update_ms, false, &mut changes).await?;
                 changes.update(&stored, &trigger);
             }
             Ok((changes, trigger))
@@ -164,7 +166,10 @@ impl Triggers {
             check_etag(etag, &stored.value)?;
             let mut changes = self.store.changes();
             let used = Used::Trigger(&stored.value.name);
-            release(&self.store, used, force, self.clock.now_ms(), &mut changes).await?;
+            let now_ms = self.clock.now_ms();
+            release(&self.store, used, force, now_ms, &mut changes).await?;
+            let was = Was::Trigger(stored.value.clone());
+            revision::keep(&self.store, was, now_ms, true, &mut changes).await?;
             changes.delete(&stored);
             Ok((changes, ()))
         };

@@ -1,9 +1,10 @@
 //! The rules that use a trigger or a destination.
 
 use crate::{
-    domain::{Name, Rule},
+    domain::{Name, Rule, Was},
     error::Error,
     limits::PAGE_SIZE_MAX,
+    ops::revision,
     store::{Changes, Direction, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
@@ -97,6 +98,8 @@ pub(super) async fn release(
             }
             rule.revision += 1;
             rule.update_ms = now_ms;
+            let was = Was::Rule(stored.value.clone());
+            revision::keep(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &rule);
         }
     }

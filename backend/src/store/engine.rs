@@ -36,10 +36,12 @@ pub enum Kind {
     Attempt = 8,
     /// How destinations' deliveries fare, by destination id.
     Health = 9,
+    /// Triggers and rules before they were edited, by kind, name, id and revision.
+    Revision = 11,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -49,6 +51,7 @@ impl Kind {
         Self::Delivery,
         Self::Attempt,
         Self::Health,
+        Self::Revision,
     ];
 
     /// The kind of a number on disk.
@@ -58,7 +61,10 @@ impl Kind {
 
     /// Whether changes of such records are found in the change log.
     pub fn is_logged(self) -> bool {
-        !matches!(self, Self::Meta | Self::Attempt | Self::Health)
+        !matches!(
+            self,
+            Self::Meta | Self::Attempt | Self::Health | Self::Revision
+        )
     }
 }
 
@@ -94,11 +100,13 @@ pub enum Index {
     NotificationByTrigger = 13,
     /// Destination id, delivery. Without tests.
     NotificationByDestination = 14,
+    /// End in ms (8 bytes), revision.
+    RevisionByEnd = 16,
 }
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -111,6 +119,9 @@ impl Index {
         Self::DeliveryByDestination,
         Self::DeliveryByRule,
         Self::DeliveryByState,
+        Self::NotificationByTrigger,
+        Self::NotificationByDestination,
+        Self::RevisionByEnd,
     ];
 }
 
@@ -216,8 +227,8 @@ impl Range {
 pub struct Logged {
     /// The commit's place in the log; rises by one a commit.
     pub sequence: u64,
-    /// The records that changed, as `(kind, key)`. Kinds `Meta`, `Attempt` and `Health` are not
-    /// logged.
+    /// The records that changed, as `(kind, key)`. Kinds that
+    /// [`Kind::is_logged`] leaves out are not in it.
     pub changed: Vec<(Kind, Vec<u8>)>,
 }
 

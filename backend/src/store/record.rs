@@ -172,6 +172,11 @@ impl Changes {
         self.list.is_empty()
     }
 
+    /// How many records they change.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
         self.list.push(Change {

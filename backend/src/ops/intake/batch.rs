@@ -9,6 +9,7 @@ use crate::{
         deciding::{Deciding, new_id},
         notify::{Notices, Step, StepKind, notify},
         occurrence::{Arrival, Received, Transition, receive},
+        revision::Past,
         ruleset::Snapshot,
     },
     store::{Changes, EngineError, Index, Lane, Stored, record::bytes::Key},
@@ -33,10 +34,12 @@ pub(super) async fn commit(
 ) -> Result<Vec<u32>, EngineError> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
+    let past = Past::read(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
     let now_ms = deciding.clock.now_ms();
     let mut decision = Decision {
         deciding,
         snapshot: &snapshot,
+        past: &past,
         now_ms,
         deliveries: Vec::new(),
         reports: Vec::new(),
@@ -97,9 +100,29 @@ async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<HashMap<EventId, Line
     Ok(lines)
 }
 
+/// The stored occurrences that rules notified about and that the events may change in a way that
+/// those who were told are to hear of.
+fn updated<'a>(
+    lines: &'a HashMap<EventId, Line>,
+    jobs: &'a [Job],
+) -> impl Iterator<Item = &'a Occurrence> {
+    let events = jobs.iter().flat_map(|job| &job.events);
+    events.filter_map(|accepted| {
+        let stored = &lines.get(&accepted.id)?.stored.as_ref()?.value;
+        let event = &accepted.event;
+        let changes = event.status.is_some_and(|it| it != stored.status)
+            || event.severity.is_some_and(|it| it != stored.severity)
+            || event
+                .acknowledged
+                .is_some_and(|it| it != stored.acknowledged);
+        (changes && !stored.notified.is_empty()).then_some(stored)
+    })
+}
+
 struct Decision<'a> {
     deciding: &'a Deciding,
     snapshot: &'a Snapshot,
+    past: &'a Past,
     now_ms: i64,
     deliveries: Vec<Delivery>,
     /// What the service has to say itself, after the commit.
@@ -134,6 +157,7 @@ impl Decision<'_> {
             transition,
             matches: &self.snapshot.matches(occurrence),
             now_ms,
+            past: self.past,
         };
         let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
         self.report_stopped(&notices, occurrence);

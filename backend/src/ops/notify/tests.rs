@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     config::LifetimeConfig,
-    domain::{CloseReason, IncomingEvent, Severity},
+    domain::{CloseReason, IncomingEvent, Revision, Severity, Was},
     matching::compile,
     ops::{
         occurrence::{Arrival, Cause, Received, Wish, alter, receive},
@@ -23,6 +23,9 @@ struct Life {
     now_ms: i64,
     last_id: u128,
     stopped: usize,
+    past: Past,
+    /// The newest deliveries.
+    sent: Vec<Delivery>,
 }
 
 /// A notification as tests compare it: rule, destination, clear.
@@ -40,6 +43,8 @@ impl Life {
             now_ms: START_MS,
             last_id: 0,
             stopped: 0,
+            past: Past::default(),
+            sent: Vec::new(),
         }
     }
 
@@ -60,6 +65,7 @@ impl Life {
             BTreeMap::from(triggers),
             self.rules.iter().cloned().map(Arc::new).collect(),
             BTreeMap::from(destinations),
+            None,
         )
     }
 
@@ -127,6 +133,7 @@ impl Life {
             transition,
             matches: &matches,
             now_ms: self.now_ms,
+            past: &self.past,
         };
         let mut new_id = || {
             self.last_id += 1;
@@ -135,6 +142,7 @@ impl Life {
         let notices = notify(&mut occurrence, &step, &snapshot, &mut new_id);
         self.stopped += notices.stopped.len();
         self.occurrence = Some(occurrence);
+        self.sent.clone_from(&notices.deliveries);
         let deliveries = notices.deliveries.into_iter();
         let tell = |it: Delivery| {
             told(
@@ -267,6 +275,52 @@ fn whoever_was_told_is_told_the_end_whatever_became_of_the_rule() {
         edit(&mut life.rules);
         assert_eq!(life.event(close), [told("page", "hook", true)], "{case}");
     }
+}
+
+#[test]
+fn a_closing_message_names_the_trigger_of_the_opening_one_whatever_was_edited() {
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(|_| {});
+    life.rules[0].trigger_names = vec![samples::name("everything"), samples::name("closed")];
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(
+        life.sent[0].content.trigger,
+        Some(samples::trigger(DISK_TRIGGER))
+    );
+    life.wait(1);
+    life.event(|_| {});
+    life.event(close);
+    let trigger = life.sent[0].content.trigger.as_ref().unwrap();
+    assert_eq!(trigger.name.as_str(), "everything", "the next occurrence");
+}
+
+#[test]
+fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
+    let mut rule = with_updates();
+    rule.message = "as it was".into();
+    rule.revision = 7;
+    rule.trigger_names = vec![samples::name("everything")];
+    let mut life = Life::under(vec![rule.clone()]);
+    life.event(|_| {});
+    let opening = life.occurrence.as_mut().unwrap().notified[0]
+        .opening
+        .as_mut();
+    // The trigger in force is another one than that of the opening message.
+    opening.unwrap().trigger.revision = 3;
+    let mut trigger = samples::trigger("everything");
+    trigger.revision = 3;
+    trigger.description = "as it was".into();
+    for was in [Was::Rule(rule), Was::Trigger(trigger.clone())] {
+        life.past.add(Revision {
+            was,
+            until_ms: START_MS,
+            deleted: true,
+        });
+    }
+    life.rules.clear();
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.sent[0].content.rule.message, "as it was");
+    assert_eq!(life.sent[0].content.trigger, Some(trigger));
 }
 
 #[test]

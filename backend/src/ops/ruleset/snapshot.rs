@@ -40,15 +40,21 @@ pub struct Snapshot {
     /// The triggers that enabled rules use.
     used: TriggerSet<Name>,
     enabled_by_trigger: HashMap<Name, Vec<usize>>,
+    newest_edit_ms: i64,
 }
 
 impl Snapshot {
-    /// Puts the parts together; rules come by name.
+    /// Puts the parts together; rules come by name. `newest_end_ms` is when the newest trigger or
+    /// rule that is not in force any more was edited or deleted.
     pub fn new(
         triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
         rules: Vec<Arc<Rule>>,
         destinations: BTreeMap<Name, Arc<Destination>>,
+        newest_end_ms: Option<i64>,
     ) -> Self {
+        let edits = triggers.values().map(|it| it.trigger.update_ms);
+        let edits = edits.chain(rules.iter().map(|it| it.update_ms));
+        let newest_edit_ms = edits.chain(newest_end_ms).max().unwrap_or(0);
         let mut enabled_by_trigger: HashMap<Name, Vec<usize>> = HashMap::new();
         for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.enabled) {
             for name in &rule.trigger_names {
@@ -68,7 +74,14 @@ impl Snapshot {
             triggers,
             rules,
             destinations,
+            newest_edit_ms,
         }
+    }
+
+    /// When the newest of the edits and deletions of triggers and rules took place that are in
+    /// force, in milliseconds since 1970.
+    pub fn newest_edit_ms(&self) -> i64 {
+        self.newest_edit_ms
     }
 
     /// The enabled rules that match an occurrence, by name.

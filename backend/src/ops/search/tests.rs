@@ -35,6 +35,8 @@ fn occurrence(number: u32) -> Occurrence {
         notified: Vec::new(),
         chain: Vec::new(),
         review_ms: i64::MAX,
+        content_ms: None,
+        judged: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys in bytes that sort as what they stand for.
 
-use crate::domain::{EventId, RecordId};
+use crate::domain::{EventId, RecordId, RevisionId, RevisionOf};
 
 /// Puts a key together from parts that sort.
 #[derive(Debug, Default)]
@@ -46,6 +46,14 @@ impl Key {
     pub fn event(mut self, event: EventId) -> Self {
         self.0.extend_from_slice(&event.to_bytes());
         self
+    }
+
+    /// Adds which revision of a trigger or rule: all of one name follow each other, older ones
+    /// first.
+    #[must_use]
+    pub fn revision(self, of: RevisionOf, which: &RevisionId) -> Self {
+        let named = self.byte(of as u8).name(which.name.as_str()).id(which.id);
+        named.rest(&which.revision.to_be_bytes())
     }
 
     /// Adds a name and the zero that ends it; names hold no zero.

@@ -10,12 +10,13 @@ use super::{
         delivery::{AttemptV1, DeliveryV1},
         destination::{DestinationV1, HealthV1},
         occurrence::OccurrenceV1,
+        revision::RevisionV1,
         rule::RuleV1,
         trigger::TriggerV1,
     },
 };
 use crate::{
-    domain::{Attempt, Client, Delivery, Destination, Health, Occurrence, Rule, Trigger},
+    domain::{Attempt, Client, Delivery, Destination, Health, Occurrence, Revision, Rule, Trigger},
     store::{
         engine::{EngineError, Entry, Index, Kind},
         seal::Sealer,
@@ -271,5 +272,26 @@ impl Record for Health {
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, HealthV1::into_health)
+    }
+}
+
+impl Record for Revision {
+    const KIND: Kind = Kind::Revision;
+
+    fn key(&self) -> Vec<u8> {
+        Key::new().revision(self.of(), &self.id()).build()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let end = Key::new().moment(self.until_ms).rest(&self.key());
+        vec![entry(Index::RevisionByEnd, end)]
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&RevisionV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, RevisionV1::into_revision)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::value::FieldsV1;
 use crate::domain::{
-    Annotation, Close, CloseReason, EventId, Field, HistoryEntry, Name, Notified, Occurrence,
-    RecordId, Severity, Status,
+    Annotation, Close, CloseReason, EventId, Field, HistoryEntry, Judged, Name, Notified,
+    Occurrence, Opening, RecordId, RevisionId, Severity, Status,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -56,6 +56,20 @@ pub(crate) struct OccurrenceV1 {
     chain: Vec<Vec<u8>>,
     #[prost(int64, tag = "23")]
     review_ms: i64,
+    #[prost(int64, optional, tag = "24")]
+    content_ms: Option<i64>,
+    #[prost(message, optional, tag = "25")]
+    judged: Option<JudgedV1>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct JudgedV1 {
+    #[prost(int64, tag = "1")]
+    at_ms: i64,
+    #[prost(int64, tag = "2")]
+    rules_ms: i64,
+    #[prost(bool, tag = "3")]
+    by_event: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -118,6 +132,20 @@ struct NotifiedV1 {
     destinations: Vec<ReferenceV1>,
     #[prost(bool, tag = "6")]
     cleared: bool,
+    #[prost(message, optional, tag = "7")]
+    opening: Option<OpeningV1>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct OpeningV1 {
+    #[prost(int64, tag = "1")]
+    at_ms: i64,
+    #[prost(message, optional, tag = "2")]
+    trigger: Option<ReferenceV1>,
+    #[prost(uint64, tag = "3")]
+    trigger_revision: u64,
+    #[prost(uint64, tag = "4")]
+    rule_revision: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -172,6 +200,12 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .map(|rule| rule.to_bytes().into())
                 .collect(),
             review_ms: occurrence.review_ms,
+            content_ms: occurrence.content_ms,
+            judged: occurrence.judged.map(|judged| JudgedV1 {
+                at_ms: judged.at_ms,
+                rules_ms: judged.rules_ms,
+                by_event: judged.by_event,
+            }),
         }
     }
 }
@@ -220,6 +254,12 @@ impl OccurrenceV1 {
                 .map(record_id)
                 .collect::<Option<_>>()?,
             review_ms: self.review_ms,
+            content_ms: self.content_ms,
+            judged: self.judged.map(|judged| Judged {
+                at_ms: judged.at_ms,
+                rules_ms: judged.rules_ms,
+                by_event: judged.by_event,
+            }),
         })
     }
 }
@@ -308,6 +348,7 @@ impl From<&Notified> for NotifiedV1 {
             send_updates: notified.send_updates,
             destinations: notified.destinations.iter().map(reference).collect(),
             cleared: notified.cleared,
+            opening: notified.opening.as_ref().map(OpeningV1::from),
         }
     }
 }
@@ -328,6 +369,68 @@ impl NotifiedV1 {
                 .map(reference)
                 .collect::<Option<_>>()?,
             cleared: self.cleared,
+            opening: match self.opening {
+                None => None,
+                Some(opening) => Some(opening.into_opening()?),
+            },
         })
+    }
+}
+
+impl From<&Opening> for OpeningV1 {
+    fn from(opening: &Opening) -> Self {
+        Self {
+            at_ms: opening.at_ms,
+            trigger: Some(ReferenceV1 {
+                id: opening.trigger.id.to_bytes().into(),
+                name: opening.trigger.name.as_str().into(),
+            }),
+            trigger_revision: opening.trigger.revision,
+            rule_revision: opening.rule_revision,
+        }
+    }
+}
+
+impl OpeningV1 {
+    fn into_opening(self) -> Option<Opening> {
+        let trigger = self.trigger?;
+        Some(Opening {
+            at_ms: self.at_ms,
+            trigger: RevisionId {
+                name: Name::parse(&trigger.name).ok()?,
+                id: record_id(trigger.id)?,
+                revision: self.trigger_revision,
+            },
+            rule_revision: self.rule_revision,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        domain::Occurrence,
+        store::{Record, Sealer},
+    };
+
+    /// Written before what a decision rests on was noted.
+    const OLD: &str = "010a10000102030405060708090a0b0c0d0e0f1214000102030405060708090a0b0c0d0e0f101112\
+        13180122046469736b2a046469736b32090a04686f7374120161420466756c6c500458016880a0f1\
+        c2b1347080a0f1c2b134880101a201170880a0f1c2b134120673656e64657218022a046f70656eaa\
+        013b0a10090909090909090909090909090909091204706167651880a0f1c2b13420012a180a1007\
+        0707070707070707070707070707071204686f6f6bb801c0ef95c3b134";
+
+    #[test]
+    fn an_occurrence_without_notes_of_its_decisions_is_read_and_written_as_it_was() {
+        let pairs = OLD.as_bytes().chunks(2);
+        let bytes: Vec<u8> = pairs
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect();
+        let sealer = Sealer::ephemeral();
+        let old = Occurrence::decode(&bytes, &sealer).unwrap();
+        assert_eq!((old.content_ms, old.judged), (None, None));
+        assert_eq!(old.notified[0].rule_name.as_str(), "page");
+        assert_eq!(old.notified[0].opening, None);
+        assert_eq!(old.encode(&sealer), bytes);
     }
 }

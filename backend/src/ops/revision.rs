@@ -1,0 +1,191 @@
+//! Triggers and rules as they were: kept when they are edited or deleted, as long as there is an
+//! occurrence that may have been judged by them.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    domain::{Name, Occurrence, Revision, RevisionId, RevisionOf, Rule, Trigger, Was},
+    error::Error,
+    limits::{EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP},
+    ops::{commit::commit, ruleset::Snapshot},
+    store::{
+        Changes, Direction, EngineError, Index, Lane, Store, Stored,
+        engine::Range,
+        record::bytes::{Key, moment_at},
+    },
+};
+
+/// Keeps a trigger or rule that `changes` replace or, when `deleted`, remove at that time. The
+/// oldest revision beyond [`REVISIONS_OF_ONE_MAX`] goes.
+///
+/// # Errors
+/// Those of the store.
+pub async fn keep(
+    store: &Store,
+    was: Was,
+    until_ms: i64,
+    deleted: bool,
+    changes: &mut Changes,
+) -> Result<(), EngineError> {
+    let kept = Revision {
+        was,
+        until_ms,
+        deleted,
+    };
+    let mut oldest = kept.id();
+    changes.insert(&kept);
+    if let Some(revision) = oldest.revision.checked_sub(REVISIONS_OF_ONE_MAX) {
+        oldest.revision = revision;
+        let key = Key::new().revision(kept.of(), &oldest).build();
+        if let Some(stored) = store.get::<Revision>(key).await? {
+            changes.delete(&stored);
+        }
+    }
+    Ok(())
+}
+
+/// Reads every kept revision of a name, also of others that had it before, oldest first.
+///
+/// # Errors
+/// Those of the store.
+pub async fn of_name(
+    store: &Store,
+    of: RevisionOf,
+    name: &Name,
+) -> Result<Vec<Revision>, EngineError> {
+    let prefix = Key::new().byte(of as u8).name(name.as_str()).build();
+    let found = store.page::<Revision>(Range::under(&prefix), Direction::Ascending, REVISIONS_MAX);
+    Ok(found
+        .await?
+        .into_iter()
+        .map(|stored| stored.value)
+        .collect())
+}
+
+/// When the newest edit or deletion of which a revision is kept took place, in milliseconds since
+/// 1970.
+///
+/// # Errors
+/// Those of the engine.
+pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
+    let all = Range::under(&[]);
+    let engine = store.engine();
+    let newest = engine.entries(Index::RevisionByEnd, all, Direction::Descending, 1);
+    Ok(newest.await?.first().and_then(|(key, _)| moment_at(key, 0)))
+}
+
+/// Forgets revisions that ended before any occurrence that is left was opened, and the oldest ones
+/// beyond [`REVISIONS_MAX`].
+///
+/// # Errors
+/// Those of the store; what was forgotten before stays forgotten.
+pub async fn forget(store: &Store) -> Result<(), Error> {
+    let engine = store.engine();
+    let all = || Range::under(&[]);
+    loop {
+        let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
+        let first = first.await?;
+        let opened_ms = first.first().and_then(|(key, _)| moment_at(key, 0));
+        // A sender's clock may run ahead by that much.
+        let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
+        let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
+        let count = engine.count(Index::RevisionByEnd, all(), REVISIONS_MAX + REVISIONS_STEP);
+        let excess = count.await?.saturating_sub(REVISIONS_MAX);
+        let decide = async || {
+            let range = all();
+            let oldest = store
+                .page_by::<Revision>(
+                    Index::RevisionByEnd,
+                    range,
+                    Direction::Ascending,
+                    REVISIONS_STEP,
+                )
+                .await?;
+            let mut changes = store.changes();
+            for (at, (_, stored)) in oldest.iter().enumerate() {
+                if at < excess || stored.value.until_ms < needed_ms {
+                    changes.delete(stored);
+                }
+            }
+            let is_done = changes.len() < REVISIONS_STEP;
+            Ok((changes, is_done))
+        };
+        let (is_done, _) = commit(store, Lane::Bulk, decide).await?;
+        if is_done {
+            return Ok(());
+        }
+    }
+}
+
+/// Definitions that are not in force any more, as far as closing messages need them.
+#[derive(Debug, Default)]
+pub struct Past {
+    triggers: BTreeMap<RevisionId, Trigger>,
+    rules: BTreeMap<RevisionId, Rule>,
+}
+
+impl Past {
+    /// Reads what the updates of these occurrences may have to tell and the rules in force do not
+    /// know: their opening's trigger when it was edited since, their rule when it was deleted.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn read(
+        store: &Store,
+        snapshot: &Snapshot,
+        occurrences: impl Iterator<Item = &Occurrence>,
+    ) -> Result<Self, EngineError> {
+        let mut wanted = Vec::new();
+        for entry in occurrences.flat_map(|it| &it.notified) {
+            let Some(opening) = entry.opening.as_ref().filter(|_| entry.send_updates) else {
+                continue;
+            };
+            let current = snapshot.trigger(&opening.trigger.name);
+            if current.is_none_or(|it| RevisionId::from(it) != opening.trigger) {
+                let key = Key::new().revision(RevisionOf::Trigger, &opening.trigger);
+                wanted.push(key.build());
+            }
+            if snapshot.rule(entry.rule).is_none() {
+                let rule = RevisionId {
+                    name: entry.rule_name.clone(),
+                    id: entry.rule,
+                    revision: opening.rule_revision,
+                };
+                wanted.push(Key::new().revision(RevisionOf::Rule, &rule).build());
+            }
+        }
+        let mut past = Self::default();
+        if wanted.is_empty() {
+            return Ok(past);
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let found: Vec<Option<Stored<Revision>>> = store.get_many(wanted).await?;
+        for revision in found.into_iter().flatten().map(|stored| stored.value) {
+            past.add(revision);
+        }
+        Ok(past)
+    }
+
+    /// Adds a definition.
+    pub fn add(&mut self, revision: Revision) {
+        let id = revision.id();
+        match revision.was {
+            Was::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
+            Was::Rule(rule) => drop(self.rules.insert(id, rule)),
+        }
+    }
+
+    /// A trigger as it was.
+    pub fn trigger(&self, id: &RevisionId) -> Option<&Trigger> {
+        self.triggers.get(id)
+    }
+
+    /// A rule as it was.
+    pub fn rule(&self, id: &RevisionId) -> Option<&Rule> {
+        self.rules.get(id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

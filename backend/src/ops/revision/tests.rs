@@ -1,0 +1,147 @@
+//! Tests of what is kept of edited and deleted triggers and rules.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    clock::ManualClock,
+    domain::{IncomingEvent, Status},
+    ops::{
+        intake::Intake,
+        review::Reviewer,
+        rule::{RuleDraft, Rules},
+        samples::{self, DISK_TRIGGER},
+        trigger::{TriggerDraft, Triggers},
+    },
+    store::verify,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+struct Service {
+    store: Store,
+    clock: std::sync::Arc<ManualClock>,
+    triggers: Triggers,
+    rules: Rules,
+    intake: Intake,
+    deciding: crate::ops::deciding::Deciding,
+    _working: tokio_util::sync::DropGuard,
+}
+
+async fn service() -> Service {
+    let store = samples::store();
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, working) = samples::intake(&deciding);
+    Service {
+        triggers: Triggers::new(store.clone(), clock.clone()),
+        rules: Rules::new(store.clone(), clock.clone()),
+        store,
+        clock,
+        intake,
+        deciding,
+        _working: working,
+    }
+}
+
+impl Service {
+    async fn with_rule(message: &str) -> Self {
+        let service = service().await;
+        let mut rule = samples::rule("page", &[DISK_TRIGGER], &["hook"]);
+        rule.message = message.into();
+        rule.send_updates = true;
+        samples::save_rule(&service.store, &rule).await;
+        service
+    }
+
+    async fn send(&self, change: impl FnOnce(&mut IncomingEvent)) {
+        let mut event = samples::event("a");
+        event.timestamp_ms = crate::clock::Clock::now_ms(&*self.clock);
+        change(&mut event);
+        let submitted = self.intake.submit(vec![event], None).await.unwrap();
+        assert!(submitted.failed.is_empty());
+    }
+
+    async fn edit_trigger(&self, description: &str) {
+        let draft = TriggerDraft {
+            name: DISK_TRIGGER.into(),
+            description: description.into(),
+            query: Some(samples::trigger("everything").query),
+            ..TriggerDraft::default()
+        };
+        self.triggers.update(draft, false).await.unwrap();
+    }
+
+    async fn edit_rule(&self, message: &str) {
+        let draft = RuleDraft {
+            name: "page".into(),
+            enabled: true,
+            trigger_names: vec![DISK_TRIGGER.into()],
+            destination_names: vec!["hook".into()],
+            message: message.into(),
+            send_updates: true,
+            ..RuleDraft::default()
+        };
+        self.rules.update(draft, false).await.unwrap();
+    }
+
+    async fn kept(&self) -> usize {
+        samples::all::<Revision>(&self.store).await.len()
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_rule_closes_with_the_text_and_trigger_of_its_opening_message() {
+    let service = Service::with_rule("disk of {{event.name}}").await;
+    service.clock.advance(HOUR);
+    service.send(|_| {}).await;
+    service.edit_trigger("another").await;
+    service.edit_rule("another text").await;
+    service.rules.delete("page", "").await.unwrap();
+    service
+        .triggers
+        .delete(DISK_TRIGGER, "", false)
+        .await
+        .unwrap();
+    service.clock.advance(HOUR);
+    service
+        .send(|event| event.status = Some(Status::Closed))
+        .await;
+    let sent = samples::all::<crate::domain::Delivery>(&service.store).await;
+    let closing = &sent.iter().find(|it| it.content.clear).unwrap().content;
+    assert_eq!(closing.rule.message, "disk of {{event.name}}");
+    assert_eq!(closing.trigger, Some(samples::trigger(DISK_TRIGGER)));
+    let findings = verify(&service.store).await.unwrap();
+    assert_eq!(findings.told, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn revisions_are_kept_as_long_as_an_occurrence_may_rest_on_them() {
+    let service = Service::with_rule("").await;
+    service.send(|_| {}).await;
+    service.clock.advance(2 * HOUR);
+    service.edit_trigger("another").await;
+    service
+        .send(|event| event.status = Some(Status::Closed))
+        .await;
+    forget(&service.store).await.unwrap();
+    assert_eq!(service.kept().await, 1);
+    service.clock.advance(40 * 24 * HOUR);
+    Reviewer::new(service.deciding.clone()).pass().await;
+    forget(&service.store).await.unwrap();
+    assert_eq!(service.kept().await, 0);
+}
+
+#[tokio::test]
+async fn edits_without_end_keep_a_bounded_number_of_revisions() {
+    let service = Service::with_rule("").await;
+    service.send(|_| {}).await;
+    for number in 0..REVISIONS_OF_ONE_MAX + 5 {
+        service.edit_rule(&number.to_string()).await;
+    }
+    let kept = of_name(&service.store, RevisionOf::Rule, &samples::name("page"))
+        .await
+        .unwrap();
+    assert_eq!(kept.len() as u64, REVISIONS_OF_ONE_MAX);
+    let newest = kept.last().unwrap();
+    assert_eq!(newest.id().revision, REVISIONS_OF_ONE_MAX + 5);
+}

@@ -1,0 +1,47 @@
+//! Triggers and rules as they were before they were edited or deleted.
+
+use super::{rule::RuleV1, trigger::TriggerV1};
+use crate::domain::{Revision, Was};
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct RevisionV1 {
+    /// Exactly one of the first two is there.
+    #[prost(message, optional, tag = "1")]
+    trigger: Option<TriggerV1>,
+    #[prost(message, optional, tag = "2")]
+    rule: Option<RuleV1>,
+    #[prost(int64, tag = "3")]
+    until_ms: i64,
+    #[prost(bool, tag = "4")]
+    deleted: bool,
+}
+
+impl From<&Revision> for RevisionV1 {
+    fn from(revision: &Revision) -> Self {
+        let (trigger, rule) = match &revision.was {
+            Was::Trigger(trigger) => (Some(trigger.into()), None),
+            Was::Rule(rule) => (None, Some(rule.into())),
+        };
+        Self {
+            trigger,
+            rule,
+            until_ms: revision.until_ms,
+            deleted: revision.deleted,
+        }
+    }
+}
+
+impl RevisionV1 {
+    pub(crate) fn into_revision(self) -> Option<Revision> {
+        let was = match (self.trigger, self.rule) {
+            (Some(trigger), None) => Was::Trigger(trigger.into_trigger()?),
+            (None, Some(rule)) => Was::Rule(rule.into_rule()?),
+            _ => return None,
+        };
+        Some(Revision {
+            was,
+            until_ms: self.until_ms,
+            deleted: self.deleted,
+        })
+    }
+}
