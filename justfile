@@ -15,6 +15,10 @@ test FILTER="":
 format:
     cargo fmt --all
 
+# Write the table of the console's keys into its documentation.
+keys:
+    BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib table_of_keys
+
 # Everything that has to hold before a change lands.
 check:
     bash .ci/run

@@ -22,6 +22,10 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) default_config: bool,
 
+    /// Print the console's keys, with those that were set, as a table in Markdown, and exit.
+    #[arg(long)]
+    pub(crate) keys: bool,
+
     /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
     /// deliveries or clients.
     #[arg(long, value_name = "SCREEN")]

@@ -1,6 +1,7 @@
 //! The settings: a flag beats a variable, a variable beats the file, the file beats the default.
 
 mod file;
+mod keys;
 #[cfg(feature = "embedded")]
 mod service;
 mod setting;
@@ -15,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_tui::Theme;
+use bellwether_tui::{Keymap, Theme};
 use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
@@ -32,7 +33,7 @@ const VARIABLE_PREFIX: &str = "BELLWETHER_";
 /// The variables that this process was started with.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// A setting that cannot be used: one sentence that names it and says what would be right.
+/// Settings that cannot be used: for each a line that names it and says what would be right.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigError(pub(crate) String);
@@ -65,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     /// How the console looks.
     pub(crate) theme: Theme,
+    /// Which keys do what in the console.
+    pub(crate) keys: Keymap,
     /// The command that edits a text for the console.
     pub(crate) editor: String,
     /// How log lines are written.
@@ -159,6 +162,9 @@ impl Settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
             self.set(setting, &value, &format!("{key} (in {shown})"))?;
         }
+        if let Some(keys) = keys::read(&text, path)? {
+            self.keys = keys;
+        }
         Ok(())
     }
 
@@ -197,6 +203,7 @@ impl Default for Settings {
             key: KeySource::DataDir,
             read_only: false,
             theme: Theme::Terminal,
+            keys: Keymap::default(),
             editor: "vi".into(),
             log_format: LogFormat::Text,
             log_filter: Targets::new().with_default(tracing::Level::INFO),

@@ -1,6 +1,6 @@
 //! The console itself: a model, a link and something to draw on. It owns no terminal and no keys.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use crossterm::event::{Event, KeyEventKind};
 use jiff::Timestamp;
@@ -50,6 +50,7 @@ impl<B: Backend> Console<B> {
         let service = options.endpoint.uri().to_string();
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.size = (size.width, size.height);
+        model.keymap = Arc::new(options.keys);
         model.now_ms = now_ms();
         let link = client::start(
             options.endpoint,

@@ -15,7 +15,7 @@ mod theme;
 mod view;
 
 pub use headless::{Headless, UnknownScreen, snapshot};
-pub use keymap::Unknown as UnknownKey;
+pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{Error, Key, Options, Theme};
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or

@@ -53,3 +53,9 @@ pub(crate) const FRAME: Duration = Duration::from_millis(33);
 pub(crate) const REFRESH_MS: i64 = 10_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
+/// Keys and sequences of keys that one action may have.
+pub(crate) const KEYS_PER_ACTION: usize = 8;
+/// Keys that one sequence may have.
+pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
+/// Between the keys of a sequence, before what was begun is dropped.
+pub(crate) const SEQUENCE_MS: i64 = 3_000;

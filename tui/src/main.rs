@@ -31,8 +31,10 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody is left to tell when standard error is gone too.
-            drop(writeln!(io::stderr(), "bellwether: {failure}"));
+            for line in failure.to_string().lines() {
+                // Nobody is left to tell when standard error is gone too.
+                drop(writeln!(io::stderr(), "bellwether: {line}"));
+            }
             failure.exit_code()
         }
     }
@@ -45,6 +47,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("cannot write the settings: {error}")));
     }
     let settings = Settings::load(&cli.flags, &variables())?;
+    if cli.keys {
+        return io::stdout()
+            .write_all(settings.keys.reference().as_bytes())
+            .map_err(|error| Failure::new(format!("cannot write the keys: {error}")));
+    }
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let done = runtime.block_on(async {

@@ -13,8 +13,9 @@ pub(crate) mod page;
 pub(crate) mod store;
 pub(crate) mod update;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
@@ -26,6 +27,7 @@ use self::{
 use crate::{
     client::Ticket,
     data::{Caller, Failure},
+    keymap::Keymap,
     theme::Token,
 };
 
@@ -50,6 +52,10 @@ pub(crate) struct Model {
     pub(crate) overlay: Option<Overlay>,
     pub(crate) notice: Option<Notice>,
     pub(crate) quit: bool,
+    pub(crate) keymap: Arc<Keymap>,
+    /// Keys that are the beginning of something, and when they are dropped.
+    pub(crate) begun: Vec<KeyEvent>,
+    pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything that is shown.
     pub(crate) touched: bool,
     /// What each call under way is for.
@@ -94,6 +100,9 @@ impl Model {
             overlay: None,
             notice: None,
             quit: false,
+            keymap: Arc::default(),
+            begun: Vec::new(),
+            begun_until_ms: None,
             touched: true,
             pending: HashMap::new(),
             last_ticket: Ticket(0),
@@ -135,7 +144,10 @@ impl Model {
         let countdown = self.counts_seconds().then_some(second);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let check = self.page.form().and_then(|form| form.check_at_ms);
-        [countdown, refresh, check].into_iter().flatten().min()
+        [countdown, refresh, check, self.begun_until_ms]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether a countdown or a running time is on the screen.

@@ -8,6 +8,7 @@ use tonic::{
     transport::Endpoint,
 };
 
+use crate::keymap::Keymap;
 pub use crate::theme::Theme;
 
 /// An API key. It is never shown.
@@ -48,6 +49,8 @@ pub struct Options {
     pub read_only: bool,
     /// How it looks.
     pub theme: Theme,
+    /// Which keys do what.
+    pub keys: Keymap,
     /// The zone that moments are shown in.
     pub time_zone: TimeZone,
     /// The command that edits a text file, as `$VISUAL` or `$EDITOR` name it; it may have
@@ -72,6 +75,7 @@ impl Options {
             key: None,
             read_only: false,
             theme: Theme::default(),
+            keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),
         })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigError, setting};
+use super::{ConfigError, keys, setting};
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
@@ -24,11 +24,13 @@ const SERVICE_SECTIONS: [&str; 7] = [
 /// When the text is not TOML, with line and column, or when a key is not known, with the nearest
 /// known one.
 pub(crate) fn values(text: &str, path: &Path) -> Result<Vec<(String, Value)>, ConfigError> {
-    let table: Table = toml::from_str(text).map_err(|error| {
+    let mut table: Table = toml::from_str(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
         let (path, message) = (path.display(), error.message());
         ConfigError(format!("{path}:{line}:{column}: {message}"))
     })?;
+    // What stands in it is read with its lines, by `keys::read`.
+    table.remove(keys::SECTION);
     let mut values = Vec::new();
     flatten("", table, &mut values, path)?;
     Ok(values)
@@ -63,7 +65,7 @@ fn unknown(key: &str, path: &Path) -> ConfigError {
     ))
 }
 
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = before.matches('\n').count() + 1;

@@ -306,3 +306,28 @@ fn secrets_are_not_shown() {
     let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
     assert!(!shown.contains("planted"), "{shown}");
 }
+
+#[test]
+fn keys_that_cannot_be_used_are_told_all_at_once_with_their_lines() {
+    let file = "[keys]\ncpoy = \"Y\"\ntop = 3\nhelp = []\n\n[keys.events]\nmark = \"q\"\n";
+    let told = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
+    let says = [
+        ("toml:2: keys.cpoy", "the nearest is `copy`"),
+        ("toml:3: keys.top", "expected a key such as"),
+        ("toml:4: keys.help", "there must be a key"),
+        ("toml:7: keys.events.mark", "`q` is also `quit`"),
+    ];
+    assert_eq!(told.lines().count(), says.len(), "{told}");
+    for (at, says) in says {
+        let line = told.lines().find(|line| line.contains(at));
+        assert!(line.is_some_and(|line| line.contains(says)), "{told}");
+    }
+}
+
+#[test]
+fn keys_are_read_in_every_form_that_toml_has() {
+    let file = "data_dir = \"/x\"\nkeys.top = \"g g\"\nkeys.events = { mark = ['m'] }\n";
+    let told = load(&Flags::default(), &[], file).unwrap().keys.reference();
+    assert!(told.contains("`g g` | To the top"), "{told}");
+    assert!(told.contains("`m` (events) | Mark"), "{told}");
+}

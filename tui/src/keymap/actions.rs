@@ -2,8 +2,9 @@
 
 use crate::data::Role;
 
-/// What an operator can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an operator can do. In a configuration an action has its variant's name in small letters,
+/// words parted by `_`: renaming one here breaks the files of those who gave it keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Quit,
     Help,
@@ -55,6 +56,9 @@ pub(crate) enum Action {
     SendAgain,
     CancelDelivery,
     Revoke,
+    FormNext,
+    FormPrevious,
+    FormLeave,
     FormSave,
     FormTest,
     FormText,
@@ -64,9 +68,24 @@ pub(crate) enum Action {
     FormReveal,
 }
 
-/// Where an action can be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+/// Makes the list of places and the enumeration from one text.
+macro_rules! places {
+    ($($place:ident,)+) => {
+        /// Where an action can be taken. In a configuration a place has its variant's name in small
+        /// letters.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Place {
+            $($place,)+
+        }
+
+        impl Place {
+            /// All of them.
+            pub(crate) const ALL: &[Self] = &[$(Self::$place),+];
+        }
+    };
+}
+
+places! {
     Anywhere,
     List,
     Document,
@@ -84,6 +103,55 @@ pub(crate) enum Place {
     Clients,
     Report,
     Form,
+}
+
+impl Place {
+    /// Where actions look for their keys on the screen of this place, the most particular first.
+    pub(crate) fn around(self) -> [Self; 3] {
+        match self {
+            Self::Form => [Self::Form; 3],
+            Self::Events
+            | Self::Triggers
+            | Self::Destinations
+            | Self::Rules
+            | Self::Deliveries
+            | Self::Clients => [self, Self::List, Self::Anywhere],
+            _ => [self, Self::Document, Self::Anywhere],
+        }
+    }
+
+    /// The places of every screen.
+    pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
+        let shapes = [Self::Anywhere, Self::List, Self::Document];
+        Self::ALL
+            .iter()
+            .filter(move |place| !shapes.contains(place))
+            .map(|place| place.around())
+    }
+
+    /// Its name in a configuration.
+    pub(crate) fn name(self) -> String {
+        snake(&format!("{self:?}"))
+    }
+}
+
+impl Action {
+    /// Its name in a configuration.
+    pub(crate) fn name(self) -> String {
+        snake(&format!("{self:?}"))
+    }
+}
+
+/// `GoEvents` as `go_events`.
+fn snake(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    for char in name.chars() {
+        if char.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(char.to_ascii_lowercase());
+    }
+    out
 }
 
 /// What an action needs besides something to act on.

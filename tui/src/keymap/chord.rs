@@ -69,33 +69,51 @@ fn named_key(name: &str) -> Result<KeyEvent, Unknown> {
     }
 }
 
-/// Whether a key that was pressed is the one written.
-pub(crate) fn matches(written: &str, pressed: KeyEvent) -> bool {
-    let meant = match written.len() {
-        1 => KeyEvent::new(
-            KeyCode::Char(char::from(written.as_bytes()[0])),
-            KeyModifiers::NONE,
-        ),
-        _ => match parse(written) {
-            Ok(keys) if keys.len() == 1 => keys[0],
-            _ => return false,
-        },
+/// A key as it is compared: terminals differ in whether they report shift beside a capital letter.
+pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
+    let shift_is_told = matches!(key.code, KeyCode::Char(_) | KeyCode::BackTab);
+    let modifiers = if shift_is_told {
+        key.modifiers - KeyModifiers::SHIFT
+    } else {
+        key.modifiers
     };
-    // Terminals differ in whether they report shift beside a capital letter.
-    let shift = KeyModifiers::SHIFT;
-    meant.code == pressed.code && meant.modifiers - shift == pressed.modifiers - shift
+    KeyEvent::new(key.code, modifiers)
 }
 
-/// A key for hints: `<C-s>` as `^S`, `<Enter>` as `Enter`.
-pub(crate) fn shown(written: &str) -> String {
-    let inner = written
-        .strip_prefix('<')
-        .and_then(|tail| tail.strip_suffix('>'));
-    match inner {
-        None => written.to_owned(),
-        Some(name) => match name.strip_prefix("C-") {
-            Some(key) => format!("^{}", key.to_uppercase()),
-            None => name.to_owned(),
+/// Whether a key types or edits where text is typed, so that it can mean nothing else there.
+pub(crate) fn types(key: KeyEvent) -> bool {
+    let plain = !key
+        .modifiers
+        .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    let held = matches!(
+        key.code,
+        KeyCode::Esc | KeyCode::Tab | KeyCode::BackTab | KeyCode::F(_)
+    );
+    plain && !held && !matches!(key.code, KeyCode::PageUp | KeyCode::PageDown)
+}
+
+/// Keys for hints: ctrl and s as `^S`, several after each other with spaces between.
+pub(crate) fn shown(keys: &[KeyEvent]) -> String {
+    let each: Vec<String> = keys.iter().map(|key| shown_key(*key)).collect();
+    each.join(" ")
+}
+
+fn shown_key(key: KeyEvent) -> String {
+    let name = match key.code {
+        KeyCode::F(number) => format!("F{number}"),
+        code => match NAMED.iter().find(|(_, known)| *known == code) {
+            Some(("lt", _)) => "<".to_owned(),
+            Some((name, _)) => (*name).to_owned(),
+            None => code.to_string(),
         },
+    };
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        format!("^{}", name.to_uppercase())
+    } else if key.modifiers.contains(KeyModifiers::ALT) {
+        format!("Alt-{name}")
+    } else if key.modifiers.contains(KeyModifiers::SHIFT) {
+        format!("Shift-{name}")
+    } else {
+        name
     }
 }

@@ -25,6 +25,8 @@ const MAKING: &[Place] = &[
 ];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
+/// In forms too, where keys that type text are not looked at.
+const EVERYWHERE: &[Place] = &[Place::Anywhere, Place::Form];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
@@ -118,7 +120,7 @@ actions! {
         "copy": "Copy the id or name";
     Palette [":"] in ANYWHERE, Need::None, 60
         "palette": "Find a screen, an object or an action";
-    Help ["?", "<F1>"] in ANYWHERE, Need::None, 61
+    Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
         "help": "Show what can be done here";
     Back ["<Esc>", "[", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
         "back": "Back to where you came from";
@@ -152,10 +154,16 @@ actions! {
         "page down": "A page down";
     RetryNow ["R"] in ANYWHERE, Need::None, 0
         "refresh": "Connect now, or read this screen afresh";
-    Suspend ["<C-z>"] in ANYWHERE, Need::None, 0
+    Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0
         "suspend": "Back to the shell; `fg` returns";
-    Quit ["q", "<C-c>"] in ANYWHERE, Need::None, 62
+    Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62
         "quit": "Quit";
+    FormNext ["<Tab>"] in FORM, Need::None, 9
+        "next": "To the next field";
+    FormPrevious ["<S-Tab>"] in FORM, Need::None, 0
+        "previous": "To the field before";
+    FormLeave ["<Esc>"] in FORM, Need::None, 63
+        "leave": "Leave the form; asks first when something was typed";
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11

@@ -45,6 +45,8 @@ pub(crate) enum Consequence {
     Write(Box<Request>, Box<Write>),
     /// Leave the form and lose what was typed.
     LeaveForm,
+    /// End the console and lose what was typed.
+    Quit,
 }
 
 impl Confirm {
@@ -177,12 +179,12 @@ fn actions(model: &Model) -> Vec<Item> {
     let places = model.page.route.places();
     let item = |entry: &keymap::Entry| Item {
         title: entry.title.to_owned(),
-        keys: entry
-            .keys
-            .iter()
-            .map(|key| keymap::shown(key))
+        keys: model
+            .keymap
+            .keys(entry, &places)
+            .map(keymap::shown)
             .collect::<Vec<_>>()
-            .join(" "),
+            .join("  "),
         refusal: access::refusal(model, entry).err(),
         target: Target::Act(entry.action),
     };

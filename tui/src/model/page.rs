@@ -71,28 +71,23 @@ impl Route {
 
     /// Where actions look for their keys here, the most particular place first.
     pub(crate) fn places(&self) -> [Place; 3] {
-        let (own, shape) = match self {
-            Self::Overview => (Place::Overview, Place::Document),
-            Self::Events => (Place::Events, Place::List),
-            Self::Event(_) => (Place::Event, Place::Document),
-            Self::Triggers => (Place::Triggers, Place::List),
-            Self::Trigger(_) => (Place::Trigger, Place::Document),
-            Self::Destinations => (Place::Destinations, Place::List),
-            Self::Destination(_) => (Place::Destination, Place::Document),
-            Self::Rules => (Place::Rules, Place::List),
-            Self::Rule(_) => (Place::Rule, Place::Document),
-            Self::Deliveries => (Place::Deliveries, Place::List),
-            Self::Delivery(_) => (Place::Delivery, Place::Document),
-            Self::Clients => (Place::Clients, Place::List),
-            Self::Form => (Place::Form, Place::Form),
-            Self::Report => (Place::Report, Place::Document),
+        let own = match self {
+            Self::Overview => Place::Overview,
+            Self::Events => Place::Events,
+            Self::Event(_) => Place::Event,
+            Self::Triggers => Place::Triggers,
+            Self::Trigger(_) => Place::Trigger,
+            Self::Destinations => Place::Destinations,
+            Self::Destination(_) => Place::Destination,
+            Self::Rules => Place::Rules,
+            Self::Rule(_) => Place::Rule,
+            Self::Deliveries => Place::Deliveries,
+            Self::Delivery(_) => Place::Delivery,
+            Self::Clients => Place::Clients,
+            Self::Form => Place::Form,
+            Self::Report => Place::Report,
         };
-        let rest = if *self == Self::Form {
-            Place::Form
-        } else {
-            Place::Anywhere
-        };
-        [own, shape, rest]
+        own.around()
     }
 }
 

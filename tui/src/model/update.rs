@@ -55,6 +55,9 @@ pub(crate) fn settle(model: &mut Model) {
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only a countdown or a running time is drawn anew because time passes.
     model.touched = model.counts_seconds();
+    if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
+        model.touched |= keys::drop_begun(model);
+    }
     if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);
     }

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    keymap,
+    keymap::{self, Action},
     model::{
         Connection, Model, access,
         document::duration,
@@ -180,27 +180,39 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         return (words, plain(&[("Esc", "leave as it was")]));
     }
     let places = model.page.route.places();
+    if !model.begun.is_empty() {
+        let endings = model.keymap.endings(&model.begun, &places);
+        let begun = (keymap::shown(&model.begun), "…".to_owned(), true);
+        let endings = endings.into_iter().map(|(keys, entry)| {
+            let allowed = access::refusal(model, entry).is_ok();
+            (keys, entry.name.to_owned(), allowed)
+        });
+        let words = std::iter::once(begun).chain(endings).collect();
+        return (words, plain(&[("Esc", "cancel")]));
+    }
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))
         .collect();
     entries.sort_by_key(|entry| entry.hint);
     let words = entries.into_iter().map(|entry| {
-        let key = entry
-            .keys
-            .first()
-            .map_or_else(String::new, |key| keymap::shown(key));
+        let key = model.keymap.hint(entry, &places).unwrap_or_default();
         (
             key,
             entry.name.to_owned(),
             access::refusal(model, entry).is_ok(),
         )
     });
-    if model.page.form().is_some() {
-        let first = plain(&[("Tab", "next")]);
-        let last = plain(&[("F1", "help"), ("Esc", "leave")]);
-        return (first.into_iter().chain(words).collect(), last);
-    }
-    (words.collect(), plain(&[("?", "help"), ("q", "quit")]))
+    let last = [Action::Help, Action::FormLeave, Action::Quit];
+    let last = last
+        .into_iter()
+        .map(keymap::entry)
+        .filter(|entry| entry.places.iter().any(|place| places.contains(place)))
+        .take(2)
+        .map(|entry| {
+            let key = model.keymap.hint(entry, &places).unwrap_or_default();
+            (key, entry.name.to_owned(), true)
+        });
+    (words.collect(), last.collect())
 }
 
 /// The sentence at the bottom, over the page.

@@ -23,7 +23,7 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         return model.say(Token::Warning, format!("{}: {reason}", entry.title));
     }
     match action {
-        Action::Quit => model.quit = true,
+        Action::Quit => forms::quit(model),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Help => {
             model.overlay = Some(Overlay::Palette(Palette {

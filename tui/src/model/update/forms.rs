@@ -1,6 +1,6 @@
 //! Opening, filling in, checking and leaving forms, and the way through `$EDITOR`.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
 use super::{act::report_draft, call, completion, confirm, navigate, read};
@@ -8,7 +8,7 @@ use crate::{
     client::Request,
     data::{Draft, Kind},
     editor,
-    keymap::{self, Action, Place},
+    keymap::{self, Action},
     model::{
         Model, access,
         field::TextField,
@@ -135,16 +135,8 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// A key in a form.
 pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
-    if let Some(entry) = keymap::lookup(key, &[Place::Form]) {
-        return act(model, entry.action, effects);
-    }
-    match key.code {
-        KeyCode::F(1) => return super::act::act(model, Action::Help, effects),
-        KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-            return effects.push(Effect::Suspend);
-        }
-        KeyCode::Esc => return leave(model, effects),
-        _ => {}
+    if super::keys::step(model, key, effects) {
+        return;
     }
     if key.code == KeyCode::Right && completion::complete(model) {
         return;
@@ -154,8 +146,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         return;
     };
     match key.code {
-        KeyCode::Tab => form.step(true),
-        KeyCode::BackTab => form.step(false),
         KeyCode::Enter if matches!(form.spec().kind, FieldKind::Names(_)) => pick(model),
         _ => match typed(form, key) {
             Typed::Changed => form.changed(now_ms),
@@ -248,6 +238,9 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     };
     let part = form.part;
     match action {
+        Action::FormNext => form.step(true),
+        Action::FormPrevious => form.step(false),
+        Action::FormLeave => leave(model, effects),
         Action::FormSave => save(model),
         Action::FormTest => match form.draft() {
             Some(draft) => report_draft(model, draft, effects),
@@ -332,6 +325,28 @@ fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)
         .line(Token::Bad, "What was typed is lost.");
+    model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// Ends the console; asks first when a form has something that is not saved, on the screen or on
+/// the way back. Asked for again while the question stands, it ends without an answer.
+pub(super) fn quit(model: &mut Model) {
+    let pages = std::iter::once(&model.page).chain(&model.back);
+    let unsaved = pages
+        .filter_map(Page::form)
+        .filter(|form| form.is_changed());
+    let titles: Vec<String> = unsaved.map(Form::title).collect();
+    let asked = matches!(&model.overlay, Some(Overlay::Confirm(confirm))
+        if matches!(confirm.then, Consequence::Quit));
+    if titles.is_empty() || asked {
+        model.quit = true;
+        return;
+    }
+    let mut confirm = Confirm::new("Quit?", "Quit", Consequence::Quit);
+    for title in titles {
+        confirm = confirm.line(Token::Bad, format!("What was typed in «{title}» is lost."));
+    }
+    let confirm = confirm.line(Token::Dim, "Ctrl-C again quits as well.");
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 

@@ -4,7 +4,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{act, forms, overlays, read};
 use crate::{
-    keymap,
+    keymap::{self, Step},
+    limits,
     model::{Model, field::TextField, filter, message::Effect, page::Route},
     theme::Token,
 };
@@ -14,8 +15,8 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         return;
     }
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-        model.quit = true;
-        return;
+        drop_begun(model);
+        return forms::quit(model);
     }
     model.notice = None;
     if model.overlay.is_some() {
@@ -24,14 +25,44 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         forms::press(model, key, effects);
     } else if model.page.list.typing.is_some() {
         typing(model, key, effects);
-    } else if let Some(entry) = keymap::lookup(key, &model.page.route.places()) {
-        act::act(model, entry.action, effects);
+    } else {
+        step(model, key, effects);
     }
+}
+
+/// Looks a key up, after those that were begun. Says whether it means anything.
+pub(super) fn step(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+    let mut keys = std::mem::take(&mut model.begun);
+    model.begun_until_ms = None;
+    if key.code == KeyCode::Esc && !keys.is_empty() {
+        return true;
+    }
+    keys.push(keymap::normal(key));
+    match model.keymap.step(&keys, &model.page.route.places()) {
+        Step::Act(entry) => act::act(model, entry.action, effects),
+        Step::Wait => {
+            model.begun = keys;
+            model.begun_until_ms = Some(model.now_ms.saturating_add(limits::SEQUENCE_MS));
+        }
+        Step::Nothing if keys.len() > 1 => {
+            let keys = keymap::shown(&keys);
+            model.say(Token::Info, format!("{keys} means nothing here"));
+        }
+        Step::Nothing => return false,
+    }
+    true
+}
+
+/// Forgets keys that were begun; says whether there were any.
+pub(super) fn drop_begun(model: &mut Model) -> bool {
+    model.begun_until_ms = None;
+    !std::mem::take(&mut model.begun).is_empty()
 }
 
 /// Pasted text goes where text is typed, else it becomes a filter; it never runs as keys.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.notice = None;
+    drop_begun(model);
     if model.overlay.is_some() {
         overlays::paste(model, text);
     } else if model.page.form().is_some() {

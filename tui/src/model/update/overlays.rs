@@ -66,6 +66,7 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
 fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
+        Consequence::Quit => model.quit = true,
         Consequence::Write(request, write) => {
             if !model.is_up() {
                 return model.say(Token::Bad, "not connected; nothing was changed");

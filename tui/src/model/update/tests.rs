@@ -235,8 +235,67 @@ fn the_stored_resources_are_named_for_forms() {
     assert_eq!(model.store.names(Kind::Destination), ["d"]);
 }
 
+#[test]
+fn ctrl_c_asks_when_something_typed_would_be_lost_and_a_second_one_leaves() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "4n");
+    assert!(model.page.form().is_some());
+    press(&mut model, "x<C-c>");
+    assert!(!model.quit);
+    press(&mut model, "<Esc>");
+    assert!(model.overlay.is_none() && model.page.form().is_some() && !model.quit);
+    press(&mut model, "<C-c>q<C-c><C-c>");
+    assert!(model.quit);
+}
+
+#[test]
+fn q_asks_while_an_unsaved_form_waits_below() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "4nx<Tab><Tab>https://x<C-t>");
+    assert_eq!(model.page.route, Route::Report);
+    press(&mut model, "q");
+    assert!(matches!(model.overlay, Some(Overlay::Confirm(_))) && !model.quit);
+    press(&mut model, "y");
+    assert!(model.quit);
+}
+
+#[test]
+fn keys_that_were_begun_wait_for_the_next_run_out_and_are_dropped_by_esc() {
+    let top = keymap::KeySetting {
+        place: None,
+        action: "go_rules".to_owned(),
+        keys: vec!["ctrl-x r".to_owned()],
+        at: "here".to_owned(),
+    };
+    let mut model = model(Role::Admin);
+    model.keymap = std::sync::Arc::new(keymap::Keymap::new(&[top]).unwrap());
+    press(&mut model, "<C-x>");
+    assert_eq!(model.page.route, Route::Overview);
+    assert_eq!(
+        model.wake_at_ms().map(|at| at - model.now_ms <= 3_000),
+        Some(true)
+    );
+    press(&mut model, "r");
+    assert_eq!(model.page.route, Route::Rules);
+
+    press(&mut model, "1<C-x><Esc>r<C-x>");
+    model.now_ms += 3_000;
+    update(&mut model, Msg::Tick);
+    assert!(model.touched && model.begun.is_empty());
+    press(&mut model, "r<C-x>x");
+    assert_eq!(model.page.route, Route::Overview);
+    assert!(
+        model
+            .notice
+            .as_ref()
+            .unwrap()
+            .text
+            .contains("^X x means nothing")
+    );
+}
+
 const KEYS: &str = "jkgGlhaAcsuNxTpoyne EDdtvr123456789*/?:[]RqY<Enter><Esc><Tab><S-Tab><Up><Down>\
-                    <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><Space>y";
+                    <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><C-c><Space>y";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]

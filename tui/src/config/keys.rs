@@ -1,0 +1,113 @@
+//! The section `[keys]`: which keys take which action, each with the line where it stands.
+
+use std::path::Path;
+
+use bellwether_tui::{KeySetting, Keymap};
+use toml::{
+    Spanned,
+    de::{DeString, DeTable, DeValue},
+};
+
+use super::{ConfigError, file};
+
+/// The name of the section.
+pub(super) const SECTION: &str = "keys";
+
+/// Reads the section, if there is one.
+///
+/// # Errors
+/// Everything that is wrong in it, each with file and line.
+pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
+    // What is no TOML at all has been told before.
+    let Ok(table) = DeTable::parse(text) else {
+        return Ok(None);
+    };
+    let Some(section) = table.get_ref().get(SECTION) else {
+        return Ok(None);
+    };
+    let mut reader = Reader {
+        text,
+        path,
+        settings: Vec::new(),
+        problems: Vec::new(),
+    };
+    match section.get_ref() {
+        DeValue::Table(section) => reader.section(None, section),
+        _ => reader.refuse(
+            section.span().start,
+            SECTION,
+            "expected a section such as [keys]",
+        ),
+    }
+    let keymap = Keymap::new(&reader.settings).map_err(|problems| {
+        let told = problems.into_iter().map(|problem| problem.to_string());
+        reader.problems.extend(told);
+    });
+    match keymap {
+        Ok(keymap) if reader.problems.is_empty() => Ok(Some(keymap)),
+        _ => Err(ConfigError(reader.problems.join("\n"))),
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+    settings: Vec<KeySetting>,
+    problems: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn section(&mut self, place: Option<&str>, section: &DeTable<'_>) {
+        // By where they stand, not by their names.
+        let mut rows: Vec<_> = section.iter().collect();
+        rows.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in rows {
+            match value.get_ref() {
+                DeValue::Table(inner) if place.is_none() => {
+                    self.section(Some(name.get_ref()), inner);
+                }
+                _ => self.setting(place, name, value),
+            }
+        }
+    }
+
+    fn setting(
+        &mut self,
+        place: Option<&str>,
+        name: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let keys = match value.get_ref() {
+            DeValue::String(key) => Some(vec![key.to_string()]),
+            DeValue::Array(keys) => keys
+                .iter()
+                .map(|key| key.get_ref().as_str().map(str::to_owned))
+                .collect(),
+            _ => None,
+        };
+        let Some(keys) = keys else {
+            let expected = "expected a key such as \"ctrl-s\" or \"g g\", or a list of them";
+            let name = match place {
+                None => format!("{SECTION}.{}", name.get_ref()),
+                Some(place) => format!("{SECTION}.{place}.{}", name.get_ref()),
+            };
+            return self.refuse(value.span().start, &name, expected);
+        };
+        self.settings.push(KeySetting {
+            place: place.map(str::to_owned),
+            action: name.get_ref().to_string(),
+            keys,
+            at: self.at(name.span().start),
+        });
+    }
+
+    fn refuse(&mut self, offset: usize, name: &str, problem: &str) {
+        let at = self.at(offset);
+        self.problems.push(format!("{at}: {name}: {problem}"));
+    }
+
+    fn at(&self, offset: usize) -> String {
+        let (line, _) = file::position(self.text, offset);
+        format!("{}:{line}", self.path.display())
+    }
+}

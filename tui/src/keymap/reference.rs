@@ -1,0 +1,77 @@
+//! The table of all keys, for people: the documentation and `bellwether --keys`.
+
+use std::fmt::Write;
+
+use super::{
+    ACTIONS, Keymap,
+    actions::{Entry, Need, Place},
+    setting::notation::written,
+};
+
+const HEAD: &str = "\
+# Keys of the console
+
+Every key below can be changed in `bellwether.toml`; the name of an action is what stands there:
+
+```toml
+[keys]
+top = \"g g\"                      # two keys, one after the other
+bottom = [\"G\", \"g e\"]           # several
+copy = []                        # none
+
+[keys.events]                    # in the list of events alone
+mark = [\"space\", \"m\"]
+```
+
+Keys that clash are told when the console starts, all at once. `ctrl-c` always quits, and help has a
+key on every screen. In the console `?` lists what can be done on the screen and does it; `:` finds
+everything else.
+";
+
+const TAIL: &str = "
+## Keys that stay as they are
+
+| where | keys |
+|---|---|
+| text being typed | as in a shell: `ctrl-a` `ctrl-e` start and end, `alt-b` `alt-f` words, `ctrl-w` `ctrl-u` `ctrl-k` delete |
+| questions | `y` yes, `n` or `esc` no, `tab` the other answer, `enter` takes the one marked, `j` `k` scroll |
+| help and `:` | `up` `down` `ctrl-p` `ctrl-n` choose, `tab` completes, `enter` does it, `esc` leaves |
+| lists of names | `space` chooses, `enter` takes them, `esc` leaves |
+";
+
+impl Keymap {
+    /// All keys as a Markdown document: every action with its name, its keys as a configuration
+    /// writes them, where it can be taken, and the role it needs.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        let mut out = HEAD.to_owned();
+        out.push_str("\n| keys | what it does | name | where | role |\n|---|---|---|---|---|\n");
+        for entry in ACTIONS {
+            let (keys, title) = (self.all_keys(entry), entry.title);
+            let name = entry.action.name();
+            let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
+            let role = match entry.need {
+                Need::None => "",
+                Need::Role(role) | Need::Write(role) => role.word(),
+            };
+            let places = places.join(", ");
+            let row = format!("| {keys} | {title} | `{name}` | {places} | {role} |");
+            let _infallible = writeln!(out, "{row}");
+        }
+        out.push_str(TAIL);
+        out
+    }
+
+    /// The keys of an action, and those of single places behind them.
+    fn all_keys(&self, entry: &Entry) -> String {
+        let code = |keys: &[_]| format!("`{}`", written(keys).replace('|', "\\|"));
+        let first = self.everywhere(entry.action).map(code);
+        let mut all: Vec<String> = first.collect();
+        for place in Place::ALL {
+            for keys in self.only_in(entry.action, *place) {
+                all.push(format!("{} ({})", code(keys), place.name()));
+            }
+        }
+        all.join(" ")
+    }
+}

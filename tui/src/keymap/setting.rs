@@ -1,0 +1,180 @@
+//! Keys that users set: read, and checked against each other and against the list.
+
+mod conflict;
+pub(super) mod notation;
+
+use self::notation::written;
+use super::{
+    ACTIONS, Keymap,
+    actions::{Entry, Place},
+    binding::Keys,
+    chord,
+};
+use crate::limits;
+
+/// The keys that somebody gives to an action, as they stand in a configuration.
+#[derive(Clone, Debug)]
+pub struct KeySetting {
+    /// The place they hold in; everywhere when there is none.
+    pub place: Option<String>,
+    /// The action's name.
+    pub action: String,
+    /// Keys such as `x`, `ctrl-s` or `g g`; none takes all keys away.
+    pub keys: Vec<String>,
+    /// Where this stands, for people.
+    pub at: String,
+}
+
+/// Why a key cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {name}: {problem}")]
+pub struct KeyProblem {
+    /// Where the setting stands that has to change.
+    pub at: String,
+    /// The setting's name.
+    pub name: String,
+    /// What is wrong, and what would be right.
+    pub problem: String,
+}
+
+impl KeySetting {
+    fn name(&self) -> String {
+        match &self.place {
+            None => format!("keys.{}", self.action),
+            Some(place) => format!("keys.{place}.{}", self.action),
+        }
+    }
+
+    fn problem(&self, problem: impl Into<String>) -> KeyProblem {
+        KeyProblem {
+            at: self.at.clone(),
+            name: self.name(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// A setting that could be read.
+struct Read<'a> {
+    setting: &'a KeySetting,
+    entry: &'static Entry,
+    place: Option<Place>,
+    keys: Vec<Keys>,
+}
+
+impl Keymap {
+    /// The keys of the list, with these settings over them.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once: names that are not known, keys that cannot be read, keys
+    /// that mean two things on one screen, and a console that could not be left or explained.
+    pub fn new(settings: &[KeySetting]) -> Result<Self, Vec<KeyProblem>> {
+        let mut keymap = Self::default();
+        let mut problems = Vec::new();
+        let mut good = Vec::new();
+        for setting in settings {
+            match read(setting) {
+                Ok(read) => {
+                    keymap.set(read.entry.action, read.place, read.keys.clone());
+                    good.push(read);
+                }
+                Err(mut wrong) => problems.append(&mut wrong),
+            }
+        }
+        problems.extend(conflict::find(&keymap, &good));
+        if problems.is_empty() {
+            Ok(keymap)
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
+    let mut problems = Vec::new();
+    let place = setting.place.as_deref().map(place_named).transpose();
+    let entry = entry_named(&setting.action);
+    for problem in [place.as_ref().err(), entry.as_ref().err()]
+        .into_iter()
+        .flatten()
+    {
+        problems.push(setting.problem(problem));
+    }
+    if setting.keys.len() > limits::KEYS_PER_ACTION {
+        let most = limits::KEYS_PER_ACTION;
+        problems.push(setting.problem(format!("an action has at most {most} keys")));
+    }
+    let mut keys = Vec::new();
+    for written in setting.keys.iter().take(limits::KEYS_PER_ACTION) {
+        match notation::read(written) {
+            Ok(read) => keys.push(read),
+            Err(problem) => problems.push(setting.problem(problem)),
+        }
+    }
+    if let (Ok(place), Ok(entry)) = (place, entry) {
+        problems.extend(
+            check_place(entry, place, &keys)
+                .into_iter()
+                .map(|problem| setting.problem(problem)),
+        );
+        if problems.is_empty() {
+            return Ok(Read {
+                setting,
+                entry,
+                place,
+                keys,
+            });
+        }
+    }
+    Err(problems)
+}
+
+/// Whether the action can be taken there, and whether its keys can be pressed there.
+fn check_place(entry: &Entry, place: Option<Place>, keys: &[Keys]) -> Vec<String> {
+    let reaches = |place: &Place| {
+        let mut screens = Place::screens().filter(|screen| screen.contains(place));
+        screens.any(|screen| entry.places.iter().any(|own| screen.contains(own)))
+    };
+    if let Some(place) = place.filter(|place| !reaches(place)) {
+        let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
+        return vec![format!(
+            "it cannot be taken in `{}`, only in {}",
+            place.name(),
+            places.join(", ")
+        )];
+    }
+    let only_in_forms = place == Some(Place::Form) || entry.places == [Place::Form];
+    let typed = keys
+        .iter()
+        .filter(|keys| only_in_forms && chord::types(keys[0]));
+    typed
+        .map(|keys| {
+            format!(
+                "`{}` types or edits text in a form; take a key with ctrl or alt, or F1 to F12",
+                written(keys)
+            )
+        })
+        .collect()
+}
+
+fn entry_named(name: &str) -> Result<&'static Entry, String> {
+    let named = |entry: &&Entry| entry.action.name() == name;
+    ACTIONS.iter().find(named).ok_or_else(|| {
+        let nearest = nearest(name, ACTIONS.iter().map(|entry| entry.action.name()));
+        format!("there is no such action; the nearest is `{nearest}`")
+    })
+}
+
+fn place_named(name: &str) -> Result<Place, String> {
+    let named = |place: &&Place| place.name() == name;
+    Place::ALL.iter().find(named).copied().ok_or_else(|| {
+        let nearest = nearest(name, Place::ALL.iter().map(|place| place.name()));
+        format!("there is no place `{name}`; the nearest is `{nearest}`")
+    })
+}
+
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> String {
+    known
+        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
+        .unwrap_or_default()
+}

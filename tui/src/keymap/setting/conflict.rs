@@ -1,0 +1,140 @@
+//! Keys that mean two things on one screen, are never reached, or are missing.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::{KeyCode, KeyModifiers};
+
+use super::{KeyProblem, Keymap, Keys, Read, notation::written};
+use crate::keymap::{
+    actions::{Action, Entry, Place},
+    available, entry,
+};
+
+/// One row of keys on a screen, and the setting it comes from.
+struct Bound<'a> {
+    keys: Keys,
+    entry: &'static Entry,
+    from: Option<usize>,
+    settings: &'a [Read<'a>],
+}
+
+impl Bound<'_> {
+    fn name(&self) -> String {
+        match self.from {
+            Some(index) => {
+                let setting = self.settings[index].setting;
+                format!("`{}` ({})", self.entry.action.name(), setting.at)
+            }
+            None => format!("`{}`", self.entry.action.name()),
+        }
+    }
+}
+
+/// What is wrong with all settings together, in the order of the settings.
+pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
+    // By setting and by what is said of it, so that it is said once and for all its screens.
+    let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
+    for places in Place::screens() {
+        let bound = bound(keymap, settings, &places);
+        for (index, one) in bound.iter().enumerate() {
+            for other in &bound[index + 1..] {
+                if let Some((at, problem)) = clash(one, other) {
+                    let screens = found.entry((at, problem)).or_default();
+                    screens.push(places[0].name());
+                }
+            }
+        }
+    }
+    let mut problems: Vec<KeyProblem> = found
+        .into_iter()
+        .map(|((at, problem), screens)| {
+            let screens = screens.join(", ");
+            settings[at]
+                .setting
+                .problem(format!("{problem} (in {screens})"))
+        })
+        .collect();
+    problems.extend(trapped(keymap, settings));
+    problems
+}
+
+fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[Place]) -> Vec<Bound<'a>> {
+    let mut all = Vec::new();
+    for entry in available(places) {
+        let set = |place: Option<Place>| {
+            settings
+                .iter()
+                .rposition(|read| read.entry.action == entry.action && read.place == place)
+        };
+        let near = places.iter().find_map(|place| set(Some(*place)));
+        let from = near.or_else(|| set(None));
+        all.extend(keymap.keys(entry, places).map(|keys| Bound {
+            keys: keys.to_vec(),
+            entry,
+            from,
+            settings,
+        }));
+    }
+    all
+}
+
+/// Whether two rows of keys cannot both be meant; the setting that has to change.
+fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
+    let same_action = one.entry.action == other.entry.action;
+    let (at, mine, others) = match (one.from, other.from) {
+        (None, None) => return None,
+        (Some(a), Some(b)) if b < a => (a, one, other),
+        (_, Some(at)) => (at, other, one),
+        (Some(at), None) => (at, one, other),
+    };
+    if mine.keys == others.keys {
+        let problem = format!("`{}` is also {}", written(&mine.keys), others.name());
+        return (!same_action).then_some((at, problem));
+    }
+    let (long, short, owner) = if mine.keys.starts_with(&others.keys) {
+        (&mine.keys, &others.keys, others)
+    } else if others.keys.starts_with(&mine.keys) {
+        (&others.keys, &mine.keys, mine)
+    } else {
+        return None;
+    };
+    let problem = format!(
+        "`{}` is never reached, because `{}` alone is {}",
+        written(long),
+        written(short),
+        owner.name()
+    );
+    Some((at, problem))
+}
+
+/// Nobody is to be locked in, or left without help.
+fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
+    let mut problems = Vec::new();
+    let is_interrupt = |keys: &Keys| {
+        let key = keys[0];
+        key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
+    };
+    for read in settings {
+        if read.entry.action != Action::Quit && read.keys.iter().any(is_interrupt) {
+            let problem = "`ctrl-c` always quits and cannot mean anything else";
+            problems.push(read.setting.problem(problem));
+        }
+    }
+    for action in [Action::Quit, Action::Help] {
+        // Ctrl-C leaves a form whatever is set.
+        let safe = |places: &[Place; 3]| action == Action::Quit && places[0] == Place::Form;
+        let without: Vec<String> = Place::screens()
+            .filter(|places| keymap.keys(entry(action), places).next().is_none() && !safe(places))
+            .map(|places| places[0].name())
+            .collect();
+        let read = settings.iter().rfind(|read| read.entry.action == action);
+        if let Some(read) = read.filter(|_| !without.is_empty()) {
+            problems.push(read.setting.problem(format!(
+                "there must be a key for it on every screen, and in forms one that types no text; \
+                 there is none in {}",
+                without.join(", ")
+            )));
+        }
+    }
+    problems
+}

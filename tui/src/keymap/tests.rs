@@ -1,0 +1,179 @@
+//! The list is free of clashes, and settings that cannot be used are told.
+
+use super::*;
+
+fn setting(place: Option<&str>, action: &str, keys: &[&str]) -> KeySetting {
+    KeySetting {
+        place: place.map(str::to_owned),
+        action: action.to_owned(),
+        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        at: format!("line of {action}"),
+    }
+}
+
+/// All that is said about these settings, a line for each.
+fn problems(settings: &[KeySetting]) -> String {
+    let Err(problems) = Keymap::new(settings) else {
+        return String::new();
+    };
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+fn action(keymap: &Keymap, keys: &str, place: Place) -> Option<Action> {
+    let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normal).collect();
+    match keymap.step(&keys, &place.around()) {
+        Step::Act(entry) => Some(entry.action),
+        Step::Wait | Step::Nothing => None,
+    }
+}
+
+#[test]
+fn no_key_of_the_list_means_two_things_on_one_screen() {
+    let keymap = Keymap::default();
+    for places in Place::screens() {
+        let mut seen: Vec<(&[crossterm::event::KeyEvent], &str)> = Vec::new();
+        for entry in available(&places) {
+            for keys in keymap.keys(entry, &places) {
+                let clash = seen
+                    .iter()
+                    .find(|(other, _)| other.starts_with(keys) || keys.starts_with(other));
+                assert_eq!(
+                    clash,
+                    None,
+                    "{} of {} in {places:?}",
+                    shown(keys),
+                    entry.name
+                );
+                seen.push((keys, entry.name));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_list_can_be_written_in_a_configuration() {
+    let keymap = Keymap::default();
+    for entry in ACTIONS {
+        let place = entry.places[0];
+        let own: Vec<_> = keymap.keys(entry, &[place]).map(<[_]>::to_vec).collect();
+        let written: Vec<_> = own
+            .iter()
+            .map(|keys| setting::notation::written(keys))
+            .collect();
+        let written: Vec<&str> = written.iter().map(String::as_str).collect();
+        let name = entry.action.name();
+        let again = Keymap::new(&[setting(None, &name, &written)]).unwrap();
+        let again: Vec<_> = again.keys(entry, &[place]).map(<[_]>::to_vec).collect();
+        assert_eq!(own, again, "{name}");
+    }
+}
+
+#[test]
+fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
+    let settings = [
+        setting(None, "top", &["g g", "ctrl-x s", "<"]),
+        setting(None, "copy", &[]),
+        setting(Some("events"), "close_event", &["ctrl-x c"]),
+    ];
+    let keymap = Keymap::new(&settings).unwrap();
+    for keys in ["gg", "<C-x>s", "<lt>"] {
+        assert_eq!(action(&keymap, keys, Place::Events), Some(Action::Top));
+    }
+    assert_eq!(action(&keymap, "g", Place::Events), None);
+    assert_eq!(action(&keymap, "y", Place::Events), None);
+    assert_eq!(
+        action(&keymap, "<C-x>c", Place::Events),
+        Some(Action::CloseEvent)
+    );
+    assert_eq!(action(&keymap, "c", Place::Events), None);
+    assert_eq!(action(&keymap, "c", Place::Event), Some(Action::CloseEvent));
+}
+
+#[test]
+fn an_action_of_everywhere_takes_another_key_in_one_place() {
+    let settings = [setting(Some("clients"), "copy", &["Y"])];
+    let keymap = Keymap::new(&settings).unwrap();
+    assert_eq!(action(&keymap, "Y", Place::Clients), Some(Action::Copy));
+    assert_eq!(action(&keymap, "y", Place::Clients), None);
+    assert_eq!(action(&keymap, "y", Place::Rules), Some(Action::Copy));
+}
+
+#[test]
+fn keys_that_cannot_be_used_are_told_with_what_would_be_right() {
+    let cases = [
+        (setting(None, "quti", &["x"]), "the nearest is `quit`"),
+        (
+            setting(Some("evnts"), "copy", &["x"]),
+            "the nearest is `events`",
+        ),
+        (setting(Some("rules"), "pause", &["x"]), "only in events"),
+        (
+            setting(None, "copy", &["hyper-x"]),
+            "`hyper-x` is not a key",
+        ),
+        (setting(None, "copy", &[""]), "a key is missing"),
+        (setting(None, "copy", &["a b c d e"]), "more than 4 keys"),
+        (
+            setting(None, "copy", &["g esc"]),
+            "ends keys that were begun",
+        ),
+        (setting(None, "copy", &["ctrl-i"]), "send `ctrl-i` as `tab`"),
+        (setting(None, "copy", &["q"]), "`q` is also `quit`"),
+        (
+            setting(None, "copy", &["g c"]),
+            "because `g` alone is `top`",
+        ),
+        (setting(None, "copy", &["ctrl-c"]), "always quits"),
+        (setting(None, "form_save", &["s"]), "types or edits text"),
+        (setting(None, "quit", &[]), "there must be a key"),
+        (setting(None, "help", &["?"]), "there is none in form"),
+    ];
+    for (setting, says) in cases {
+        let told = problems(std::slice::from_ref(&setting));
+        let at = format!("line of {}: keys.", setting.action);
+        assert!(told.starts_with(&at), "{told}");
+        assert!(told.contains(says), "{setting:?}: {told}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
+    let settings = [
+        setting(None, "nonsense", &["x"]),
+        setting(None, "copy", &["ctrl-nothing"]),
+        setting(None, "forward", &["w"]),
+        setting(None, "retry_now", &["w"]),
+    ];
+    let told = problems(&settings);
+    assert_eq!(told.lines().count(), 3, "{told}");
+    assert!(
+        told.contains("`w` is also `forward` (line of forward)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_table_of_keys_in_the_documentation_is_the_list() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/KEYS.md");
+    let truth = Keymap::default().reference();
+    if std::env::var_os("BELLWETHER_UPDATE_KEYS").is_some() {
+        std::fs::write(path, &truth).unwrap();
+    }
+    let told = std::fs::read_to_string(path).unwrap();
+    assert!(
+        told == truth,
+        "{path} is behind the list of actions; `just keys` writes it"
+    );
+}
+
+#[test]
+fn the_table_of_keys_tells_what_was_set() {
+    let settings = [
+        setting(None, "top", &["g g"]),
+        setting(Some("events"), "mark", &["m"]),
+    ];
+    let told = Keymap::new(&settings).unwrap().reference();
+    assert!(told.contains("| `g g` | To the top | `top` |"), "{told}");
+    assert!(told.contains("| `space` `m` (events) | Mark"), "{told}");
+}
