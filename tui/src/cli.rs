@@ -90,6 +90,9 @@ pub(crate) struct Flags {
     /// Configuration file [default: `bellwether.toml` in the platform's configuration folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// How the console looks: auto, terminal, dark, light, contrast, dusk or mono.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) theme: Option<String>,
     /// How log lines are written: `text` or `json`.
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
@@ -111,6 +114,7 @@ impl Flags {
             ("backend", &self.backend),
             ("connect", &self.connect),
             ("key_file", &self.key_file),
+            ("theme", &self.theme),
             ("log_format", &self.log_format),
         ];
         let mut given: Vec<_> = texts

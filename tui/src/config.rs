@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_tui::{Keymap, Theme};
+use bellwether_tui::{Background, Depth, Keymap, Theme};
 use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
@@ -66,6 +66,10 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     /// How the console looks.
     pub(crate) theme: Theme,
+    /// How many colours the terminal has.
+    pub(crate) depth: Depth,
+    /// What the terminal writes on, where a variable tells.
+    pub(crate) background: Option<Background>,
     /// Which keys do what in the console.
     pub(crate) keys: Keymap,
     /// The command that edits a text for the console.
@@ -149,6 +153,9 @@ impl Settings {
         if told("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
         }
+        let (colorterm, term) = (told("COLORTERM"), told("TERM"));
+        self.depth = Depth::told_by(colorterm.map(String::as_str), term.map(String::as_str));
+        self.background = told("COLORFGBG").and_then(|told| Background::told_by(told));
         if let Some(editor) = told("VISUAL").or_else(|| told("EDITOR")) {
             self.editor.clone_from(editor);
         }
@@ -203,6 +210,8 @@ impl Default for Settings {
             key: KeySource::DataDir,
             read_only: false,
             theme: Theme::Terminal,
+            depth: Depth::default(),
+            background: None,
             keys: Keymap::default(),
             editor: "vi".into(),
             log_format: LogFormat::Text,

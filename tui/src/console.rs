@@ -33,7 +33,6 @@ pub(crate) struct Console<B: Backend> {
     terminal: Terminal<B>,
     model: Model,
     link: Link,
-    theme: Theme,
     outward: VecDeque<Outward>,
     /// Whether anything changed since the last frame.
     changed: bool,
@@ -51,6 +50,9 @@ impl<B: Backend> Console<B> {
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);
+        model.theme = options.theme;
+        model.depth = options.depth;
+        model.background = options.background;
         model.now_ms = now_ms();
         let link = client::start(
             options.endpoint,
@@ -61,7 +63,6 @@ impl<B: Backend> Console<B> {
             terminal,
             model,
             link,
-            theme: options.theme,
             outward,
             changed: true,
         })
@@ -77,6 +78,11 @@ impl<B: Backend> Console<B> {
 
     pub(crate) fn has_outward(&self) -> bool {
         !self.outward.is_empty()
+    }
+
+    /// Whether the terminal's background matters and is not known.
+    pub(crate) fn wants_background(&self) -> bool {
+        self.model.theme == Theme::Auto && self.model.background.is_none()
     }
 
     pub(crate) fn has_changed(&self) -> bool {
@@ -159,9 +165,8 @@ impl<B: Backend> Console<B> {
 
     /// Draws what has changed.
     pub(crate) fn draw(&mut self) -> Result<(), B::Error> {
-        let (model, theme) = (&self.model, self.theme);
-        self.terminal
-            .draw(|frame| view::draw(model, theme, frame))?;
+        let model = &self.model;
+        self.terminal.draw(|frame| view::draw(model, frame))?;
         self.changed = false;
         Ok(())
     }

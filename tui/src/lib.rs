@@ -16,7 +16,7 @@ mod view;
 
 pub use headless::{Headless, UnknownScreen, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
-pub use options::{Error, Key, Options, Theme};
+pub use options::{Background, Depth, Error, Key, Options, Theme};
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.

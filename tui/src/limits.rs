@@ -59,3 +59,5 @@ pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 /// Between the keys of a sequence, before what was begun is dropped.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
+/// Bytes of a colour that a terminal tells.
+pub(crate) const COLOUR_BYTES: usize = 32;

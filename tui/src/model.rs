@@ -28,7 +28,7 @@ use crate::{
     client::Ticket,
     data::{Caller, Failure},
     keymap::Keymap,
-    theme::Token,
+    theme::{Background, Depth, Look, Theme, Token},
 };
 
 /// Everything the console knows and shows.
@@ -52,6 +52,10 @@ pub(crate) struct Model {
     pub(crate) overlay: Option<Overlay>,
     pub(crate) notice: Option<Notice>,
     pub(crate) quit: bool,
+    pub(crate) theme: Theme,
+    /// What the terminal can show, and what it writes on, if that is known.
+    pub(crate) depth: Depth,
+    pub(crate) background: Option<Background>,
     pub(crate) keymap: Arc<Keymap>,
     /// Keys that are the beginning of something, and when they are dropped.
     pub(crate) begun: Vec<KeyEvent>,
@@ -100,6 +104,9 @@ impl Model {
             overlay: None,
             notice: None,
             quit: false,
+            theme: Theme::default(),
+            depth: Depth::default(),
+            background: None,
             keymap: Arc::default(),
             begun: Vec::new(),
             begun_until_ms: None,
@@ -113,6 +120,11 @@ impl Model {
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
+    }
+
+    /// What is drawn with.
+    pub(crate) fn look(&self) -> Look {
+        Look::new(self.theme, self.depth, self.background)
     }
 
     /// Rows that a list or a document has on the screen.

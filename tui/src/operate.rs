@@ -41,6 +41,8 @@ async fn open(settings: &Settings, address: &str, frame: Frame) -> Result<(), Fa
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
     options.read_only = settings.read_only;
     options.theme = settings.theme;
+    options.depth = settings.depth;
+    options.background = settings.background;
     options.keys = settings.keys.clone();
     options.editor.clone_from(&settings.editor);
     match frame {

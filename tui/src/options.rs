@@ -9,7 +9,7 @@ use tonic::{
 };
 
 use crate::keymap::Keymap;
-pub use crate::theme::Theme;
+pub use crate::theme::{Background, Depth, Theme};
 
 /// An API key. It is never shown.
 #[derive(Clone)]
@@ -49,6 +49,10 @@ pub struct Options {
     pub read_only: bool,
     /// How it looks.
     pub theme: Theme,
+    /// How many colours the terminal has.
+    pub depth: Depth,
+    /// What the terminal writes on, if that is known. It is asked when the theme depends on it.
+    pub background: Option<Background>,
     /// Which keys do what.
     pub keys: Keymap,
     /// The zone that moments are shown in.
@@ -75,6 +79,8 @@ impl Options {
             key: None,
             read_only: false,
             theme: Theme::default(),
+            depth: Depth::default(),
+            background: None,
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),

@@ -1,5 +1,6 @@
 //! The real terminal: its modes, its keys, its signals, and the loop that joins them to a console.
 
+mod background;
 mod child;
 mod guard;
 mod session;

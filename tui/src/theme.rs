@@ -1,17 +1,59 @@
 //! Colours by meaning. Every meaning that matters also shows without colour.
 
-use ratatui::style::{Color, Modifier, Style};
+mod depth;
+mod look;
+mod palette;
 
 use crate::data::{DeliveryState, HealthState, Outcome, Severity, Status};
+
+pub use self::depth::{Background, Depth};
+pub(crate) use self::look::Look;
 
 /// The looks a console can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
+    /// Dark or light, as the terminal is.
+    Auto,
     /// The terminal's own sixteen colours.
     #[default]
     Terminal,
+    /// Bright on dark.
+    Dark,
+    /// Dark on light.
+    Light,
+    /// As far apart as colours go.
+    Contrast,
+    /// Warm on blue-green.
+    Dusk,
     /// No colour at all: bold, dim, underline and reverse carry the meaning (`NO_COLOR`).
     Mono,
+}
+
+impl Theme {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Terminal,
+        Self::Dark,
+        Self::Light,
+        Self::Contrast,
+        Self::Dusk,
+        Self::Mono,
+    ];
+
+    /// Its name in a configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Terminal => "terminal",
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::Contrast => "contrast",
+            Self::Dusk => "dusk",
+            Self::Mono => "mono",
+        }
+    }
 }
 
 /// What a piece of text means.
@@ -32,51 +74,6 @@ pub(crate) enum Token {
     Selected,
     Bar,
     Field,
-}
-
-impl Theme {
-    /// How text of this meaning is drawn.
-    pub(crate) fn style(self, token: Token) -> Style {
-        match self {
-            Self::Terminal => terminal(token),
-            Self::Mono => mono(token),
-        }
-    }
-}
-
-fn terminal(token: Token) -> Style {
-    let style = Style::new();
-    match token {
-        Token::Text => style,
-        Token::Dim => style.add_modifier(Modifier::DIM),
-        Token::Title => style.add_modifier(Modifier::BOLD),
-        Token::Heading => style.fg(Color::Cyan).add_modifier(Modifier::BOLD),
-        Token::Link => style.fg(Color::Cyan).add_modifier(Modifier::UNDERLINED),
-        Token::Key => style.fg(Color::Cyan),
-        Token::Good => style.fg(Color::Green),
-        Token::Info => style.fg(Color::Blue),
-        Token::Warning => style.fg(Color::Yellow),
-        Token::Bad => style.fg(Color::Red),
-        Token::Critical => style.fg(Color::Red).add_modifier(Modifier::BOLD),
-        Token::Selected => style.add_modifier(Modifier::REVERSED),
-        Token::Bar => style.fg(Color::Black).bg(Color::Cyan),
-        Token::Field => style.add_modifier(Modifier::UNDERLINED),
-    }
-}
-
-fn mono(token: Token) -> Style {
-    let style = Style::new();
-    match token {
-        Token::Text | Token::Good | Token::Info => style,
-        Token::Dim => style.add_modifier(Modifier::DIM),
-        Token::Title | Token::Heading | Token::Key | Token::Warning => {
-            style.add_modifier(Modifier::BOLD)
-        }
-        Token::Link | Token::Field => style.add_modifier(Modifier::UNDERLINED),
-        Token::Bad => style.add_modifier(Modifier::BOLD),
-        Token::Critical => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-        Token::Selected | Token::Bar => style.add_modifier(Modifier::REVERSED),
-    }
 }
 
 impl From<Severity> for Token {

@@ -11,19 +11,16 @@ mod pen;
 use ratatui::{Frame, layout::Rect};
 
 use self::pen::Pen;
-use crate::{
-    model::{Model, overlay::Overlay, page::Content},
-    theme::Theme,
-};
+use crate::model::{Model, overlay::Overlay, page::Content};
 
 /// The smallest screen that a console can be used on.
 const SMALLEST: (u16, u16) = (40, 8);
 
 /// Draws one frame.
-pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) {
+pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cursor = {
-        let mut pen = Pen::new(frame.buffer_mut(), theme);
+        let mut pen = Pen::new(frame.buffer_mut(), model.look());
         screen(model, &mut pen, area);
         pen.cursor()
     };

@@ -56,7 +56,7 @@ const COMMAND: &[Setting] = &[
         Ok(())
     }),
     Setting::new("theme", |settings, value| {
-        let words = [("terminal", Theme::Terminal), ("mono", Theme::Mono)];
+        let words = Theme::ALL.map(|theme| (theme.word(), theme));
         settings.theme = value::word(value, &words)?;
         Ok(())
     }),

@@ -62,8 +62,16 @@ pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
         .map(|(_, meaning)| *meaning);
     found.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-        refuse(&words.join(" or "), value)
+        refuse(&one_of(&words), value)
     })
+}
+
+/// `a, b or c`.
+fn one_of(words: &[String]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// What was expected, and what was found instead.

@@ -6,6 +6,7 @@ use super::{form::Form, page::Route};
 use crate::{
     client::{Command, News, Ticket},
     data::Kind,
+    theme::Background,
 };
 
 /// Something that happened.
@@ -20,6 +21,8 @@ pub(crate) enum Msg {
     Tick,
     /// The editor closed with this text, or could not be run.
     Edited(TextEdit, Result<String, String>),
+    /// The terminal told what it writes on.
+    Background(Background),
     /// The terminal is ours again after the shell had it.
     Resumed,
 }

@@ -30,6 +30,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::News(item) => news::hear(model, item, &mut effects),
         Msg::Tick => tick(model, &mut effects),
         Msg::Edited(edit, result) => forms::edited(model, edit, result, &mut effects),
+        Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
     }
     effects

@@ -17,7 +17,11 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{child, guard::Guard};
+use super::{
+    background::{Heard, Question},
+    child,
+    guard::Guard,
+};
 use crate::{
     console::{Console, Outward},
     limits,
@@ -30,6 +34,8 @@ use crate::{
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let editor = options.editor.clone();
     let guard = Guard::take().map_err(Error::Terminal)?;
+    // Whether there is colour is the theme's to say, also under NO_COLOR.
+    crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
     let console = Console::start(options, backend).map_err(Error::Terminal)?;
     let mut session = Session {
@@ -37,6 +43,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         console,
         editor,
         keys: EventStream::new(),
+        question: Question::default(),
     };
     session.run().await.map_err(Error::Terminal)
 }
@@ -46,6 +53,7 @@ struct Session {
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
     keys: EventStream,
+    question: Question,
 }
 
 /// The signals that a console answers to.
@@ -106,18 +114,30 @@ impl Session {
 
     /// Takes in a key and those that wait behind it, so that one frame answers them all.
     async fn keys(&mut self, first: Event) -> io::Result<()> {
-        self.console.input(first);
+        self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
             // What follows a key that starts the editor is for the editor.
             if self.console.wants_to_quit() || self.console.has_outward() {
                 break;
             }
             match self.waiting_key().await {
-                Some(event) => self.console.input(event?),
+                Some(event) => self.input(event?),
                 None => break,
             }
         }
         Ok(())
+    }
+
+    /// Takes in what came from the terminal, without what it answered to a question of ours.
+    fn input(&mut self, event: Event) {
+        match self.question.hear(event) {
+            Heard::Event(event) => self.console.input(event),
+            Heard::Events(events) => events
+                .into_iter()
+                .for_each(|event| self.console.input(event)),
+            Heard::Background(background) => self.console.handle(Msg::Background(background)),
+            Heard::Nothing => {}
+        }
     }
 
     /// The next key if it is there already. The stream wakes only who asked first, so it is asked
@@ -133,7 +153,11 @@ impl Session {
     fn draw(&mut self) -> io::Result<()> {
         Guard::begin_frame()?;
         self.console.draw()?;
-        Guard::end_frame()
+        Guard::end_frame()?;
+        if self.console.wants_background() && self.question.may_be_asked() {
+            self.question.ask(&mut io::stdout())?;
+        }
+        Ok(())
     }
 
     async fn carry_out(&mut self, outward: Outward) -> io::Result<()> {

@@ -9,21 +9,23 @@ use ratatui::{
 use crate::{
     model::field::TextField,
     text,
-    theme::{Theme, Token},
+    theme::{Look, Token},
 };
 
 /// Draws into a buffer.
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
-    theme: Theme,
+    look: Look,
     cursor: Option<Position>,
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
+    /// Everything stands on the look's ground from the start.
+    pub(super) fn new(buffer: &'a mut Buffer, look: Look) -> Self {
+        buffer.set_style(*buffer.area(), look.base());
         Self {
             buffer,
-            theme,
+            look,
             cursor: None,
         }
     }
@@ -35,7 +37,7 @@ impl<'a> Pen<'a> {
 
     /// Puts text at a place, at most `cells` wide; says the column after it.
     pub(super) fn put(&mut self, x: u16, y: u16, cells: usize, token: Token, shown: &str) -> u16 {
-        let style = self.theme.style(token);
+        let style = self.look.style(token);
         self.put_styled(x, y, cells, style, shown)
     }
 
@@ -60,7 +62,7 @@ impl<'a> Pen<'a> {
                 ..area
             }
             .intersection(*self.buffer.area());
-            self.buffer.set_style(row, self.theme.style(token));
+            self.buffer.set_style(row, self.look.style(token));
         }
     }
 
@@ -70,6 +72,7 @@ impl<'a> Pen<'a> {
         for position in area.positions() {
             self.buffer[position].reset();
         }
+        self.buffer.set_style(area, self.look.base());
     }
 
     /// A frame with a title; what it encloses is emptied. Says what is inside.

@@ -14,7 +14,6 @@ use crate::{
     },
     keymap,
     model::{Connection, overlay::Overlay, page::Route},
-    theme::Theme,
     view,
 };
 
@@ -322,7 +321,7 @@ proptest! {
             let writes = reply(&mut model, effects);
             prop_assert!(writes.is_empty() || (asked && model.is_up()), "{writes:?}");
             settle(&mut model);
-            terminal.draw(|frame| view::draw(&model, Theme::Mono, frame)).unwrap();
+            terminal.draw(|frame| view::draw(&model, frame)).unwrap();
         }
     }
 }

@@ -1,0 +1,189 @@
+//! Asks the terminal for its background, and picks the answer out of what is typed.
+
+use std::io::{self, Write};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+use crate::{limits, theme::Background};
+
+/// A question that is asked once, after the first frame. Nothing waits for the answer: it may come
+/// at any time, late or never, between keys, and no part of it is taken for a key.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    state: State,
+    /// What may be the beginning of an answer, and its text.
+    held: Vec<Event>,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    NotAsked,
+    Asked,
+    Answered,
+}
+
+/// What something from the terminal was.
+#[derive(Debug, PartialEq)]
+pub(super) enum Heard {
+    Event(Event),
+    /// It looked like an answer, and is none.
+    Events(Vec<Event>),
+    Background(Background),
+    Nothing,
+}
+
+/// What an answer begins with, after `ESC ]`.
+const START: &str = "11;rgb";
+
+impl Question {
+    pub(super) fn may_be_asked(&self) -> bool {
+        self.state == State::NotAsked
+    }
+
+    pub(super) fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.state = State::Asked;
+        out.write_all(b"\x1b]11;?\x1b\\")?;
+        out.flush()
+    }
+
+    /// Takes in what came. An answer arrives as keys, because that is what bytes become: Alt-], its
+    /// letters, and Alt-\ or Ctrl-G.
+    pub(super) fn hear(&mut self, event: Event) -> Heard {
+        let Event::Key(key) = &event else {
+            return Heard::Event(event);
+        };
+        if self.state != State::Asked {
+            return Heard::Event(event);
+        }
+        if self.held.is_empty() {
+            if is(key, ']', KeyModifiers::ALT) {
+                self.held.push(event);
+                return Heard::Nothing;
+            }
+            return Heard::Event(event);
+        }
+        let escaped =
+            matches!(self.held.last(), Some(Event::Key(last)) if last.code == KeyCode::Esc);
+        let end = is(key, '\\', KeyModifiers::ALT)
+            || is(key, 'g', KeyModifiers::CONTROL)
+            || (escaped && is(key, '\\', KeyModifiers::NONE));
+        if end {
+            return self.answered(event);
+        }
+        let goes_on = match key.code {
+            // The two bytes of the end may come apart.
+            KeyCode::Esc => !escaped && self.text.len() > START.len(),
+            KeyCode::Char(char) if key.modifiers.is_empty() && !escaped => {
+                self.text.push(char);
+                is_begun(&self.text)
+            }
+            _ => false,
+        };
+        if goes_on {
+            self.held.push(event);
+            Heard::Nothing
+        } else {
+            self.give_back(event)
+        }
+    }
+
+    fn answered(&mut self, event: Event) -> Heard {
+        if self.text.len() <= START.len() {
+            return self.give_back(event);
+        }
+        self.state = State::Answered;
+        self.held.clear();
+        let colour = self.text.strip_prefix("11;").unwrap_or_default();
+        Background::answered(colour).map_or(Heard::Nothing, Heard::Background)
+    }
+
+    fn give_back(&mut self, event: Event) -> Heard {
+        self.text.clear();
+        if self.held.is_empty() {
+            return Heard::Event(event);
+        }
+        let mut events = std::mem::take(&mut self.held);
+        events.push(event);
+        Heard::Events(events)
+    }
+}
+
+fn is(key: &KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
+    key.code == KeyCode::Char(char) && key.modifiers == modifiers
+}
+
+/// Whether an answer can begin like this.
+fn is_begun(text: &str) -> bool {
+    let colour = text
+        .strip_prefix(START)
+        .map(|colour| colour.strip_prefix('a').unwrap_or(colour));
+    match colour {
+        None => START.starts_with(text),
+        Some(colour) => {
+            colour.len() <= limits::COLOUR_BYTES
+                && colour
+                    .chars()
+                    .all(|char| char.is_ascii_hexdigit() || matches!(char, ':' | '/'))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keymap::parse;
+
+    /// What is left of these keys, and the background that was heard.
+    fn hear(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
+        let mut left = 0;
+        let mut background = None;
+        for key in parse(keys).unwrap() {
+            match question.hear(Event::Key(key)) {
+                Heard::Event(_) => left += 1,
+                Heard::Events(events) => left += events.len(),
+                Heard::Background(told) => background = Some(told),
+                Heard::Nothing => {}
+            }
+        }
+        (left, background)
+    }
+
+    fn asked() -> Question {
+        let mut question = Question::default();
+        question.ask(&mut Vec::new()).unwrap();
+        question
+    }
+
+    #[test]
+    fn an_answer_between_keys_is_heard_and_no_part_of_it_is_a_key() {
+        let light = Some(Background::Light);
+        for (keys, left, background) in [
+            ("jj<A-]>11;rgb:fdfd/f6f6/e3e3<A-\\>k", 3, light),
+            ("<A-]>11;rgb:00/00/00<C-g>", 0, Some(Background::Dark)),
+            ("<A-]>11;rgb:ff/ff/ff<Esc>\\q", 1, light),
+            ("<A-]>11;rgb:nonsense", 16, None),
+            ("<A-]>12q", 4, None),
+            ("<A-]><A-]>", 2, None),
+            ("<A-]>11;rgb:/<A-\\>q", 1, None),
+        ] {
+            assert_eq!(hear(&mut asked(), keys), (left, background), "{keys}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_nothing_is_keys() {
+        let keys = "<A-]>11;rgb:00/00/00<C-g>";
+        assert_eq!(hear(&mut Question::default(), keys).0, 17);
+        let mut question = asked();
+        hear(&mut question, keys);
+        assert_eq!(hear(&mut question, keys).0, 17);
+    }
+
+    #[test]
+    fn an_endless_answer_is_given_back() {
+        let keys = format!("<A-]>11;rgb:{}", "0".repeat(100));
+        assert_eq!(hear(&mut asked(), &keys).0, 108);
+    }
+}

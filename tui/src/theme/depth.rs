@@ -1,0 +1,147 @@
+//! What a terminal can show, as far as variables and the terminal itself tell.
+
+/// How many colours a terminal has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Its own sixteen.
+    #[default]
+    Sixteen,
+    /// 256, of which most are the same everywhere.
+    Many,
+    /// 24 bits.
+    Full,
+}
+
+/// What a terminal writes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Bright text is readable.
+    Dark,
+    /// Dark text is readable.
+    Light,
+}
+
+/// Terminals that show 24 bits and may not say so in `COLORTERM`, as over ssh.
+const FULL_TERMS: [&str; 6] = [
+    "alacritty",
+    "contour",
+    "foot",
+    "ghostty",
+    "kitty",
+    "wezterm",
+];
+
+impl Depth {
+    /// What `COLORTERM` and `TERM` say.
+    #[must_use]
+    pub fn told_by(colorterm: Option<&str>, term: Option<&str>) -> Self {
+        let colorterm = colorterm.unwrap_or_default();
+        let term = term.unwrap_or_default();
+        let full = FULL_TERMS.iter().any(|name| term.contains(name));
+        if matches!(colorterm, "truecolor" | "24bit") || term.ends_with("-direct") || full {
+            Self::Full
+        } else if term.contains("256color") {
+            Self::Many
+        } else {
+            Self::Sixteen
+        }
+    }
+}
+
+impl Background {
+    /// What `COLORFGBG` says: the numbers of two of the sixteen colours, such as `15;0`, with the
+    /// background at the end.
+    #[must_use]
+    pub fn told_by(colorfgbg: &str) -> Option<Self> {
+        match colorfgbg.rsplit(';').next()?.parse().ok()? {
+            0_u8..=6 | 8 => Some(Self::Dark),
+            7 | 9..=15 => Some(Self::Light),
+            _ => None,
+        }
+    }
+
+    /// What a terminal answers when asked for its background, such as `rgb:1c1c/1c1c/1c1c`: one to
+    /// four hexadecimal digits for each of red, green and blue.
+    pub(crate) fn answered(color: &str) -> Option<Self> {
+        let parts = color
+            .strip_prefix("rgb:")
+            .or_else(|| color.strip_prefix("rgba:"))?;
+        let share = |part: &str| {
+            let value = u32::from_str_radix(part, 16).ok()?;
+            let most = match part.len() {
+                1 => 0xf,
+                2 => 0xff,
+                3 => 0xfff,
+                4 => 0xffff,
+                _ => return None,
+            };
+            Some(f64::from(value) / f64::from(most))
+        };
+        let shares: Vec<f64> = parts.split('/').take(3).filter_map(share).collect();
+        let [red, green, blue] = shares[..] else {
+            return None;
+        };
+        // The eye's weights; the half of it is what is neither.
+        let lightness = 0.299 * red + 0.587 * green + 0.114 * blue;
+        Some(if lightness > 0.5 {
+            Self::Light
+        } else {
+            Self::Dark
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_as_many_as_the_variables_say() {
+        let cases = [
+            (Some("truecolor"), Some("xterm"), Depth::Full),
+            (Some("24bit"), None, Depth::Full),
+            (None, Some("xterm-kitty"), Depth::Full),
+            (None, Some("xterm-direct"), Depth::Full),
+            (None, Some("tmux-256color"), Depth::Many),
+            (Some(""), Some("linux"), Depth::Sixteen),
+            (None, None, Depth::Sixteen),
+        ];
+        for (colorterm, term, depth) in cases {
+            assert_eq!(
+                Depth::told_by(colorterm, term),
+                depth,
+                "{colorterm:?} {term:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_background_is_dark_or_light_or_not_known() {
+        use Background::{Dark, Light};
+        let variables = [
+            ("15;0", Some(Dark)),
+            ("0;15", Some(Light)),
+            ("0;default;7", Some(Light)),
+            ("7;8", Some(Dark)),
+            ("0;default", None),
+            ("", None),
+            ("0;99", None),
+        ];
+        for (told, background) in variables {
+            assert_eq!(Background::told_by(told), background, "{told}");
+        }
+        let answers = [
+            ("rgb:0000/0000/0000", Some(Dark)),
+            ("rgb:fdfd/f6f6/e3e3", Some(Light)),
+            ("rgb:ff/ff/ff", Some(Light)),
+            ("rgba:1c1c/1c1c/1c1c/ffff", Some(Dark)),
+            ("rgb:0000/0000", None),
+            ("rgb:00000/0/0", None),
+            ("#ffffff", None),
+            ("rgb:gg/00/00", None),
+        ];
+        for (answer, background) in answers {
+            assert_eq!(Background::answered(answer), background, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A theme as this terminal can show it: each meaning as a style.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::{
+    Background, Depth, Theme, Token,
+    palette::{self, Palette},
+};
+
+/// What is drawn with: a theme, and how much of it the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    theme: Theme,
+    depth: Depth,
+}
+
+impl Look {
+    /// `Auto` follows the background; while that is not known it takes the terminal's own colours,
+    /// which are readable on any. With sixteen colours only the themes made for them are shown.
+    pub(crate) fn new(theme: Theme, depth: Depth, background: Option<Background>) -> Self {
+        let theme = match (theme, background) {
+            (Theme::Auto, Some(Background::Dark)) => Theme::Dark,
+            (Theme::Auto, Some(Background::Light)) => Theme::Light,
+            (Theme::Auto, None) => Theme::Terminal,
+            (other, _) => other,
+        };
+        let wide = matches!(theme, Theme::Dark | Theme::Light | Theme::Dusk);
+        let theme = if wide && depth == Depth::Sixteen {
+            Theme::Terminal
+        } else {
+            theme
+        };
+        Self { theme, depth }
+    }
+
+    /// What everything stands on.
+    pub(crate) fn base(self) -> Style {
+        match self.palette() {
+            Some(colours) => Style::new()
+                .fg(colours.text.at(self.depth))
+                .bg(colours.ground.at(self.depth)),
+            None if self.theme == Theme::Contrast => Style::new().fg(Color::White).bg(Color::Black),
+            None => Style::new(),
+        }
+    }
+
+    /// How text of this meaning is drawn.
+    pub(crate) fn style(self, token: Token) -> Style {
+        match (self.palette(), self.theme) {
+            (Some(colours), _) => self.painted(colours, token),
+            (None, Theme::Mono) => mono(token),
+            (None, Theme::Contrast) => contrast(token),
+            (None, _) => terminal(token),
+        }
+    }
+
+    fn palette(self) -> Option<&'static Palette> {
+        match (self.theme, self.depth) {
+            (_, Depth::Sixteen) | (Theme::Auto | Theme::Terminal | Theme::Mono, _) => None,
+            (Theme::Dark, _) => Some(&palette::DARK),
+            (Theme::Light, _) => Some(&palette::LIGHT),
+            (Theme::Contrast, _) => Some(&palette::CONTRAST),
+            (Theme::Dusk, _) => Some(&palette::DUSK),
+        }
+    }
+
+    fn painted(self, colours: &Palette, token: Token) -> Style {
+        let style = Style::new();
+        let fg = |paint: palette::Paint| style.fg(paint.at(self.depth));
+        let on = |paint: palette::Paint| style.bg(paint.at(self.depth));
+        match token {
+            Token::Text => fg(colours.text),
+            Token::Dim => fg(colours.dim),
+            Token::Title => fg(colours.text).add_modifier(Modifier::BOLD),
+            Token::Heading => fg(colours.accent).add_modifier(Modifier::BOLD),
+            Token::Link => fg(colours.accent).add_modifier(Modifier::UNDERLINED),
+            Token::Key => fg(colours.accent),
+            Token::Good => fg(colours.good),
+            Token::Info => fg(colours.info),
+            Token::Warning => fg(colours.warning),
+            Token::Bad => fg(colours.bad),
+            Token::Critical => fg(colours.critical).add_modifier(Modifier::BOLD),
+            Token::Selected if self.theme == Theme::Contrast => {
+                fg(colours.bar_text).bg(colours.bar.at(self.depth))
+            }
+            Token::Selected => on(colours.selected).add_modifier(Modifier::BOLD),
+            Token::Bar => fg(colours.bar_text).bg(colours.bar.at(self.depth)),
+            Token::Field => fg(colours.text).bg(colours.field.at(self.depth)),
+        }
+    }
+}
+
+/// The terminal's own sixteen colours.
+fn terminal(token: Token) -> Style {
+    let style = Style::new();
+    match token {
+        Token::Text => style,
+        Token::Dim => style.add_modifier(Modifier::DIM),
+        Token::Title => style.add_modifier(Modifier::BOLD),
+        Token::Heading => style.fg(Color::Cyan).add_modifier(Modifier::BOLD),
+        Token::Link => style.fg(Color::Cyan).add_modifier(Modifier::UNDERLINED),
+        Token::Key => style.fg(Color::Cyan),
+        Token::Good => style.fg(Color::Green),
+        Token::Info => style.fg(Color::Blue),
+        Token::Warning => style.fg(Color::Yellow),
+        Token::Bad => style.fg(Color::Red),
+        Token::Critical => style.fg(Color::Red).add_modifier(Modifier::BOLD),
+        Token::Selected => style.add_modifier(Modifier::REVERSED),
+        Token::Bar => style.fg(Color::Black).bg(Color::Cyan),
+        Token::Field => style.add_modifier(Modifier::UNDERLINED),
+    }
+}
+
+/// The brightest of sixteen colours on black.
+fn contrast(token: Token) -> Style {
+    let style = Style::new();
+    let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);
+    match token {
+        Token::Text | Token::Dim => style.fg(Color::White),
+        Token::Title => bold(Color::White),
+        Token::Heading => bold(Color::LightCyan),
+        Token::Link => bold(Color::LightCyan).add_modifier(Modifier::UNDERLINED),
+        Token::Key | Token::Info => style.fg(Color::LightCyan),
+        Token::Good => style.fg(Color::LightGreen),
+        Token::Warning => style.fg(Color::LightYellow),
+        Token::Bad => style.fg(Color::LightRed),
+        Token::Critical => bold(Color::LightMagenta),
+        Token::Selected | Token::Bar => style.fg(Color::Black).bg(Color::White),
+        Token::Field => style.fg(Color::White).add_modifier(Modifier::UNDERLINED),
+    }
+}
+
+/// No colour at all: bold, dim, underline and reverse carry the meaning.
+fn mono(token: Token) -> Style {
+    let style = Style::new();
+    match token {
+        Token::Text | Token::Good | Token::Info => style,
+        Token::Dim => style.add_modifier(Modifier::DIM),
+        Token::Title | Token::Heading | Token::Key | Token::Warning => {
+            style.add_modifier(Modifier::BOLD)
+        }
+        Token::Link | Token::Field => style.add_modifier(Modifier::UNDERLINED),
+        Token::Bad => style.add_modifier(Modifier::BOLD),
+        Token::Critical => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        Token::Selected | Token::Bar => style.add_modifier(Modifier::REVERSED),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Text of every meaning is readable on all it can stand on, and nothing is told by colour alone.
+
+use super::*;
+
+const MEANINGS: [Token; 11] = [
+    Token::Text,
+    Token::Dim,
+    Token::Title,
+    Token::Heading,
+    Token::Link,
+    Token::Key,
+    Token::Good,
+    Token::Info,
+    Token::Warning,
+    Token::Bad,
+    Token::Critical,
+];
+const PAINTED: [Theme; 4] = [Theme::Dark, Theme::Light, Theme::Contrast, Theme::Dusk];
+
+/// Red, green and blue of a colour; those of the 256 as nearly all terminals have them.
+fn rgb(color: Color) -> [f64; 3] {
+    let parts = match color {
+        Color::Rgb(red, green, blue) => [red, green, blue],
+        Color::Indexed(index @ 16..=231) => {
+            let step = |at: u8| if at == 0 { 0 } else { 55 + at * 40 };
+            let cell = index - 16;
+            [step(cell / 36), step(cell / 6 % 6), step(cell % 6)]
+        }
+        Color::Indexed(index @ 232..) => [8 + (index - 232) * 10; 3],
+        other => panic!("{other:?} is the terminal's own"),
+    };
+    parts.map(|part| f64::from(part) / 255.0)
+}
+
+/// The contrast of two colours, from 1 to 21, as WCAG 2 reckons it.
+fn contrast_of(one: Color, other: Color) -> f64 {
+    let luminance = |color| {
+        let [red, green, blue] = rgb(color).map(|part| {
+            if part <= 0.040_45 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
+        });
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    };
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+#[test]
+fn text_of_every_meaning_stands_out_from_all_it_can_stand_on() {
+    for (theme, depth) in PAINTED
+        .into_iter()
+        .flat_map(|theme| [(theme, Depth::Full), (theme, Depth::Many)])
+    {
+        let look = Look::new(theme, depth, None);
+        let least = if theme == Theme::Contrast { 7.0 } else { 4.5 };
+        let grounds = [Style::new(), look.style(Token::Selected)];
+        for token in MEANINGS {
+            for ground in grounds {
+                let drawn = look.base().patch(look.style(token)).patch(ground);
+                let ratio = contrast_of(drawn.fg.unwrap(), drawn.bg.unwrap());
+                assert!(
+                    ratio >= least,
+                    "{theme:?} {depth:?} {token:?} {ground:?}: {ratio:.2}"
+                );
+            }
+        }
+        for token in [Token::Bar, Token::Field] {
+            let drawn = look.base().patch(look.style(token));
+            let ratio = contrast_of(drawn.fg.unwrap(), drawn.bg.unwrap());
+            assert!(ratio >= least, "{theme:?} {depth:?} {token:?}: {ratio:.2}");
+        }
+    }
+}
+
+#[test]
+fn selection_focus_and_error_show_without_colour() {
+    for theme in Theme::ALL {
+        for depth in [Depth::Sixteen, Depth::Many, Depth::Full] {
+            let look = Look::new(theme, depth, None);
+            for token in [Token::Selected, Token::Field, Token::Critical] {
+                assert_ne!(
+                    look.style(token),
+                    look.style(Token::Text),
+                    "{theme:?} {token:?}"
+                );
+            }
+        }
+    }
+    let mono = Look::new(Theme::Mono, Depth::Full, None);
+    for token in MEANINGS
+        .into_iter()
+        .chain([Token::Selected, Token::Bar, Token::Field])
+    {
+        let style = mono.style(token);
+        assert_eq!((style.fg, style.bg), (None, None), "{token:?}");
+    }
+    assert!(
+        mono.style(Token::Selected)
+            .add_modifier
+            .contains(Modifier::REVERSED)
+    );
+    assert!(
+        mono.style(Token::Field)
+            .add_modifier
+            .contains(Modifier::UNDERLINED)
+    );
+    assert!(mono.style(Token::Bad).add_modifier.contains(Modifier::BOLD));
+}
+
+#[test]
+fn only_what_the_terminal_can_show_is_drawn() {
+    for theme in Theme::ALL {
+        for token in MEANINGS {
+            for background in [None, Some(Background::Dark), Some(Background::Light)] {
+                let few = Look::new(theme, Depth::Sixteen, background);
+                let style = few.base().patch(few.style(token));
+                for color in [style.fg, style.bg].into_iter().flatten() {
+                    assert!(
+                        !matches!(color, Color::Rgb(..) | Color::Indexed(_)),
+                        "{theme:?}"
+                    );
+                }
+                let many = Look::new(theme, Depth::Many, background);
+                assert!(
+                    !matches!(many.style(token).fg, Some(Color::Rgb(..))),
+                    "{theme:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn auto_follows_the_terminal_and_is_its_own_colours_until_it_is_known() {
+    let auto = |background| Look::new(Theme::Auto, Depth::Full, background);
+    let look = |theme| Look::new(theme, Depth::Full, None);
+    assert_eq!(auto(None), look(Theme::Terminal));
+    assert_eq!(auto(Some(Background::Dark)), look(Theme::Dark));
+    assert_eq!(auto(Some(Background::Light)), look(Theme::Light));
+}

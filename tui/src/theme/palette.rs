@@ -1,0 +1,115 @@
+//! The colours of each theme by what they mean, for 24 bits and, beside that, for 256 colours.
+
+use ratatui::style::Color;
+
+use super::Depth;
+
+/// One colour in two ways: as it is meant, and its number among a terminal's 256.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paint {
+    rgb: u32,
+    index: u8,
+}
+
+impl Paint {
+    pub(super) fn at(self, depth: Depth) -> Color {
+        match depth {
+            Depth::Full => Color::from_u32(self.rgb),
+            Depth::Many | Depth::Sixteen => Color::Indexed(self.index),
+        }
+    }
+}
+
+const fn paint(rgb: u32, index: u8) -> Paint {
+    Paint { rgb, index }
+}
+
+/// A theme's colours.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Palette {
+    /// What everything stands on.
+    pub(super) ground: Paint,
+    /// What the selected row stands on.
+    pub(super) selected: Paint,
+    /// What text being typed stands on.
+    pub(super) field: Paint,
+    pub(super) text: Paint,
+    pub(super) dim: Paint,
+    /// Keys, links and headings.
+    pub(super) accent: Paint,
+    pub(super) good: Paint,
+    pub(super) info: Paint,
+    pub(super) warning: Paint,
+    pub(super) bad: Paint,
+    pub(super) critical: Paint,
+    pub(super) bar: Paint,
+    pub(super) bar_text: Paint,
+}
+
+/// Bright on dark, quiet.
+pub(super) const DARK: Palette = Palette {
+    ground: paint(0x0016_181d, 234),
+    selected: paint(0x002b_3445, 237),
+    field: paint(0x0026_2b36, 236),
+    text: paint(0x00d7_dae0, 253),
+    dim: paint(0x00a3_a9b5, 248),
+    accent: paint(0x006c_b6ff, 75),
+    good: paint(0x007e_c97e, 114),
+    info: paint(0x0079_c7d8, 116),
+    warning: paint(0x00e5_c07b, 180),
+    bad: paint(0x00ff_8a80, 210),
+    critical: paint(0x00ff_8fc0, 211),
+    bar: paint(0x006c_b6ff, 75),
+    bar_text: paint(0x000e_1116, 233),
+};
+
+/// Dark on light, quiet.
+pub(super) const LIGHT: Palette = Palette {
+    ground: paint(0x00fa_fafa, 231),
+    selected: paint(0x00d6_e4f7, 189),
+    field: paint(0x00e4_e8ee, 254),
+    text: paint(0x0024_292f, 235),
+    dim: paint(0x0052_5b66, 59),
+    accent: paint(0x0005_50ae, 25),
+    good: paint(0x000f_5a26, 22),
+    info: paint(0x000a_5470, 23),
+    warning: paint(0x006b_4400, 58),
+    bad: paint(0x00a8_141a, 124),
+    critical: paint(0x0085_0f58, 89),
+    bar: paint(0x0005_50ae, 25),
+    bar_text: paint(0x00ff_ffff, 231),
+};
+
+/// As far apart as colours go.
+pub(super) const CONTRAST: Palette = Palette {
+    ground: paint(0x0000_0000, 16),
+    selected: paint(0x0000_005f, 17),
+    field: paint(0x0030_3030, 236),
+    text: paint(0x00ff_ffff, 231),
+    dim: paint(0x00d0_d0d0, 252),
+    accent: paint(0x005f_ffff, 87),
+    good: paint(0x005f_ff5f, 83),
+    info: paint(0x0087_d7ff, 117),
+    warning: paint(0x00ff_ff00, 226),
+    bad: paint(0x00ff_afaf, 217),
+    critical: paint(0x00ff_afff, 219),
+    bar: paint(0x00ff_ffff, 231),
+    bar_text: paint(0x0000_0000, 16),
+};
+
+/// Warm on blue-green.
+pub(super) const DUSK: Palette = Palette {
+    ground: paint(0x0006_303a, 235),
+    selected: paint(0x0010_4a58, 237),
+    field: paint(0x000c_3d49, 236),
+    text: paint(0x00d3_dcdc, 253),
+    dim: paint(0x00a3_b5b8, 145),
+    accent: paint(0x006f_c3e6, 74),
+    good: paint(0x00b3_c84e, 149),
+    info: paint(0x008f_c4d0, 116),
+    warning: paint(0x00e6_bb4a, 179),
+    bad: paint(0x00ff_9d8f, 216),
+    critical: paint(0x00f7_a0c8, 218),
+    bar: paint(0x008e_cbd6, 116),
+    bar_text: paint(0x0006_303a, 235),
+};
