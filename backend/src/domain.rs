@@ -7,6 +7,7 @@ pub mod event;
 pub mod name;
 pub mod occurrence;
 pub mod query;
+pub mod receipt;
 pub mod record_id;
 pub mod revision;
 pub mod rule;
@@ -24,6 +25,7 @@ pub use occurrence::{
     Annotation, Close, CloseReason, Field, HistoryEntry, Judged, Notified, Occurrence, Opening,
 };
 pub use query::{Clause, Literal, Query};
+pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use revision::{Revision, RevisionId, RevisionOf, Was};
 pub use rule::Rule;

@@ -16,6 +16,12 @@ pub enum Error {
     /// The name is taken.
     #[error("{0}")]
     AlreadyExists(String),
+    /// The idempotency key was used for another request: take a new one.
+    #[error(
+        "the idempotency key was used for a request with another body; a key stands for one \
+         request, so send this one with a key of its own"
+    )]
+    KeyUsed,
     /// The state does not allow it: change that first.
     #[error("{0}")]
     FailedPrecondition(String),

@@ -130,3 +130,13 @@ pub const STREAM_BATCH_EVENTS: usize = 200;
 pub const REVIEW_BATCH: usize = 100;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Characters of an idempotency key.
+pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
+/// How long the answer to a request with an idempotency key is given again.
+pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
+/// Answers that are kept to be given again; beyond it the oldest are forgotten early.
+pub const RECEIPTS_MAX: usize = 1_000_000;
+/// Answers that one commit forgets.
+pub const RECEIPT_BATCH: usize = 500;
+/// How often old answers are looked for.
+pub const RECEIPT_SWEEP_INTERVAL: Duration = Duration::from_secs(60);

@@ -15,6 +15,7 @@ pub mod notify;
 pub mod occurrence;
 pub mod overview;
 pub mod page;
+pub mod receipt;
 pub mod recent;
 pub mod resource;
 pub mod review;

@@ -9,6 +9,7 @@ mod crash;
 mod events;
 mod foreign;
 mod grpc;
+mod idempotency;
 mod journey;
 mod mail;
 mod resources;

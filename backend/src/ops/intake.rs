@@ -2,24 +2,27 @@
 
 mod batch;
 pub mod check;
+mod once;
 
 use std::sync::Arc;
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, RwLock, Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use batch::Outcome;
 use check::check;
+pub use once::Once;
 
 use crate::{
     clock::Clock,
     domain::{EventId, IncomingEvent, Name, OccurrenceId, RecordId, value::json_bytes},
     error::Error,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER, INTAKE_WORKERS},
-    ops::{commit::TRIES_MAX, deciding::Deciding},
+    ops::{commit::TRIES_MAX, deciding::Deciding, receipt::Claim},
     store::EngineError,
 };
 
@@ -27,7 +30,8 @@ use crate::{
 ///
 /// Every event identity belongs to one worker, so two events of one identity are decided in the
 /// order in which they were submitted, and workers never conflict with each other. While one worker
-/// waits for its commit the others decide.
+/// waits for its commit the others decide. Only a request with an idempotency key goes to one worker
+/// as a whole, whosever its events are, because it is one commit: see [`Intake::submit_once`].
 #[derive(Debug, Clone)]
 pub struct Intake {
     queues: Arc<[mpsc::Sender<Job>]>,
@@ -44,8 +48,8 @@ pub struct IntakeWorkers {
     queues: Vec<mpsc::Receiver<Job>>,
 }
 
-/// Told the number of the occurrence that took in the last event of a job.
-type Reply = oneshot::Sender<Result<u32, Error>>;
+/// Told what became of a job.
+type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
 /// Events of one request that belong to one worker.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ struct Job {
     events: Vec<Accepted>,
     author: Option<Name>,
     chain: Arc<[RecordId]>,
+    /// What to remember it under; its events may be those of other workers.
+    claim: Option<Claim>,
     /// Told once the events are on disk; nobody waits for events of the service's own.
     reply: Option<Reply>,
     _room: OwnedSemaphorePermit,
@@ -119,6 +125,7 @@ impl Intake {
                 events,
                 author: author.clone(),
                 chain: Arc::default(),
+                claim: None,
                 reply: Some(reply),
                 _room: room,
             };
@@ -164,8 +171,10 @@ impl Intake {
         let (reply, answer) = oneshot::channel();
         let id = event.id();
         self.enqueue(event, chain, Some(reply))?;
-        let number = answer.await.unwrap_or_else(|_closed| Err(stopping()))?;
-        Ok(OccurrenceId { event: id, number })
+        match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
+            Outcome::Taken(number) => Ok(OccurrenceId { event: id, number }),
+            Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
+        }
     }
 
     /// Takes in an event of the service's own without waiting for it; a full queue loses it, and
@@ -190,6 +199,7 @@ impl Intake {
             events,
             author: None,
             chain: chain.into(),
+            claim: None,
             reply,
         };
         let queue = &self.queues[worker_of(id)];
@@ -197,10 +207,10 @@ impl Intake {
     }
 
     fn room_for(&self, events: &[Accepted]) -> Result<OwnedSemaphorePermit, Error> {
-        let kib: usize = events
-            .iter()
-            .map(|it| 1 + weight_bytes(&it.event) / 1024)
-            .sum();
+        self.room(weight_kib(events))
+    }
+
+    fn room(&self, kib: usize) -> Result<OwnedSemaphorePermit, Error> {
         let kib = u32::try_from(kib)
             .unwrap_or(u32::MAX)
             .min(INTAKE_QUEUE_KIB_MAX);
@@ -234,6 +244,12 @@ fn worker_of(id: EventId) -> usize {
     usize::from(id.to_bytes()[0]) % INTAKE_WORKERS
 }
 
+/// About how much memory events take, in KiB; each counts.
+fn weight_kib(events: &[Accepted]) -> usize {
+    let each = events.iter().map(|it| 1 + weight_bytes(&it.event) / 1024);
+    each.sum()
+}
+
 /// About how much memory an event takes.
 fn weight_bytes(event: &IncomingEvent) -> usize {
     let dimensions = event
@@ -248,10 +264,12 @@ impl IntakeWorkers {
     /// Works the queues off until shutdown; what is queued then is still answered.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut tasks = JoinSet::new();
+        let turns = Arc::new(RwLock::new(()));
         for queue in self.queues {
             let worker = Worker {
                 intake: self.intake.clone(),
                 deciding: self.deciding.clone(),
+                turns: Arc::clone(&turns),
             };
             tasks.spawn(worker.run(queue, shutdown.clone()));
         }
@@ -266,6 +284,8 @@ impl IntakeWorkers {
 struct Worker {
     intake: Intake,
     deciding: Deciding,
+    /// Held alone by a worker that conflicted with another one, so that it gets through.
+    turns: Arc<RwLock<()>>,
 }
 
 impl Worker {
@@ -293,7 +313,7 @@ impl Worker {
 
     async fn take_in(&self, jobs: Vec<Job>) {
         let error = match self.commit(&jobs).await {
-            Ok(numbers) => return answer(jobs, numbers),
+            Ok(outcomes) => return answer(jobs, outcomes),
             Err(error) => error,
         };
         let may_be_one_jobs_fault =
@@ -301,7 +321,7 @@ impl Worker {
         if may_be_one_jobs_fault && jobs.len() > 1 {
             for job in jobs {
                 match self.commit(std::slice::from_ref(&job)).await {
-                    Ok(numbers) => answer(vec![job], numbers),
+                    Ok(outcomes) => answer(vec![job], outcomes),
                     Err(error) => refuse(vec![job], &error),
                 }
             }
@@ -310,16 +330,23 @@ impl Worker {
         }
     }
 
-    /// Decides and commits, anew when an operator changed an occurrence meanwhile.
-    async fn commit(&self, jobs: &[Job]) -> Result<Vec<u32>, EngineError> {
-        let mut last = EngineError::Conflict;
-        for _ in 0..TRIES_MAX {
+    /// Decides and commits, anew when an operator or another worker changed an occurrence meanwhile.
+    async fn commit(&self, jobs: &[Job]) -> Result<Vec<Outcome>, EngineError> {
+        let first = {
+            let _together = self.turns.read().await;
+            batch::commit(&self.deciding, &self.intake, jobs).await
+        };
+        if !matches!(first, Err(EngineError::Conflict)) {
+            return first;
+        }
+        let _alone = self.turns.write().await;
+        for _ in 1..TRIES_MAX {
             match batch::commit(&self.deciding, &self.intake, jobs).await {
-                Err(error @ EngineError::Conflict) => last = error,
+                Err(EngineError::Conflict) => {}
                 done => return done,
             }
         }
-        Err(last)
+        Err(EngineError::Conflict)
     }
 }
 
@@ -333,11 +360,11 @@ fn batch_length(jobs: &[Job]) -> usize {
     within.count().max(1)
 }
 
-fn answer(jobs: Vec<Job>, numbers: Vec<u32>) {
-    for (mut job, number) in jobs.into_iter().zip(numbers) {
+fn answer(jobs: Vec<Job>, outcomes: Vec<Outcome>) {
+    for (mut job, outcome) in jobs.into_iter().zip(outcomes) {
         if let Some(reply) = job.reply.take() {
             // Nobody may be waiting any more.
-            drop(reply.send(Ok(number)));
+            drop(reply.send(Ok(outcome)));
         }
     }
 }

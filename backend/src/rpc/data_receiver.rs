@@ -1,5 +1,7 @@
 //! `DataReceiverService`: taking events in.
 
+mod idempotency;
+
 use std::sync::Arc;
 
 use bellwether_proto::cloud::{
@@ -7,19 +9,23 @@ use bellwether_proto::cloud::{
     data_receiver_service_server::DataReceiverService, event_wrapper::EventType,
 };
 use futures_util::FutureExt;
-use tonic::{Request, Response, Status, Streaming, async_trait};
+use tonic::{Request, Response, Status, Streaming, async_trait, metadata::MetadataValue};
 
 use super::{
-    access,
+    access::{self, Caller},
     convert::incoming::{incoming, sentence},
 };
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Name, Violation},
+    domain::{IncomingEvent, Name, Refusal, Violation},
     error::Error,
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
-    ops::intake::Intake,
+    ops::{
+        intake::{Intake, Once},
+        receipt::Claim,
+    },
 };
+use idempotency::REPLAYED;
 
 /// Serves intake.
 #[derive(Debug)]
@@ -28,40 +34,84 @@ pub struct DataReceiver {
     clock: Arc<dyn Clock>,
 }
 
+/// A list of events, before it is submitted.
+#[derive(Debug, Default)]
+struct Sorted {
+    accepted: Vec<IncomingEvent>,
+    /// The places in the list of those that are accepted.
+    places: Vec<usize>,
+    refused: Vec<Refusal>,
+}
+
 impl DataReceiver {
     /// Puts events into that intake.
     pub fn new(intake: Intake, clock: Arc<dyn Clock>) -> Self {
         Self { intake, clock }
     }
 
-    /// Takes a list in; answers the places of the events that were refused, and why.
-    async fn take_in(
-        &self,
-        events: Vec<Event>,
-        author: Name,
-    ) -> Result<Vec<(usize, String)>, Error> {
-        let now_ms = self.clock.now_ms();
-        let mut refused = Vec::new();
-        let mut places = Vec::with_capacity(events.len());
-        let mut accepted = Vec::with_capacity(events.len());
-        for (place, event) in events.into_iter().enumerate() {
-            match incoming(event, now_ms) {
-                Ok(event) => {
-                    places.push(place);
-                    accepted.push(event);
-                }
-                Err(violations) => refused.push((place, sentence(&violations))),
-            }
-        }
+    /// Takes a list in; answers the events that were refused, in order.
+    async fn take_in(&self, events: Vec<Event>, author: Name) -> Result<Vec<Refusal>, Error> {
+        let Sorted {
+            accepted,
+            places,
+            mut refused,
+        } = self.sort(events);
         if !accepted.is_empty() {
             let submitted = self.intake.submit(accepted, Some(author)).await?;
             for (failed, error) in submitted.failed {
-                let fault = error.to_string();
-                refused.extend(failed.into_iter().map(|at| (places[at], fault.clone())));
+                let reason = error.to_string();
+                refused.extend(failed.into_iter().map(|at| Refusal {
+                    place: places[at],
+                    reason: reason.clone(),
+                }));
             }
-            refused.sort_by_key(|(place, _)| *place);
+            refused.sort_by_key(|refusal| refusal.place);
         }
         Ok(refused)
+    }
+
+    /// As [`DataReceiver::take_in`], the first time that the client sends it under that key; then
+    /// answers what was answered the first time, and true.
+    async fn take_in_once(
+        &self,
+        request: Events,
+        caller: Caller,
+        key: String,
+    ) -> Result<(Vec<Refusal>, bool), Error> {
+        let fingerprint = idempotency::fingerprint(&request);
+        let Sorted {
+            accepted, refused, ..
+        } = self.sort(request.events);
+        let claim = Claim {
+            client: caller.id,
+            key,
+            fingerprint,
+            refused: refused.clone(),
+        };
+        let author = Some(caller.name);
+        match self.intake.submit_once(accepted, author, claim).await? {
+            Once::Now => Ok((refused, false)),
+            Once::Earlier(refused) => Ok((refused, true)),
+        }
+    }
+
+    /// Parts the events that can be taken in from those that cannot.
+    fn sort(&self, events: Vec<Event>) -> Sorted {
+        let now_ms = self.clock.now_ms();
+        let mut sorted = Sorted::default();
+        for (place, event) in events.into_iter().enumerate() {
+            match incoming(event, now_ms) {
+                Ok(event) => {
+                    sorted.places.push(place);
+                    sorted.accepted.push(event);
+                }
+                Err(violations) => sorted.refused.push(Refusal {
+                    place,
+                    reason: sentence(&violations),
+                }),
+            }
+        }
+        sorted
     }
 
     /// Takes in the next events of a stream that are there; answers whether there may be more.
@@ -116,7 +166,8 @@ impl DataReceiverService for DataReceiver {
         &self,
         request: Request<Events>,
     ) -> Result<Response<EventStatusResult>, Status> {
-        let author = access::caller(&request)?.name;
+        let caller = access::caller(&request)?;
+        let key = idempotency::key_of(request.metadata())?;
         let request = request.into_inner();
         let total = request.events.len();
         if total == 0 {
@@ -126,35 +177,22 @@ impl DataReceiverService for DataReceiver {
             let fault = format!("has {total} entries; at most {EVENTS_PER_REQUEST_MAX} are taken");
             return Err(Error::invalid("events", fault).into());
         }
-        let mut kept = if request.detailed_response {
+        let detailed = request.detailed_response;
+        let kept = if detailed {
             request.events.clone()
         } else {
             Vec::new()
         };
-        let refused = self.take_in(request.events, author).await?;
-        let count = |count| i32::try_from(count).unwrap_or(i32::MAX);
-        let mut result = EventStatusResult {
-            failed: count(refused.len()),
-            succeeded: count(total - refused.len()),
-            message: match refused.first() {
-                None => "all events were accepted".into(),
-                Some((place, fault)) => {
-                    format!(
-                        "{} of {total} events were refused; events[{place}]: {fault}",
-                        refused.len()
-                    )
-                }
-            },
-            failed_events: Vec::new(),
+        let (refused, is_replayed) = match key {
+            None => (self.take_in(request.events, caller.name).await?, false),
+            Some(key) => self.take_in_once(request, caller, key).await?,
         };
-        if request.detailed_response {
-            let detail = |(place, error): (usize, String)| EventError {
-                error,
-                event: kept.get_mut(place).map(std::mem::take),
-            };
-            result.failed_events = refused.into_iter().map(detail).collect();
+        let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
+        if is_replayed {
+            let value = MetadataValue::from_static("true");
+            response.metadata_mut().insert(REPLAYED, value);
         }
-        Ok(Response::new(result))
+        Ok(response)
     }
 
     async fn put_event(
@@ -162,8 +200,34 @@ impl DataReceiverService for DataReceiver {
         request: Request<Streaming<EventWrapper>>,
     ) -> Result<Response<Void>, Status> {
         let author = access::caller(&request)?.name;
+        idempotency::refuse_key(request.metadata())?;
         let mut stream = request.into_inner();
         while self.take_in_next(&mut stream, &author).await? {}
         Ok(Response::new(Void {}))
     }
+}
+
+/// The answer to a list, with the refused events when they were kept for that.
+fn result(total: usize, refused: Vec<Refusal>, kept: Option<Vec<Event>>) -> EventStatusResult {
+    let count = |count| i32::try_from(count).unwrap_or(i32::MAX);
+    let mut result = EventStatusResult {
+        failed: count(refused.len()),
+        succeeded: count(total.saturating_sub(refused.len())),
+        message: match refused.first() {
+            None => "all events were accepted".into(),
+            Some(Refusal { place, reason }) => {
+                let failed = refused.len();
+                format!("{failed} of {total} events were refused; events[{place}]: {reason}")
+            }
+        },
+        failed_events: Vec::new(),
+    };
+    if let Some(mut kept) = kept {
+        let detail = |refusal: Refusal| EventError {
+            error: refusal.reason,
+            event: kept.get_mut(refusal.place).map(std::mem::take),
+        };
+        result.failed_events = refused.into_iter().map(detail).collect();
+    }
+    result
 }

@@ -46,6 +46,7 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
         Error::Invalid(_) => (Code::InvalidArgument, "FIELDS_INVALID"),
         Error::NotFound(_) => (Code::NotFound, "NOT_FOUND"),
         Error::AlreadyExists(_) => (Code::AlreadyExists, "NAME_TAKEN"),
+        Error::KeyUsed => (Code::AlreadyExists, "IDEMPOTENCY_KEY_USED"),
         Error::FailedPrecondition(_) => (Code::FailedPrecondition, "STATE_FORBIDS"),
         Error::Aborted(_) => (Code::Aborted, "CHANGED_MEANWHILE"),
         Error::Unauthenticated(_) => (Code::Unauthenticated, "KEY_NOT_ACCEPTED"),

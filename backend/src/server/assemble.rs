@@ -38,6 +38,7 @@ use crate::{
         delivery::Deliveries,
         destination::Destinations,
         intake::{Intake, IntakeWorkers},
+        receipt::ReceiptSweep,
         recent::Traffic,
         review::Reviewer,
         rule::{Installation, Rules},
@@ -118,12 +119,14 @@ impl Rooms {
         );
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
         let reviewer = Reviewer::new(self.deciding.clone());
+        let receipts = ReceiptSweep::new(self.store.clone(), clock());
         let keys = Arc::clone(&self.keys);
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("review", |stop| reviewer.run(stop));
         work.add("dispatcher", |stop| dispatcher.run(stop));
         work.add("retention", |stop| retention.run(stop));
+        work.add("receipt sweep", |stop| receipts.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work
     }

@@ -36,12 +36,14 @@ pub enum Kind {
     Attempt = 8,
     /// How destinations' deliveries fare, by destination id.
     Health = 9,
+    /// Answers to requests with an idempotency key, by client and key.
+    Receipt = 10,
     /// Triggers and rules before they were edited, by kind, name, id and revision.
     Revision = 11,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -51,6 +53,7 @@ impl Kind {
         Self::Delivery,
         Self::Attempt,
         Self::Health,
+        Self::Receipt,
         Self::Revision,
     ];
 
@@ -63,7 +66,7 @@ impl Kind {
     pub fn is_logged(self) -> bool {
         !matches!(
             self,
-            Self::Meta | Self::Attempt | Self::Health | Self::Revision
+            Self::Meta | Self::Attempt | Self::Health | Self::Receipt | Self::Revision
         )
     }
 }
@@ -100,13 +103,15 @@ pub enum Index {
     NotificationByTrigger = 13,
     /// Destination id, delivery. Without tests.
     NotificationByDestination = 14,
+    /// When it was made in ms (8 bytes), client, idempotency key. Leads to the receipt.
+    ReceiptByTime = 15,
     /// End in ms (8 bytes), revision.
     RevisionByEnd = 16,
 }
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -121,6 +126,7 @@ impl Index {
         Self::DeliveryByState,
         Self::NotificationByTrigger,
         Self::NotificationByDestination,
+        Self::ReceiptByTime,
         Self::RevisionByEnd,
     ];
 }

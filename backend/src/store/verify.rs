@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{Attempt, Client, Delivery, Destination, Health, Occurrence, Revision, Rule, Trigger},
+    domain::{
+        Attempt, Client, Delivery, Destination, Health, Occurrence, Receipt, Revision, Rule,
+        Trigger,
+    },
     store::{Direction, EngineError, Index, Kind, Range, Record, Store, engine::Entry},
 };
 
@@ -54,6 +57,7 @@ pub async fn verify(store: &Store) -> Result<Findings, EngineError> {
     check.records::<Delivery>().await?;
     check.records::<Attempt>().await?;
     check.records::<Health>().await?;
+    check.records::<Receipt>().await?;
     check.records::<Revision>().await?;
     check.indexes().await?;
     Ok(check.findings)

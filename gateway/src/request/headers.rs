@@ -18,7 +18,13 @@ const PASSED_ON: [&str; 5] = [
 ];
 
 /// Metadata of an answer that the client sees.
-const PASSED_BACK: [&str; 4] = ["ratelimit", "ratelimit-policy", "deprecation", "sunset"];
+const PASSED_BACK: [&str; 5] = [
+    "ratelimit",
+    "ratelimit-policy",
+    "deprecation",
+    "sunset",
+    "idempotent-replayed",
+];
 
 /// The client's request id if it is 1 to 128 visible ASCII characters, else a new one.
 pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Accepted, Intake, Job};
 use crate::{
-    domain::{Delivery, EventId, IncomingEvent, Name, Occurrence, RecordId, Severity},
+    domain::{
+        Delivery, EventId, IncomingEvent, Name, Occurrence, Receipt, RecordId, Refusal, Severity,
+    },
     ops::{
         deciding::{Deciding, new_id},
         notify::{Notices, Step, StepKind, notify},
@@ -12,7 +14,7 @@ use crate::{
         revision::Past,
         ruleset::Snapshot,
     },
-    store::{Changes, EngineError, Index, Lane, Stored, record::bytes::Key},
+    store::{Changes, EngineError, Index, Lane, Record, Stored, record::bytes::Key},
 };
 
 /// The occurrences of one event identity while a batch is decided.
@@ -25,13 +27,24 @@ struct Line {
     is_changed: bool,
 }
 
-/// Takes in every event of the jobs in one commit; answers for each job the number of the
-/// occurrence that took in its last event.
+/// What became of a job.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was taken in; the number of the occurrence that took in its last event.
+    Taken(u32),
+    /// It was carried out before, and these events of it were refused.
+    Earlier(Vec<Refusal>),
+    /// Its idempotency key stands for another request.
+    KeyUsed,
+}
+
+/// Takes in every event of the jobs in one commit, except those of jobs that were carried out
+/// before; answers what became of each job.
 pub(super) async fn commit(
     deciding: &Deciding,
     intake: &Intake,
     jobs: &[Job],
-) -> Result<Vec<u32>, EngineError> {
+) -> Result<Vec<Outcome>, EngineError> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
     let past = Past::read(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
@@ -44,25 +57,81 @@ pub(super) async fn commit(
         deliveries: Vec::new(),
         reports: Vec::new(),
     };
-    let mut numbers = Vec::with_capacity(jobs.len());
+    let mut receipts = Receipts::read(deciding, jobs).await?;
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    let mut event_count = 0;
     for job in jobs {
+        if let Some(earlier) = receipts.earlier(job, now_ms) {
+            outcomes.push(earlier);
+            continue;
+        }
+        event_count += job.events.len();
         let mut number = 0;
         for accepted in &job.events {
             let line = lines.get_mut(&accepted.id);
             let line = line.expect("every identity of the jobs was read");
             number = decision.decide(line, accepted, job);
         }
-        numbers.push(number);
+        outcomes.push(Outcome::Taken(number));
     }
     let (deliveries, reports) = (decision.deliveries, decision.reports);
-    let changes = changes_of(deciding, &lines, &deliveries);
-    deciding.store.apply(Lane::Bulk, changes).await?;
-    let events = jobs.iter().map(|job| job.events.len()).sum();
-    deciding.traffic.count(now_ms, events);
+    let mut changes = changes_of(deciding, &lines, &deliveries);
+    for key in &receipts.new {
+        changes.insert(&receipts.known[key]);
+    }
+    if !changes.is_empty() {
+        deciding.store.apply(Lane::Bulk, changes).await?;
+    }
+    deciding.traffic.count(now_ms, event_count);
     for (event, chain) in reports {
         intake.report(event, chain);
     }
-    Ok(numbers)
+    Ok(outcomes)
+}
+
+/// The receipts that decide whether jobs were carried out before.
+#[derive(Debug, Default)]
+struct Receipts {
+    /// By their keys in the store; those of this batch as well.
+    known: HashMap<Vec<u8>, Receipt>,
+    /// The keys of those of this batch.
+    new: Vec<Vec<u8>>,
+}
+
+impl Receipts {
+    async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<Self, EngineError> {
+        let claims = jobs.iter().filter_map(|job| job.claim.as_ref());
+        let mut keys: Vec<_> = claims.map(|claim| claim.receipt(0).key()).collect();
+        if keys.is_empty() {
+            return Ok(Self::default());
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let found = deciding.store.get_many::<Receipt>(keys).await?;
+        let stored = found.into_iter().flatten().map(|stored| stored.value);
+        Ok(Self {
+            known: stored.map(|receipt| (receipt.key(), receipt)).collect(),
+            new: Vec::new(),
+        })
+    }
+
+    /// What became of the job before; none when it is to be carried out now, which is remembered.
+    fn earlier(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
+        let claim = job.claim.as_ref()?;
+        let receipt = claim.receipt(now_ms);
+        let key = receipt.key();
+        match self.known.get(&key) {
+            None => {
+                self.known.insert(key.clone(), receipt);
+                self.new.push(key);
+                None
+            }
+            Some(receipt) if receipt.fingerprint == claim.fingerprint => {
+                Some(Outcome::Earlier(receipt.refused.clone()))
+            }
+            Some(_) => Some(Outcome::KeyUsed),
+        }
+    }
 }
 
 /// Reads the newest occurrence of every event.

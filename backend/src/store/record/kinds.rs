@@ -10,13 +10,17 @@ use super::{
         delivery::{AttemptV1, DeliveryV1},
         destination::{DestinationV1, HealthV1},
         occurrence::OccurrenceV1,
+        receipt::ReceiptV1,
         revision::RevisionV1,
         rule::RuleV1,
         trigger::TriggerV1,
     },
 };
 use crate::{
-    domain::{Attempt, Client, Delivery, Destination, Health, Occurrence, Revision, Rule, Trigger},
+    domain::{
+        Attempt, Client, Delivery, Destination, Health, Occurrence, Receipt, Revision, Rule,
+        Trigger,
+    },
     store::{
         engine::{EngineError, Entry, Index, Kind},
         seal::Sealer,
@@ -272,6 +276,27 @@ impl Record for Health {
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, HealthV1::into_health)
+    }
+}
+
+impl Record for Receipt {
+    const KIND: Kind = Kind::Receipt;
+
+    fn key(&self) -> Vec<u8> {
+        Key::new().id(self.client).rest(self.key.as_bytes()).build()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let time = Key::new().moment(self.create_ms).rest(&self.key());
+        vec![entry(Index::ReceiptByTime, time)]
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&ReceiptV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, ReceiptV1::into_receipt)
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod delivery;
 pub(super) mod destination;
 pub(super) mod occurrence;
 pub(super) mod query;
+pub(super) mod receipt;
 pub(super) mod revision;
 pub(super) mod rule;
 pub(super) mod trigger;

@@ -1,0 +1,163 @@
+//! Taking in a request that may come again: all of it in one commit, and only the first time.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{Accepted, Intake, Job, batch::Outcome, stopping, weight_kib, worker_of};
+use crate::{
+    domain::{IncomingEvent, Name, Refusal},
+    error::Error,
+    ops::receipt::Claim,
+};
+
+/// What became of a request with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Once {
+    /// It was carried out now.
+    Now,
+    /// It was carried out before; these events of it were refused then.
+    Earlier(Vec<Refusal>),
+}
+
+impl Intake {
+    /// Takes events in under an idempotency key and returns once all of them are on disk together
+    /// with what is to be answered when the request comes again. One that came before changes
+    /// nothing. There may be no events left that can be taken in: that is remembered as well.
+    ///
+    /// # Errors
+    /// [`Error::KeyUsed`] when the key stands for another request; else as [`Intake::submit`], and
+    /// nothing is remembered then.
+    ///
+    /// # Cancel safety
+    /// The events of a dropped call may still be taken in; the same call tells.
+    pub async fn submit_once(
+        &self,
+        events: Vec<IncomingEvent>,
+        author: Option<Name>,
+        claim: Claim,
+    ) -> Result<Once, Error> {
+        let accept = |event: IncomingEvent| Accepted {
+            id: event.id(),
+            event,
+        };
+        let events: Vec<_> = events.into_iter().map(accept).collect();
+        let first = events.first().map(|accepted| accepted.id);
+        let worker = first.map_or(0, worker_of);
+        let reasons = claim.refused.iter().map(|refusal| refusal.reason.len());
+        let kib = 1 + weight_kib(&events) + reasons.sum::<usize>() / 1024;
+        let (reply, answer) = oneshot::channel();
+        let job = Job {
+            _room: self.room(kib)?,
+            events,
+            author,
+            chain: Arc::default(),
+            claim: Some(claim),
+            reply: Some(reply),
+        };
+        // A refused job drops its reply, which is seen below.
+        drop(self.queues[worker].try_send(job));
+        match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
+            Outcome::Taken(_) => Ok(Once::Now),
+            Outcome::Earlier(refused) => Ok(Once::Earlier(refused)),
+            Outcome::KeyUsed => Err(Error::KeyUsed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{Occurrence, Receipt},
+        ops::samples::{self, event},
+    };
+
+    fn claim(key: &str, fingerprint: u8) -> Claim {
+        let refusal = Refusal {
+            place: 1,
+            reason: "summary: is too long".into(),
+        };
+        Claim {
+            client: samples::id("sender"),
+            key: key.into(),
+            fingerprint: [fingerprint; 32],
+            refused: vec![refusal],
+        }
+    }
+
+    fn hosts() -> Vec<IncomingEvent> {
+        ["a", "b", "c", "d", "e", "f", "g", "h"].map(event).into()
+    }
+
+    #[tokio::test]
+    async fn a_request_that_comes_again_changes_nothing_and_is_told_what_was_refused() {
+        let store = samples::store();
+        let (deciding, _) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let head = store.engine().log_head().await.unwrap();
+        let first = intake.submit_once(hosts(), None, claim("k", 1)).await;
+        assert_eq!(first.unwrap(), Once::Now);
+        assert_eq!(store.engine().log_head().await.unwrap(), head + 1);
+        for _ in 0..2 {
+            let again = intake.submit_once(hosts(), None, claim("k", 1)).await;
+            assert_eq!(again.unwrap(), Once::Earlier(claim("k", 1).refused));
+        }
+        let other = intake.submit_once(hosts(), None, claim("k", 2)).await;
+        assert!(matches!(other, Err(Error::KeyUsed)), "{other:?}");
+        let mut elsewhere = claim("k", 2);
+        elsewhere.client = samples::id("other sender");
+        let elsewhere = intake.submit_once(Vec::new(), None, elsewhere).await;
+        assert_eq!(elsewhere.unwrap(), Once::Now);
+        let occurrences = samples::all::<Occurrence>(&store).await;
+        assert_eq!(occurrences.len(), 8);
+        assert!(occurrences.iter().all(|it| it.count == 1));
+        assert_eq!(samples::all::<Receipt>(&store).await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn of_the_same_request_many_times_at_once_one_is_carried_out() {
+        let store = samples::store();
+        let (deciding, _) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        // Another body under the same key leads to another worker.
+        let calls = (0..40_usize).map(|at| {
+            let mut list = hosts();
+            list.rotate_left(at % 8);
+            intake.submit_once(list, None, claim("k", u8::try_from(at % 8).unwrap()))
+        });
+        let answers = futures_util::future::join_all(calls).await;
+        let now = answers.iter().filter(|it| matches!(it, Ok(Once::Now)));
+        assert_eq!(now.count(), 1);
+        let earlier = answers
+            .iter()
+            .filter(|it| matches!(it, Ok(Once::Earlier(_))));
+        assert_eq!(earlier.count(), 4);
+        let used = answers
+            .iter()
+            .filter(|it| matches!(it, Err(Error::KeyUsed)));
+        assert_eq!(used.count(), 35);
+        let occurrences = samples::all::<Occurrence>(&store).await;
+        assert!(occurrences.iter().all(|it| it.count == 1));
+    }
+
+    #[tokio::test]
+    async fn requests_with_keys_and_without_lose_no_event_of_the_same_identities() {
+        let store = samples::store();
+        let (deciding, _) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let with_key = futures_util::future::join_all((0..100_usize).map(|at| {
+            let mut list = hosts();
+            list.rotate_left(at % 8);
+            intake.submit_once(list, None, claim(&at.to_string(), 1))
+        }));
+        let without =
+            futures_util::future::join_all((0..100).map(|_| intake.submit(hosts(), None)));
+        let (with_key, without) = tokio::join!(with_key, without);
+        assert!(with_key.into_iter().all(|it| it.unwrap() == Once::Now));
+        assert!(without.into_iter().all(|it| it.unwrap().failed.is_empty()));
+        let occurrences = samples::all::<Occurrence>(&store).await;
+        let counts: Vec<_> = occurrences.iter().map(|it| it.count).collect();
+        assert_eq!(counts, [200; 8]);
+    }
+}

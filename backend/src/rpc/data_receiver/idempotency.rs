@@ -1,0 +1,63 @@
+//! Idempotency keys: which one a request carries, and what it is a key to.
+
+use bellwether_proto::cloud::Events;
+use prost::Message;
+use sha2::{Digest, Sha256};
+use tonic::metadata::MetadataMap;
+
+use crate::{error::Error, limits::IDEMPOTENCY_KEY_CHARACTERS_MAX};
+
+/// The header of REST, and the metadata of gRPC.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Says that an answer is that of an earlier request.
+pub(super) const REPLAYED: &str = "idempotent-replayed";
+
+/// The idempotency key of a request; none when it carries none.
+///
+/// # Errors
+/// [`Error::Invalid`] for a key that cannot be remembered, or several of them.
+pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
+    let refuse = |fault: String| Error::invalid(IDEMPOTENCY_KEY, fault);
+    let mut values = metadata.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(refuse("is given more than once".into()));
+    }
+    let bytes = value.as_encoded_bytes();
+    if !(1..=IDEMPOTENCY_KEY_CHARACTERS_MAX).contains(&bytes.len()) {
+        let (found, most) = (bytes.len(), IDEMPOTENCY_KEY_CHARACTERS_MAX);
+        return Err(refuse(format!(
+            "has {found} characters; 1 to {most} are taken"
+        )));
+    }
+    let text = std::str::from_utf8(bytes).ok();
+    let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+    match text {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => Err(refuse(
+            "holds characters other than visible ASCII ones without spaces".into(),
+        )),
+    }
+}
+
+/// Refuses an idempotency key where it would promise what is not kept.
+///
+/// # Errors
+/// [`Error::Invalid`] when there is one.
+pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
+    if metadata.get(IDEMPOTENCY_KEY).is_none() {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        IDEMPOTENCY_KEY,
+        "a stream is taken in piece by piece and cannot be told from an earlier one; send the \
+         events with PutEvents",
+    ))
+}
+
+/// Tells a request from every other one.
+pub(super) fn fingerprint(request: &Events) -> [u8; 32] {
+    Sha256::digest(request.encode_to_vec()).into()
+}
