@@ -100,6 +100,10 @@ pub const CHAIN_MAX: usize = 16;
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 /// Attempts of one delivery that are answered.
 pub const ATTEMPTS_MAX: usize = 100;
+/// Tests of destinations that are under way at once.
+pub const TESTS_MAX: usize = 64;
+/// When somebody who asks for one more is asked to come back.
+pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Deliveries that one page of a filtered list looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
 

@@ -6,6 +6,7 @@ mod canary;
 mod command;
 mod console;
 mod crash;
+mod deliveries;
 mod events;
 mod foreign;
 mod grpc;

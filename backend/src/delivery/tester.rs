@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::{
     clock::Clock,
-    config::DeliveryConfig,
-    config::LifetimeConfig,
+    config::{DeliveryConfig, LifetimeConfig},
     delivery::{
         decide, sample,
         sender::{Order, Sender},
@@ -18,7 +19,9 @@ use crate::{
         IncomingEvent, Occurrence, Outcome, RecordId,
     },
     error::Error,
+    limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     ops::{
+        commit::commit,
         find,
         occurrence::{Arrival, Received, receive},
     },
@@ -26,8 +29,16 @@ use crate::{
 };
 
 /// Tests destinations.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Tester {
+    bench: Bench,
+    /// Tests under way: they end, and are recorded, also when nobody waits for them any more.
+    under_way: Mutex<JoinSet<()>>,
+}
+
+/// What a test is made with.
+#[derive(Debug, Clone)]
+struct Bench {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
@@ -81,27 +92,54 @@ impl Tester {
         config: DeliveryConfig,
     ) -> Self {
         Self {
-            store,
-            clock,
-            sender,
-            config,
+            bench: Bench {
+                store,
+                clock,
+                sender,
+                config,
+            },
+            under_way: Mutex::default(),
         }
     }
 
     /// The time of a test that begins now, in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
-        self.clock.now_ms()
+        self.bench.clock.now_ms()
     }
 
     /// Sends one message and answers with its entry in the delivery log and what became of it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown destination or event, and those of the store. That the
-    /// message did not arrive is no error.
+    /// [`Error::NotFound`] for an unknown destination or event, [`Error::Exhausted`] while too many
+    /// tests are under way, and those of the store. That the message did not arrive is no error.
     ///
     /// # Cancel safety
-    /// A dropped call leaves an entry of a test under way in the log.
+    /// The test of a dropped call goes on and is recorded.
     pub async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
+        let (tell, told) = oneshot::channel();
+        {
+            let under_way = self.under_way.lock();
+            let mut under_way = under_way.unwrap_or_else(PoisonError::into_inner);
+            while under_way.try_join_next().is_some() {}
+            if under_way.len() >= TESTS_MAX {
+                return Err(Error::Exhausted {
+                    message: format!("{TESTS_MAX} tests of destinations are under way already"),
+                    retry_after: Some(TESTS_RETRY_AFTER),
+                });
+            }
+            let bench = self.bench.clone();
+            under_way.spawn(async move {
+                // Nobody may be waiting any more.
+                drop(tell.send(bench.test(test).await));
+            });
+        }
+        let stopping = |_ended| Error::Unavailable("the service is stopping".into());
+        told.await.map_err(stopping)?
+    }
+}
+
+impl Bench {
+    async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
         let now_ms = self.clock.now_ms();
         let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
         let destination = self.destination(test.target, now_ms).await?;
@@ -160,23 +198,19 @@ impl Tester {
     }
 
     async fn record(&self, ended: &Delivery, attempt: &Attempt) -> Result<(), Error> {
-        crate::ops::commit::commit(&self.store, Lane::Admin, || async {
-            let mut changes = self.store.changes();
-            let old = self
-                .store
-                .get::<Delivery>(ended.id.to_bytes().into())
-                .await?;
-            let old_attempt = self
-                .store
-                .get::<Attempt>(decide::attempt_key(ended.id, 1))
-                .await?;
+        let store = &self.store;
+        let decide = || async {
+            let mut changes = store.changes();
+            let old = store.get::<Delivery>(ended.id.to_bytes().into()).await?;
+            let key = decide::attempt_key(ended.id, 1);
+            let old_attempt = store.get::<Attempt>(key).await?;
             if let (Some(old), Some(old_attempt)) = (old, old_attempt) {
                 changes.update(&old, ended);
                 changes.update(&old_attempt, attempt);
             }
             Ok((changes, ()))
-        })
-        .await?;
+        };
+        commit(store, Lane::Admin, decide).await?;
         Ok(())
     }
 

@@ -42,6 +42,15 @@ pub struct DestinationDraft {
     pub faults: Vec<Violation>,
 }
 
+/// Where the test of a draft may send the secrets that it leaves out and that are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredSecrets {
+    /// Wherever the draft says: its author could store it as well.
+    ToAnyAddress,
+    /// To the scheme, host and port that they are stored for.
+    ToStoredAddress,
+}
+
 /// A destination, and what is known about its use.
 #[derive(Debug, Clone)]
 pub struct DestinationView {
@@ -154,7 +163,7 @@ impl Destinations {
         self.view(destination).await
     }
 
-    /// Deletes a destination; with `force`, takes it out of the rules that use it in the same
+    /// Deletes a destination and what is known of its health; with `force`, takes it out of the rules that use it in the same
     /// commit. The dispatcher cancels deliveries whose destination is gone.
     ///
     /// # Errors
@@ -168,6 +177,10 @@ impl Destinations {
             let mut changes = self.store.changes();
             let used = Used::Destination(&stored.value.name);
             release(&self.store, used, force, self.clock.now_ms(), &mut changes).await?;
+            let health = stored.value.id.to_bytes().into();
+            if let Some(health) = self.store.get::<Health>(health).await? {
+                changes.delete(&health);
+            }
             changes.delete(&stored);
             Ok((changes, ()))
         };
@@ -179,10 +192,12 @@ impl Destinations {
     /// Secrets that it leaves out are taken from the stored destination of its name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// [`Error::Invalid`] with everything that is wrong, also when a stored secret may not be sent
+    /// where the draft says.
     pub async fn try_draft(
         &self,
         draft: DestinationDraft,
+        secrets: StoredSecrets,
     ) -> Result<(DestinationKind, DeliverySettings), Error> {
         let stored = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
@@ -194,7 +209,12 @@ impl Destinations {
             faults.name(&draft.name);
         }
         check::settings(draft.delivery, &mut faults);
-        let kind = checked_kind(draft.kind, kept, &mut faults);
+        let kind = checked_kind(draft.kind.clone(), kept, &mut faults);
+        if let (StoredSecrets::ToStoredAddress, Some(draft), Some(kind), Some(kept)) =
+            (secrets, &draft.kind, &kind, kept)
+        {
+            secrets::hold_to_address(draft, kind, kept, &mut faults);
+        }
         Ok((faults.or(kind)?, draft.delivery))
     }
 

@@ -146,8 +146,40 @@ impl Dispatcher {
                 *current = next.or(current.take());
             }
         }
-        for (old, current) in healths.into_values() {
-            plan_health(plan, old.as_ref(), current);
+        for (id, (old, current)) in healths {
+            self.plan_health(plan, id, old.as_ref(), current).await?;
+        }
+        Ok(())
+    }
+
+    /// Records a destination's health when it changed.
+    async fn plan_health(
+        &self,
+        plan: &mut Plan,
+        id: RecordId,
+        old: Option<&Stored<Health>>,
+        current: Option<Health>,
+    ) -> Result<(), EngineError> {
+        let Some(current) = current else {
+            return Ok(());
+        };
+        match old {
+            Some(old) if old.value == current => return Ok(()),
+            Some(old) => plan.changes.update(old, &current),
+            None => {
+                // A destination that is deleted at this moment must not leave its health behind.
+                let name = self.lanes.get(&id).map(|lane| lane.name.as_bytes().into());
+                let destination = self.store.get::<Destination>(name.unwrap_or_default());
+                let destination = destination.await?.filter(|found| found.value.id == id);
+                let Some(destination) = destination else {
+                    return Ok(());
+                };
+                plan.changes.touch(&destination);
+                plan.changes.insert(&current);
+            }
+        }
+        if current.state == HealthState::Paused {
+            plan.paused.push(current);
         }
         Ok(())
     }
@@ -194,19 +226,4 @@ fn plan_end(
     }?;
     plan.changes.update(delivery, &next);
     next.state.due_ms()
-}
-
-/// Records a destination's health when it changed.
-fn plan_health(plan: &mut Plan, old: Option<&Stored<Health>>, current: Option<Health>) {
-    let Some(current) = current else {
-        return;
-    };
-    match old {
-        Some(old) if old.value == current => return,
-        Some(old) => plan.changes.update(old, &current),
-        None => plan.changes.insert(&current),
-    }
-    if current.state == HealthState::Paused {
-        plan.paused.push(current);
-    }
 }

@@ -43,17 +43,20 @@ impl World {
         }
     }
 
-    async fn test(&self, target: Target, about: About) -> Result<Tested, Error> {
+    fn tester(&self) -> Tester {
         let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
         let sender = Sender::new(&self.config, guard, Arc::clone(&self.clock), None);
         let config = self.config.delivery.clone();
-        let tester = Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config);
+        Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
+    }
+
+    async fn test(&self, target: Target, about: About) -> Result<Tested, Error> {
         let test = Test {
             target,
             message: "about {{event.summary}}".into(),
             about,
         };
-        let (delivery, attempt) = tester.test(test).await?;
+        let (delivery, attempt) = self.tester().test(test).await?;
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         let (stored, attempts) = deliveries.get(delivery.id).await?;
         assert_eq!(stored.state, delivery.state);
@@ -237,4 +240,49 @@ async fn what_does_not_exist_is_not_found() {
     let unknown = world.test(draft(webhook(receiver.url("/"))), unknown).await;
     assert!(matches!(unknown, Err(Error::NotFound(_))));
     assert_eq!(receiver.count(), 0);
+}
+
+/// The test that a receiver is hearing of, once it hears of it.
+async fn begun(world: &World, receiver: &Receiver) -> Delivery {
+    while receiver.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let [delivery] = samples::all::<Delivery>(&world.store)
+        .await
+        .try_into()
+        .unwrap();
+    delivery
+}
+
+fn sample_test(kind: DestinationKind) -> Test {
+    Test {
+        target: draft(kind),
+        message: String::new(),
+        about: About::Sample,
+    }
+}
+
+#[tokio::test]
+async fn a_test_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
+    let receiver = Receiver::start(|_| Reply::Hang).await;
+    let world = World::new();
+    let tester = world.tester();
+    let kind = webhook(receiver.url("/"));
+    let begun = tokio::select! {
+        ended = tester.test(sample_test(kind)) => panic!("the receiver hangs: {ended:?}"),
+        begun = begun(&world, &receiver) => begun,
+    };
+    assert!(matches!(begun.state, DeliveryState::Leased { .. }));
+    let deliveries = Deliveries::new(world.store.clone(), Arc::clone(&world.clock));
+    let ended = tokio::time::timeout(Duration::from_secs(10), async {
+        loop {
+            let (delivery, attempts) = deliveries.get(begun.id).await.unwrap();
+            if delivery.state == DeliveryState::Dead {
+                return attempts;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let [attempt] = ended.await.expect("it ends").try_into().unwrap();
+    assert_eq!(attempt.outcome, Some(Outcome::Unreachable));
 }

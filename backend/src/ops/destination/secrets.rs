@@ -1,9 +1,14 @@
 //! Secrets that an edit leaves out, taken from what is stored.
 
-use crate::domain::{
-    DestinationKind, Secret,
-    destination::{Header, HeaderValue, Webhook},
-    secret::MASK,
+use url::Url;
+
+use crate::{
+    domain::{
+        DestinationKind, Secret,
+        destination::{Header, HeaderValue, Webhook},
+        secret::MASK,
+    },
+    ops::validate::Faults,
 };
 
 /// Puts the stored secrets where a draft leaves them out or repeats the mask. What is not stored
@@ -50,6 +55,64 @@ pub(super) fn keep(draft: &mut DestinationKind, stored: Option<&DestinationKind>
         }
         (Kind::Email(_) | Kind::Event(_), _) => {}
     }
+}
+
+/// Refuses a draft that would send a stored secret elsewhere than to the scheme, host and port that
+/// it is stored for. `draft` is as its author wrote it, `kept` with the stored secrets in it.
+pub(super) fn hold_to_address(
+    draft: &DestinationKind,
+    kept: &DestinationKind,
+    stored: &DestinationKind,
+    faults: &mut Faults,
+) {
+    // Only a stored secret makes a difference.
+    let mut alone = draft.clone();
+    keep(&mut alone, None);
+    if alone == *kept {
+        return;
+    }
+    for ((field, to), (_, from)) in receivers(kept).into_iter().zip(receivers(stored)) {
+        // What is no address is refused as such.
+        if let (Some(to), Some(from)) = (origin(&to), origin(&from))
+            && to != from
+        {
+            let fault = format!(
+                "leads to {to}, and the draft leaves out secrets that are stored for {from}; give \
+                 the secrets too, keep that address, or ask somebody with the role `editor`"
+            );
+            faults.add(field, fault);
+        }
+    }
+}
+
+/// Who gets to see the secrets of a destination, as fields and addresses; nobody where the settings
+/// of the service say where to, or where the address is the secret.
+fn receivers(kind: &DestinationKind) -> Vec<(&'static str, String)> {
+    match kind {
+        DestinationKind::Webhook(webhook) => vec![("type.webhook.url", webhook.url.clone())],
+        DestinationKind::ServiceNow(servicenow) => {
+            let instance_url = servicenow.instance_url.clone();
+            let token_url = match servicenow.token_url.as_str() {
+                "" => instance_url.clone(),
+                other => other.to_owned(),
+            };
+            vec![
+                ("type.servicenow.instanceUrl", instance_url),
+                ("type.servicenow.tokenUrl", token_url),
+            ]
+        }
+        DestinationKind::Email(_)
+        | DestinationKind::Slack(_)
+        | DestinationKind::MsTeams(_)
+        | DestinationKind::PagerDuty(_)
+        | DestinationKind::Event(_) => Vec::new(),
+    }
+}
+
+/// Scheme, host and port.
+fn origin(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    Some(url.origin().ascii_serialization())
 }
 
 fn is_left_out(secret: &Secret) -> bool {

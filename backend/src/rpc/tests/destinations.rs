@@ -353,6 +353,13 @@ async fn a_destination_tells_how_its_deliveries_fare() {
     let shown = got.destination.unwrap().health.unwrap();
     assert_eq!(shown.state(), v1::destination_health::State::Paused);
     assert_eq!(shown.last_error, "410 Gone");
+    let request = v1::DeleteDestinationRequest {
+        name: "a".into(),
+        ..v1::DeleteDestinationRequest::default()
+    };
+    let mut destinations = world.destinations();
+    destinations.delete_destination(request).await.unwrap();
+    assert_eq!(samples::all::<Health>(&world.store).await, []);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use bellwether_proto::v1::destination_type::Type;
 
 use super::{
     destinations::{
-        CANARY, SIGNING, every_kind, header, msteams, servicenow, stored, update, webhook,
+        CANARY, SIGNING, every_kind, header, msteams, servicenow, slack, stored, update, webhook,
     },
     *,
 };
@@ -159,4 +159,117 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
         .await
         .unwrap();
     assert_eq!(secrets().await, []);
+}
+
+/// The test of a draft of a stored destination, by somebody with that key.
+async fn try_draft(
+    world: &World,
+    key: &Bearer,
+    name: &str,
+    kind: Type,
+) -> Result<Response<v1::TestDestinationResponse>, Status> {
+    let request = v1::TestDestinationRequest {
+        name: name.into(),
+        r#type: Some(v1::DestinationType { r#type: Some(kind) }),
+        ..v1::TestDestinationRequest::default()
+    };
+    DestinationServiceClient::with_interceptor(world.channel.clone(), key.clone())
+        .test_destination(request)
+        .await
+}
+
+/// A webhook at that address with that signing secret.
+fn signed(url: &str, secret: &str) -> Type {
+    webhook(|webhook| {
+        webhook.url = url.into();
+        webhook.signing_secret = secret.into();
+    })
+}
+
+const HOME: &str = "http://127.0.0.1:9";
+const AWAY: &str = "http://127.0.0.2:9";
+
+/// A service with destinations that hold secrets and one that does not; each draft is refused to an
+/// operator for that field alone, or tried when there is none. An editor may try all of them.
+async fn try_all_as_operator(cases: Vec<(&str, Type, &str)>) {
+    let world = World::start().await;
+    let stored = [
+        ("hook", signed(&format!("{HOME}/a"), SIGNING)),
+        ("bare", signed(&format!("{HOME}/a"), "")),
+        ("now", instance(HOME, "", CANARY)),
+        ("slack", slack()),
+    ];
+    for (name, kind) in stored {
+        let destination = destination_of(name, kind);
+        world.create_destination(destination).await.unwrap();
+    }
+    let operator = world.key("olga", Role::Operator).await;
+    let editor = world.key("edda", Role::Editor).await;
+    for (name, kind, field) in cases {
+        let described = format!("{name} {kind:?}");
+        let answer = try_draft(&world, &operator, name, kind.clone()).await;
+        if field.is_empty() {
+            assert!(answer.is_ok(), "{described}: {answer:?}");
+        } else {
+            let said = format!("{answer:?}");
+            assert!(!said.contains(SIGNING) && !said.contains(CANARY), "{said}");
+            assert_eq!(fields(answer), [field], "{described}");
+        }
+        let answer = try_draft(&world, &editor, name, kind).await;
+        assert!(answer.is_ok(), "{described} by an editor: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_operators_draft_of_a_webhook_takes_stored_secrets_to_their_own_address_only() {
+    let url = "type.webhook.url";
+    let header = webhook(|webhook| {
+        webhook.url = AWAY.into();
+        webhook.headers.insert("x-token".into(), CANARY.into());
+    });
+    try_all_as_operator(vec![
+        ("hook", signed("http://127.0.0.1:9/b?c", ""), ""),
+        ("hook", signed("HTTP://127.0.0.1:9/", MASK), ""),
+        ("hook", signed(AWAY, ""), url),
+        ("hook", signed(AWAY, MASK), url),
+        ("hook", signed("https://127.0.0.1:9/", ""), url),
+        ("hook", signed("http://127.0.0.1:90/", ""), url),
+        ("hook", signed("http://127.0.0.1/", ""), url),
+        ("hook", signed(AWAY, SIGNING), ""),
+        // What is not stored cannot be lent.
+        ("bare", signed(AWAY, ""), ""),
+        ("bare", header, ""),
+        ("new", signed(AWAY, ""), ""),
+    ])
+    .await;
+}
+
+fn instance(url: &str, token_url: &str, secret: &str) -> Type {
+    servicenow(|servicenow| {
+        servicenow.instance_url = url.into();
+        servicenow.token_url = token_url.into();
+        servicenow.client_secret = secret.into();
+        servicenow.refresh_token = secret.into();
+    })
+}
+
+#[tokio::test]
+async fn an_operators_draft_of_another_kind_takes_stored_secrets_to_their_own_address_only() {
+    let channel = Type::Slack(v1::Slack {
+        channel: "#elsewhere".into(),
+        token: String::new(),
+    });
+    try_all_as_operator(vec![
+        ("now", instance(HOME, HOME, ""), ""),
+        ("now", instance(HOME, AWAY, ""), "type.servicenow.tokenUrl"),
+        (
+            "now",
+            instance(AWAY, HOME, ""),
+            "type.servicenow.instanceUrl",
+        ),
+        ("now", instance(AWAY, AWAY, CANARY), ""),
+        // Where these go is not for a draft to say.
+        ("slack", channel, ""),
+    ])
+    .await;
 }
