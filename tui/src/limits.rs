@@ -53,6 +53,10 @@ pub(crate) const FRAME: Duration = Duration::from_millis(33);
 pub(crate) const REFRESH_MS: i64 = 10_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
+/// Events that the palette offers.
+pub(crate) const PALETTE_EVENTS: usize = 200;
+/// Bytes of the id of an event; that of an occurrence is longer.
+pub(crate) const EVENT_ID_BYTES: usize = 28;
 /// Keys and sequences of keys that one action may have.
 pub(crate) const KEYS_PER_ACTION: usize = 8;
 /// Keys that one sequence may have.

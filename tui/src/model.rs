@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod message;
 pub(crate) mod overlay;
 pub(crate) mod page;
+pub(crate) mod sort;
 pub(crate) mod store;
 pub(crate) mod update;
 
@@ -120,6 +121,11 @@ impl Model {
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
+    }
+
+    /// A sentence of ours, with the keys in force instead of `‹action_name›`.
+    pub(crate) fn tell(&self, sentence: &str) -> String {
+        self.keymap.tell(sentence, &self.page.route.places())
     }
 
     /// What is drawn with.

@@ -47,7 +47,7 @@ pub(crate) struct Caller {
 }
 
 /// What a client may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     #[default]
     Unknown,

@@ -23,6 +23,7 @@ pub(crate) enum Action {
     Filter,
     Mark,
     MarkAll,
+    Sort,
     Copy,
     RetryNow,
     Suspend,

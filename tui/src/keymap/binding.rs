@@ -92,6 +92,26 @@ impl Keymap {
         self.keys(entry, places).next().map(chord::shown)
     }
 
+    /// A sentence of ours, with the first key of each action instead of `‹name›`.
+    pub(crate) fn tell(&self, sentence: &str, places: &[Place]) -> String {
+        let mut told = String::with_capacity(sentence.len());
+        let mut rest = sentence;
+        while let Some((before, name, after)) = rest
+            .split_once('‹')
+            .and_then(|(before, tail)| Some((before, tail.split_once('›')?)))
+            .map(|(before, (name, after))| (before, name, after))
+        {
+            told += before;
+            let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
+            let entry = entry.expect("our sentences name actions that there are");
+            let here = self.hint(entry, places);
+            let key = here.or_else(|| self.hint(entry, &entry.places[0].around()));
+            told += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));
+            rest = after;
+        }
+        told + rest
+    }
+
     /// What these keys mean on a screen; what belongs to the most particular place goes first.
     pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[Place]) -> Step {
         let mut begun = false;

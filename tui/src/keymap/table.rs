@@ -116,6 +116,8 @@ actions! {
         "mark": "Mark, to act on several at once";
     MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0
         "mark all": "Mark all that are loaded, or none";
+    Sort ["S"] in &[Place::List], Need::None, 38
+        "sort": "Sort by the next column, or the other way";
     Copy ["y"] in &[Place::List, Place::Document], Need::None, 50
         "copy": "Copy the id or name";
     Palette [":"] in ANYWHERE, Need::None, 60

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::field::TextField;
+use super::{field::TextField, sort::Sort};
 
 /// Rows that a list shows, by position and by id.
 pub(crate) trait Rows {
@@ -54,6 +54,8 @@ pub(crate) struct List {
     pub(crate) filter: String,
     /// The filter that the list was opened with, as by a link.
     pub(crate) given: String,
+    /// What it is sorted by, if not as the service does.
+    pub(crate) sort: Option<Sort>,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
 }

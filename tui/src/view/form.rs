@@ -300,7 +300,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(area.width).saturating_sub(2);
     let completions = completions(model);
     let help = if completions.is_empty() {
-        form.spec().help.to_owned()
+        model.tell(form.spec().help)
     } else {
         format!("Right takes {}", completions.join("  "))
     };

@@ -107,7 +107,8 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let retry = if wait <= 0 {
         "trying now".to_owned()
     } else {
-        format!("next try in {} s, R tries now", (wait + 999) / 1_000)
+        let seconds = (wait + 999) / 1_000;
+        model.tell(&format!("next try in {seconds} s, ‹retry_now› tries now"))
     };
     let age = last_up_ms.map_or_else(String::new, |ms| {
         format!(" · what you see is {} old", age(model.now_ms - ms))
@@ -166,7 +167,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         Some(Overlay::Confirm(_) | Overlay::Key { .. }) => return (vec![], vec![]),
         Some(Overlay::Palette(_)) => {
             return (
-                plain(&[("Enter", "do it"), ("↑↓", "choose")]),
+                plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
                 plain(&[("Esc", "leave")]),
             );
         }

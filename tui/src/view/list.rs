@@ -8,7 +8,7 @@ use self::rows::{Cell, Column};
 use super::pen::Pen;
 use crate::{
     data::Failure,
-    model::{Model, list::Rows, page::Route},
+    model::{Model, list::Rows, page::Route, sort::Sort},
     text,
     theme::Token,
 };
@@ -26,7 +26,13 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
     let columns = rows::columns(&model.page.route);
     let widths = fit_columns(columns, usize::from(area.width).saturating_sub(3));
-    heading(columns, &widths, pen, Rect { y: area.y, ..area });
+    heading(
+        columns,
+        &widths,
+        model.sorted(),
+        pen,
+        Rect { y: area.y, ..area },
+    );
     let list = &model.page.list;
     let range = list.top..rows.len().min(list.top + usize::from(body.height));
     for (index, y) in range.zip(body.top()..body.bottom()) {
@@ -45,8 +51,8 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             },
         );
         if index == list.index {
-            pen.row(area, y, Token::Selected);
             pen.put(area.x, y, 1, Token::Key, if marked { "◆" } else { "▶" });
+            pen.row(area, y, Token::Selected);
         }
     }
 }
@@ -78,7 +84,8 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         words.push(format!("/{}", list.filter));
     }
     if list.top > 0 && model.page.route == Route::Events {
-        words.push(format!("▲ {} newer, g shows them", grouped(list.top)));
+        let newer = grouped(list.top);
+        words.push(model.tell(&format!("▲ {newer} newer, ‹top› shows them")));
     }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
@@ -180,10 +187,13 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             let filter = &model.page.list.filter;
             (
                 Token::Dim,
-                format!("nothing passes the filter `{filter}`\n/ changes it"),
+                format!(
+                    "nothing passes the filter `{filter}`\n{}",
+                    model.tell("‹filter› changes it, ‹back› takes it away")
+                ),
             )
         }
-        None => (Token::Text, first_steps(&model.page.route).to_owned()),
+        None => (Token::Text, model.tell(first_steps(&model.page.route))),
     };
     let room = usize::from(area.width).saturating_sub(4);
     for (line, y) in text::wrap(&words, room)
@@ -202,26 +212,26 @@ fn first_steps(route: &Route) -> &'static str {
              POST /v1/data-receiver/events\n  \
              {\"events\": [{\"name\": \"disk-full\", \"dimensions\": {\"host\": \"db1\"},\n    \
              \"severity\": \"SEVERITY_ERROR\", \"summary\": \"disk is full\"}]}\n\n\
-             It appears here at once. o also shows closed ones."
+             It appears here at once. ‹open_only› also shows closed ones."
         }
         Route::Triggers => {
             "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
-             n makes one; T on an event makes one from it."
+             ‹new› makes one; ‹trigger_from_event› on an event makes one from it."
         }
         Route::Destinations => {
             "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
-             n makes one, and in its form ^T tests it before it is saved."
+             ‹new› makes one, and in its form ‹form_test› tests it before it is saved."
         }
         Route::Rules => {
             "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
              matches,\nall of its destinations are notified.\n\
-             Make a trigger (3) and a destination (4) first, then n makes a rule."
+             Make a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› makes a rule."
         }
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
-             every attempt.\nt in Destinations sends a test message."
+             every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
         }
-        Route::Clients => "No clients.\n\nn makes one and shows its key once.",
+        Route::Clients => "No clients.\n\n‹new› makes one and shows its key once.",
         _ => "",
     }
 }
@@ -255,10 +265,22 @@ fn fit_columns(columns: &[Column], room: usize) -> Vec<usize> {
     widths
 }
 
-fn heading(columns: &[Column], widths: &[usize], pen: &mut Pen<'_>, area: Rect) {
+fn heading(
+    columns: &[Column],
+    widths: &[usize],
+    sorted: Option<Sort>,
+    pen: &mut Pen<'_>,
+    area: Rect,
+) {
     let mut x = area.x + 2;
     for (column, width) in columns.iter().zip(widths).filter(|(_, width)| **width > 0) {
-        let shown = text::fit(column.title, *width);
+        let shown = match sorted.filter(|sort| column.title == sort.column) {
+            None => text::fit(column.title, *width),
+            Some(sort) => {
+                let title = text::fit(column.title, width.saturating_sub(1));
+                format!("{title}{}", sort.arrow())
+            }
+        };
         let pad = if column.right {
             width - text::width(&shown)
         } else {

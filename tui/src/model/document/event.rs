@@ -76,7 +76,8 @@ fn details(into: &mut Document, model: &Model, event: &EventDetail) {
     into.link("deliveries", "about this event", link);
     if !occurrence.annotations.is_empty() {
         let count = occurrence.annotations.len();
-        into.field("notes", Token::Text, &format!("{count} (Tab shows them)"));
+        let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
+        into.field("notes", Token::Text, &words);
     }
     contents(into, event);
 }

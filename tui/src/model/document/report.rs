@@ -40,7 +40,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     if let Some(failure) = &report.found.failure {
         into.failure(failure);
         into.blank();
-        into.text(Token::Dim, 0, "t tries again");
+        into.text(Token::Dim, 0, &model.tell("‹test_destination› tries again"));
         return;
     }
     match &report.found.value {

@@ -74,7 +74,8 @@ pub(super) fn trigger(into: &mut Document, model: &Model, name: &str) {
     let query = spec.clause().map_or_else(String::new, ToString::to_string);
     into.text(Token::Text, 0, &query);
     into.blank();
-    into.text(Token::Dim, 0, "t tries it on the events of the last 24 h");
+    let words = model.tell("‹test_trigger› tries it on the events of the last 24 h");
+    into.text(Token::Dim, 0, &words);
     used_by(into, model, &trigger.rule_names);
 }
 
@@ -97,11 +98,9 @@ pub(super) fn destination(into: &mut Document, model: &Model, name: &str) {
         into.field("last error", Token::Bad, &health.last_error);
     }
     if health.state != HealthState::Healthy || destination.recent_count == 0 {
-        into.text(
-            Token::Dim,
-            0,
-            "t sends a test message and shows request, response and verdict",
-        );
+        let words =
+            "‹test_destination› sends a test message and shows request, response and verdict";
+        into.text(Token::Dim, 0, &model.tell(words));
     }
     into.field(
         "notifications",

@@ -97,7 +97,7 @@ const TRIGGER: &[FieldSpec] = &[
         "type.event.query.clause",
         "Query",
         FieldKind::Clause,
-        "Which events match. ^N adds a clause, ^X removes it, ^L shows JSON, ^T tries it on stored events.",
+        "Which events match. ‹form_add_clause› adds a clause, ‹form_remove_clause› removes it, ‹form_clause_view› shows JSON, ‹form_test› tries it on stored events.",
     )),
     DESCRIPTION,
     TAGS,
@@ -127,7 +127,7 @@ const RULE: &[FieldSpec] = &[
         "message",
         "Message",
         FieldKind::Lines,
-        "A template, as {{event.summary}}. Empty means the destination's default. ^T previews it.",
+        "A template, as {{event.summary}}. Empty means the destination's default. ‹form_test› previews it.",
     ),
     field(
         "sendUpdates",

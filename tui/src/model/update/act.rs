@@ -11,6 +11,7 @@ use crate::{
         message::{Effect, Purpose},
         overlay::{Asked, Overlay, Palette, Prompt},
         page::{Content, Found, Page, Report, Route, Tab},
+        sort::Sort,
         store::Loaded,
     },
     theme::Token,
@@ -60,6 +61,10 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::MarkAll => mark_all(model),
         Action::Copy => copy(model, effects),
         Action::Pause => pause(model),
+        Action::Sort => {
+            let sorted = model.sort_next();
+            say_sorted(model, sorted);
+        }
         Action::OpenOnly => {
             model.store.events.filter.open_only = !model.store.events.filter.open_only;
             read::events(model, true, effects);
@@ -94,7 +99,7 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::TestWithEvent => {
             model.overlay = Some(Overlay::Prompt(Prompt {
                 title: "Which event is it to be?".to_owned(),
-                help: "the id of a stored event (y copies it in Events); empty for the sample",
+                help: "the id of a stored event, as copied in Events; empty for the sample",
                 field: TextField::default(),
                 then: Asked::ReportEvent,
             }));
@@ -184,13 +189,28 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Says what a list is sorted by now, or why it is not.
+pub(super) fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
+    match sorted {
+        Ok(Sort { column, descending }) => {
+            let way = if descending {
+                "largest or last first"
+            } else {
+                "smallest or first first"
+            };
+            model.say(Token::Info, format!("sorted by {column}, {way}"));
+        }
+        Err(reason) => model.say(Token::Warning, reason),
+    }
+}
+
 fn pause(model: &mut Model) {
     let events = &mut model.store.events;
     events.paused = !events.paused;
     let words = if events.paused {
-        "held still; p follows again"
+        model.tell("held still; ‹pause› follows again")
     } else {
-        "following again"
+        "following again".to_owned()
     };
     model.say(Token::Info, words);
 }

@@ -162,13 +162,16 @@ impl Model {
                 || texts.iter().any(|text| found(text))
                 || tags.iter().any(|tag| found(tag))
         };
+        let sort = list.sort.filter(|sort| self.can_sort(*sort));
         match self.page.route {
             Route::Events => Box::new(EventRows(self)),
             Route::Triggers => {
                 let rows = store.triggers.rows().iter();
                 let rows = rows
                     .filter(|row| keep(&[&row.spec.name, &row.spec.description], &row.spec.tags));
-                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+                let mut rows: Vec<_> = rows.collect();
+                sort.inspect(|sort| sort.triggers(&mut rows));
+                Box::new(names(&rows, |row| &row.spec.name))
             }
             Route::Destinations => {
                 let rows = store.destinations.rows().iter().filter(|row| {
@@ -179,7 +182,9 @@ impl Model {
                     let texts = [&row.spec.name, &row.spec.description, target, word, health];
                     keep(&texts, &row.spec.tags)
                 });
-                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+                let mut rows: Vec<_> = rows.collect();
+                sort.inspect(|sort| sort.destinations(&mut rows));
+                Box::new(names(&rows, |row| &row.spec.name))
             }
             Route::Rules => {
                 let rows = store.rules.rows().iter().filter(|row| {
@@ -188,16 +193,21 @@ impl Model {
                         || keep(&[], &spec.trigger_names)
                         || keep(&[], &spec.destination_names)
                 });
-                Box::new(rows.map(|row| row.spec.name.as_str()).collect::<Vec<_>>())
+                let mut rows: Vec<_> = rows.collect();
+                sort.inspect(|sort| sort.rules(&mut rows));
+                Box::new(names(&rows, |row| &row.spec.name))
             }
             Route::Deliveries => {
-                let rows = store.deliveries.rows().iter();
-                Box::new(rows.map(|row| row.id.as_str()).collect::<Vec<_>>())
+                let mut rows: Vec<_> = store.deliveries.rows().iter().collect();
+                sort.inspect(|sort| sort.deliveries(&mut rows));
+                Box::new(names(&rows, |row| &row.id))
             }
             Route::Clients => {
                 let rows = store.clients.rows().iter();
                 let rows = rows.filter(|row| keep(&[&row.name, row.role.word()], &[]));
-                Box::new(rows.map(|row| row.name.as_str()).collect::<Vec<_>>())
+                let mut rows: Vec<_> = rows.collect();
+                sort.inspect(|sort| sort.clients(&mut rows));
+                Box::new(names(&rows, |row| &row.name))
             }
             _ => Box::new(Vec::<&str>::new()),
         }
@@ -212,6 +222,11 @@ impl Model {
     pub(crate) fn head_rows(&self) -> usize {
         usize::from(matches!(self.page.route, Route::Event(_)))
     }
+}
+
+/// The rows by what names them.
+fn names<'a, R>(rows: &[&'a R], name: impl Fn(&'a R) -> &'a String) -> Vec<&'a str> {
+    rows.iter().map(|row| name(row).as_str()).collect()
 }
 
 /// The rows of the events window; a wrapper because the window is borrowed.

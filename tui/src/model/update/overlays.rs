@@ -129,6 +129,35 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
+/// Does what was found in the palette.
+fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
+    match target {
+        Target::Act(action) => act::act(model, action, effects),
+        Target::ActOn(route, action) => {
+            navigate::go(model, route, effects);
+            act::act(model, action, effects);
+        }
+        Target::Go(route) => navigate::go(model, route, effects),
+        Target::Look(theme) => {
+            model.theme = theme;
+            let words = format!(
+                "theme {}; `theme` in bellwether.toml keeps it",
+                theme.word()
+            );
+            model.say(Token::Info, words);
+        }
+        Target::Sort(sort) => {
+            let sorted = model.sort_by(sort);
+            act::say_sorted(model, sorted);
+        }
+        Target::Filter(filter) => match super::keys::check(&model.page.route, &filter) {
+            Ok(()) => super::keys::set_filter(model, filter, effects),
+            Err(message) => model.say(Token::Bad, message),
+        },
+        Target::Type(_) => {}
+    }
+}
+
 fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut Vec<Effect>) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
@@ -141,14 +170,23 @@ fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut 
             };
             return match (item.refusal, item.target) {
                 (Some(reason), _) => model.say(Token::Warning, format!("{}: {reason}", item.title)),
-                (None, Target::Act(action)) => act::act(model, action, effects),
-                (None, Target::Go(route)) => navigate::go(model, route, effects),
+                (None, Target::Type(typed)) => {
+                    palette.type_anew(typed);
+                    model.overlay = Some(Overlay::Palette(palette));
+                }
+                (None, target) => find(model, target, effects),
             };
         }
         KeyCode::Down => palette.cursor += 1,
         KeyCode::Up => palette.cursor = palette.cursor.saturating_sub(1),
         KeyCode::Char('n') if control => palette.cursor += 1,
         KeyCode::Char('p') if control => palette.cursor = palette.cursor.saturating_sub(1),
+        KeyCode::Tab => {
+            let items = palette.items(model);
+            if let Some(item) = items.get(palette.cursor) {
+                palette.type_anew(item.completed());
+            }
+        }
         KeyCode::PageDown => palette.cursor += 10,
         KeyCode::PageUp => palette.cursor = palette.cursor.saturating_sub(10),
         _ => {

@@ -1,0 +1,293 @@
+//! What can be found by typing: actions, screens, objects, and words that want an argument.
+
+use nucleo_matcher::{
+    Config, Matcher, Utf32Str,
+    pattern::{CaseMatching, Normalization, Pattern},
+};
+
+use crate::{
+    keymap::{self, Action, Entry, Place},
+    limits,
+    model::{
+        Model, access,
+        field::TextField,
+        page::Route,
+        sort::{self, Sort},
+    },
+    theme::Theme,
+};
+
+/// A list of what can be done, searched by typing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Palette {
+    pub(crate) field: TextField,
+    pub(crate) cursor: usize,
+    /// Only what can be done here: the help.
+    pub(crate) here: bool,
+}
+
+/// One entry of the palette.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) title: String,
+    pub(crate) keys: String,
+    /// Why it cannot be done now.
+    pub(crate) refusal: Option<String>,
+    pub(crate) target: Target,
+}
+
+/// What an entry of the palette does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Target {
+    Act(Action),
+    /// Goes there and takes the action on it.
+    ActOn(Route, Action),
+    Go(Route),
+    Look(Theme),
+    Sort(Sort),
+    Filter(String),
+    /// Goes on in the palette with this typed.
+    Type(String),
+}
+
+/// Words that take one of the stored objects, and their actions.
+const ON_OBJECTS: [(&str, Action); 8] = [
+    ("edit", Action::Edit),
+    ("text", Action::EditText),
+    ("duplicate", Action::Duplicate),
+    ("delete", Action::Delete),
+    ("test", Action::TestDestination),
+    ("try", Action::TestTrigger),
+    ("preview", Action::PreviewRule),
+    ("switch", Action::Toggle),
+];
+
+/// The other words that take an argument, and what they do.
+const WORDS: [(&str, &str); 4] = [
+    ("theme", "how the console looks"),
+    ("sort", "by a column"),
+    ("filter", "this list, as / does"),
+    ("event", "by its id, or one of those on the screen"),
+];
+
+impl Item {
+    fn new(title: impl Into<String>, target: Target) -> Self {
+        Self {
+            title: title.into(),
+            keys: String::new(),
+            refusal: None,
+            target,
+        }
+    }
+
+    /// What Tab puts into the field.
+    pub(crate) fn completed(&self) -> &str {
+        match &self.target {
+            Target::Type(typed) => typed,
+            _ => &self.title,
+        }
+    }
+}
+
+impl Palette {
+    /// Has this typed instead of what was.
+    pub(crate) fn type_anew(&mut self, typed: impl Into<String>) {
+        self.field = TextField::new(typed);
+        self.cursor = 0;
+    }
+
+    /// The entries that what is typed leaves, best first.
+    pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
+        let typed = self.field.text().trim_start();
+        if self.here {
+            return rank(actions(model), typed, 0);
+        }
+        if let Some((word, rest)) = typed.split_once(' ')
+            && let Some(items) = arguments(model, &word.to_lowercase(), rest)
+        {
+            let free = matches!(
+                items[..],
+                [Item {
+                    target: Target::Filter(_),
+                    ..
+                }]
+            );
+            let found = if free {
+                items
+            } else {
+                rank(items, rest, word.len() + 1)
+            };
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let mut items = actions(model);
+        // Where to go stands before what to do.
+        items.sort_by_key(|item| !item.title.starts_with("Go to"));
+        items.extend(words(model));
+        items.extend(objects(model).map(|route| Item::new(called(&route), Target::Go(route))));
+        rank(items, typed, 0)
+    }
+}
+
+/// The items that what is typed leaves, best first. The first bytes of their titles, which all have
+/// in common, are not searched.
+fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return items;
+    }
+    let pattern = Pattern::parse(typed, CaseMatching::Ignore, Normalization::Smart);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut ranked: Vec<(u32, Item)> = items
+        .into_iter()
+        .filter_map(|item| {
+            if item.keys.split("  ").any(|key| key == typed) {
+                return Some((u32::MAX, item));
+            }
+            let text = item.title.get(common..).unwrap_or_default();
+            let text = Utf32Str::new(text, &mut buffer);
+            pattern.score(text, &mut matcher).map(|score| (score, item))
+        })
+        .collect();
+    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    ranked.into_iter().map(|(_, item)| item).collect()
+}
+
+/// The actions of the list that there are on this screen.
+fn actions(model: &Model) -> Vec<Item> {
+    let places = model.page.route.places();
+    let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
+    applying
+        .map(|entry| Item {
+            keys: keys(model, entry, &places),
+            refusal: access::refusal(model, entry).err(),
+            ..Item::new(entry.title, Target::Act(entry.action))
+        })
+        .collect()
+}
+
+fn keys(model: &Model, entry: &Entry, places: &[Place]) -> String {
+    let keys: Vec<String> = model
+        .keymap
+        .keys(entry, places)
+        .map(keymap::shown)
+        .collect();
+    keys.join("  ")
+}
+
+/// The words that take an argument.
+fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
+    let word = |word: &str, what: &str| {
+        Item::new(format!("{word} … {what}"), Target::Type(format!("{word} ")))
+    };
+    let on_objects = ON_OBJECTS.iter().map(move |(name, action)| {
+        let entry = keymap::entry(*action);
+        Item {
+            refusal: access::refusal(model, entry).err(),
+            ..word(name, &entry.title.to_lowercase())
+        }
+    });
+    WORDS
+        .iter()
+        .map(move |(name, what)| word(name, what))
+        .chain(on_objects)
+}
+
+/// What can stand behind a word; none when it is no such word.
+fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
+    let is_list = model.page.route.is_list();
+    let items = match word {
+        "theme" => Theme::ALL
+            .map(|theme| Item::new(format!("theme {}", theme.word()), Target::Look(theme)))
+            .to_vec(),
+        "sort" => sort::columns(&model.page.route)
+            .iter()
+            .flat_map(|column| {
+                let first = Sort::by(column);
+                let descending = !first.descending;
+                [
+                    first,
+                    Sort {
+                        descending,
+                        ..first
+                    },
+                ]
+            })
+            .map(|sort| {
+                let title = format!("sort {} {}", sort.column, sort.arrow());
+                Item::new(title, Target::Sort(sort))
+            })
+            .collect(),
+        "filter" if is_list => {
+            let filter = rest.trim().to_owned();
+            vec![Item::new(
+                format!("filter {filter}"),
+                Target::Filter(filter),
+            )]
+        }
+        "event" => events(model, rest.trim()),
+        _ => {
+            let (_, action) = ON_OBJECTS.iter().find(|(name, _)| *name == word)?;
+            on_objects(model, word, *action)
+        }
+    };
+    Some(items)
+}
+
+/// The events on the screen, and one by its id, whether it is held or not.
+fn events(model: &Model, id: &str) -> Vec<Item> {
+    let held = &model.store.events;
+    let count = held.len().min(limits::PALETTE_EVENTS);
+    let rows = (0..count).filter_map(|index| held.get(index));
+    let mut items: Vec<Item> = rows
+        .map(|row| {
+            let title = format!("event {} {} {}", row.id, row.name, row.summary);
+            Item::new(title, Target::Go(Route::Event(row.id.to_string())))
+        })
+        .collect();
+    let is_id = id.len() >= limits::EVENT_ID_BYTES && !id.contains(' ');
+    if is_id && !items.iter().any(|item| item.title.contains(id)) {
+        let route = Route::Event(id.to_owned());
+        items.push(Item::new(format!("event {id}"), Target::Go(route)));
+    }
+    items
+}
+
+fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
+    let entry = keymap::entry(action);
+    let refusal = access::refusal(model, entry).err();
+    objects(model)
+        .filter(|route| {
+            let own = route.places()[0];
+            entry.places.contains(&own)
+        })
+        .map(|route| Item {
+            keys: keys(model, entry, &route.places()),
+            refusal: refusal.clone(),
+            ..Item::new(
+                format!("{word} {}", called(&route)),
+                Target::ActOn(route, action),
+            )
+        })
+        .collect()
+}
+
+/// An object as `trigger disk-full`.
+fn called(route: &Route) -> String {
+    let word = route.screen().to_lowercase();
+    format!("{} {}", word.trim_end_matches('s'), route.object())
+}
+
+/// The stored objects that have a name.
+fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
+    let store = &model.store;
+    let triggers = store.triggers.rows().iter();
+    let triggers = triggers.map(|row| Route::Trigger(row.spec.name.clone()));
+    let destinations = store.destinations.rows().iter();
+    let destinations = destinations.map(|row| Route::Destination(row.spec.name.clone()));
+    let rules = store.rules.rows().iter();
+    let rules = rules.map(|row| Route::Rule(row.spec.name.clone()));
+    triggers.chain(destinations).chain(rules)
+}

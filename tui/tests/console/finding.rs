@@ -1,0 +1,153 @@
+//! The palette, the help, keys of one's own, and sorting.
+
+use bellwether_tui::{Depth, KeySetting, Keymap};
+use ratatui::style::Color;
+
+use super::*;
+
+/// A console on a stocked service that sets these keys.
+async fn console_with_keys(service: &Service, keys: &[(&str, &str)]) -> Headless {
+    let setting = |(action, key): &(&str, &str)| KeySetting {
+        place: None,
+        action: (*action).to_owned(),
+        keys: vec![(*key).to_owned()],
+        at: "here".to_owned(),
+    };
+    let settings: Vec<_> = keys.iter().map(setting).collect();
+    let mut options = options(service);
+    options.keys = Keymap::new(&settings).unwrap();
+    let mut console = Headless::start(options, 80, 24);
+    assert!(console.idle().await);
+    console
+}
+
+fn line<'a>(screen: &'a str, part: &str) -> &'a str {
+    let found = screen.lines().find(|line| line.contains(part));
+    assert!(found.is_some(), "no «{part}» in\n{screen}");
+    found.unwrap()
+}
+
+#[tokio::test]
+async fn a_theme_is_changed_while_one_works() {
+    let service = stocked();
+    let mut options = options(&service);
+    options.depth = Depth::Full;
+    let mut console = Headless::start(options, 80, 24);
+    assert!(console.idle().await);
+    assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
+    let screen = press(&mut console, ":theme dar<Enter>").await;
+    line(&screen, "theme dark; `theme` in bellwether.toml keeps it");
+    assert!(matches!(console.buffer()[(0, 5)].bg, Color::Rgb(..)));
+    press(&mut console, ":theme mono<Enter>").await;
+    assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
+}
+
+#[tokio::test]
+async fn the_palette_acts_on_an_object_by_its_name_from_any_screen() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    press(&mut console, "1").await;
+    let screen = press(&mut console, ":test pag").await;
+    assert!(
+        line(&screen, "test destination pager").contains(" t "),
+        "{screen}"
+    );
+    console.press("<Enter>").unwrap();
+    assert!(console.shows("REJECTED in 132 ms").await);
+    assert_eq!(service.state().tests[0].name, "pager");
+    let screen = press(&mut console, ":delete night<Enter>").await;
+    line(&screen, "Delete rule night?");
+}
+
+#[tokio::test]
+async fn tab_completes_what_is_found_and_a_word_asks_for_its_argument() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    press(&mut console, "4").await;
+    let screen = press(&mut console, ":previ").await;
+    line(&screen, "preview … ");
+    let screen = press(&mut console, "<Tab>").await;
+    line(&screen, ": preview ");
+    let screen = press(&mut console, "<Tab>").await;
+    line(&screen, ": preview rule night");
+    let screen = press(&mut console, "<C-u>filter paus<Enter>").await;
+    line(&screen, "nothing passes the filter `paus`");
+}
+
+#[tokio::test]
+async fn what_is_not_allowed_is_listed_with_the_reason_and_not_done() {
+    let service = stocked();
+    service.state().role = v1::Role::Viewer.into();
+    let mut console = console(&service, 100, 24).await;
+    press(&mut console, "4").await;
+    let screen = press(&mut console, ":delete pager").await;
+    let reason = "needs the role `editor`; this key is `viewer`";
+    assert!(
+        line(&screen, "delete destination pager").contains(reason),
+        "{screen}"
+    );
+    let screen = press(&mut console, "<Enter>").await;
+    line(&screen, reason);
+    assert!(service.state().destinations.contains_key("pager"));
+}
+
+#[tokio::test]
+async fn the_help_is_searched_by_name_and_by_key_and_does_what_it_lists() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let screen = press(&mut console, "4?enable").await;
+    line(&screen, "nothing is called like that");
+    let screen = press(&mut console, "<C-u>/").await;
+    line(&screen, "Filter the list");
+    let screen = press(&mut console, "<C-u>edit form<Enter>").await;
+    line(&screen, "Edit destination audit");
+}
+
+#[tokio::test]
+async fn keys_of_ones_own_work_and_are_what_the_screen_tells() {
+    let service = stocked();
+    let keys = [
+        ("go_rules", "ctrl-g r"),
+        ("toggle", "!"),
+        ("form_save", "f2"),
+    ];
+    let mut console = console_with_keys(&service, &keys).await;
+    let screen = press(&mut console, "<C-g>").await;
+    assert!(line(&screen, "^G …").contains("r rules"), "{screen}");
+    let screen = press(&mut console, "r").await;
+    assert!(line(&screen, "! on/off").contains("Enter open"), "{screen}");
+    let screen = press(&mut console, "o").await;
+    assert!(!screen.contains("Disable rule night?"), "{screen}");
+    let screen = press(&mut console, "!").await;
+    line(&screen, "Disable rule night?");
+    let screen = press(&mut console, "<Esc>e").await;
+    line(&screen, "F2 save");
+}
+
+#[tokio::test]
+async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let order = |screen: &str| screen.find("audit") < screen.find("pager");
+    let screen = press(&mut console, "4").await;
+    assert!(
+        line(&screen, "Health").contains("Name↑") && order(&screen),
+        "{screen}"
+    );
+    let screen = press(&mut console, "S").await;
+    assert!(
+        line(&screen, "Health").contains("Name↓") && !order(&screen),
+        "{screen}"
+    );
+    assert!(line(&screen, "▶").contains("audit"), "{screen}");
+    let screen = press(&mut console, ":sort health<Enter>").await;
+    assert!(
+        line(&screen, "Name").contains("Health↑") && !order(&screen),
+        "{screen}"
+    );
+    let screen = press(&mut console, "2S").await;
+    line(
+        &screen,
+        "events are always sorted by when they were last seen",
+    );
+}
