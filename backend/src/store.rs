@@ -3,6 +3,8 @@
 pub mod engine;
 pub mod open;
 pub mod record;
+#[cfg(test)]
+pub(crate) mod samples;
 pub mod seal;
 pub mod verify;
 

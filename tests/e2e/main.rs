@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a test that cannot go on ends")]
 
 mod access;
+mod backup;
 mod canary;
 mod command;
 mod console;

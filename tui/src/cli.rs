@@ -137,9 +137,19 @@ pub(crate) enum Command {
     Backend,
     /// Run the REST gateway alone, before the backend at --backend.
     Gateway,
+    /// Read a data folder through and say what is wrong with it; nothing is changed.
+    Check(CheckArguments),
     /// Manage the clients of a running service.
     #[command(subcommand)]
     Client(ClientCommand),
+}
+
+/// How to check.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Answer in JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to do with clients.

@@ -6,6 +6,8 @@ mod config;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod failure;
+#[cfg(feature = "embedded")]
+mod keep;
 mod key;
 mod log;
 mod operate;
@@ -70,8 +72,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Some(Command::Backend) => serve::run(&settings, embedded::Parts::Backend).await,
             #[cfg(feature = "embedded")]
             Some(Command::Gateway) => serve::run(&settings, embedded::Parts::Gateway).await,
+            #[cfg(feature = "embedded")]
+            Some(Command::Check(arguments)) => {
+                keep::check::run(arguments, &settings, io::stdout()).await
+            },
             #[cfg(not(feature = "embedded"))]
-            Some(Command::Serve | Command::Backend | Command::Gateway) => Err(Failure::new(
+            Some(
+                Command::Serve | Command::Backend | Command::Gateway | Command::Check(_),
+            ) => Err(Failure::new(
                 "this program was built without the service (feature `embedded`); it is a console \
                  for a service that runs elsewhere",
             )),

@@ -9,7 +9,7 @@ pub(super) mod conformance;
 pub mod memory;
 pub mod redb;
 
-use std::fmt::Debug;
+use std::{collections::BTreeSet, fmt::Debug};
 
 use tonic::async_trait;
 
@@ -43,7 +43,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -62,12 +63,26 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 
+    /// The word for such records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Meta => "fact",
+            Self::Trigger => "trigger",
+            Self::Destination => "destination",
+            Self::Rule => "rule",
+            Self::Client => "client",
+            Self::Occurrence => "occurrence",
+            Self::Delivery => "delivery",
+            Self::Attempt => "attempt",
+            Self::Health => "health",
+            Self::Receipt => "receipt",
+            Self::Revision => "revision",
+        }
+    }
+
     /// Whether changes of such records are found in the change log.
     pub fn is_logged(self) -> bool {
-        !matches!(
-            self,
-            Self::Meta | Self::Attempt | Self::Health | Self::Receipt | Self::Revision
-        )
+        !matches!(self, Self::Meta | Self::Attempt | Self::Health)
     }
 }
 
@@ -238,6 +253,59 @@ pub struct Logged {
     pub changed: Vec<(Kind, Vec<u8>)>,
 }
 
+/// A record that was named by the change log, as it was when it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The kind of record.
+    pub kind: Kind,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// The record; none when it was gone.
+    pub row: Option<Row>,
+    /// For a delivery, its attempts: whoever changes these changes or touches it.
+    pub attempts: Vec<Row>,
+}
+
+/// What changed after a place in the log, all of it read at one point in time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Delta {
+    /// Everything up to this place is in it.
+    pub through: u64,
+    /// The newest place at that time. When it is `through`, nothing is left out.
+    pub head: u64,
+    /// The records, each once.
+    pub changed: Vec<Changed>,
+    /// When nothing is left out: all records of the kinds that are not logged, but attempts.
+    pub unlogged: Vec<(Kind, Vec<u8>, Row)>,
+}
+
+impl Delta {
+    /// The kinds of [`Delta::unlogged`]: few records, of which nobody says when they change.
+    const UNLOGGED: [Kind; 2] = [Kind::Meta, Kind::Health];
+
+    /// The records that steps of the log name, each once, and the last of these steps. Steps are
+    /// taken until their names have so many bytes.
+    fn named(steps: Vec<Logged>, bytes_max: usize) -> (BTreeSet<(u8, Vec<u8>)>, Option<u64>) {
+        let (mut named, mut through, mut bytes) = (BTreeSet::new(), None, 0);
+        for step in steps {
+            if bytes >= bytes_max {
+                break;
+            }
+            through = Some(step.sequence);
+            for (kind, key) in step.changed {
+                bytes += DELTA_RECORD_BYTES;
+                named.insert((kind as u8, key));
+            }
+        }
+        (named, through)
+    }
+}
+
+/// What a record of a delta is taken to have, before it is read.
+const DELTA_RECORD_BYTES: usize = 1024;
+/// Steps of the log that a delta looks at.
+const DELTA_STEPS_MAX: usize = 1_000;
+
 /// Why an engine did not do what it was asked, by what the caller may conclude.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -365,6 +433,18 @@ pub trait Engine: Debug + Send + Sync + 'static {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError>;
+
+    /// Reads what changed after a place in the log, as it is now. At least one step of the log is
+    /// taken, then more until there are about so many bytes. `None` when that place has been
+    /// forgotten.
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError>;
+
+    /// How many records, entries and steps of the log there are, for telling how far a walk is.
+    async fn row_count(&self) -> Result<u64, EngineError>;
 
     /// The newest place in the change log.
     async fn log_head(&self) -> Result<u64, EngineError>;

@@ -6,12 +6,13 @@ mod folder;
 mod format;
 mod key_check;
 mod key_file;
+mod overlay;
 mod room;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 pub use self::error::OpenError;
-use self::{disk::Disk, folder::Folder, key_file::KeyFile, room::Room};
+use self::{disk::Disk, folder::Folder, key_file::KeyFile, overlay::Overlay, room::Room};
 use crate::{
     config::Config,
     store::{
@@ -36,6 +37,7 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
     let settings = Settings {
         cache_bytes: config.store.cache_bytes,
         two_phase_commit: config.store.two_phase_commit,
+        first_place: 0,
     };
     let room = Room::new(&folder, config.store.free_space_floor_bytes);
     let folder = Arc::new(folder);
@@ -67,8 +69,44 @@ async fn make(
     folder.finish()
 }
 
+/// Opens the store in a data folder to read it: no byte of the folder is changed, also when the
+/// store was not closed well. Writes are taken and forgotten.
+///
+/// # Errors
+/// See [`OpenError`]; a missing key is no error, as most of a store can be read without.
+pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading, OpenError> {
+    format::check_file(data_dir)?;
+    let folder = Arc::new(Folder::borrow(data_dir)?);
+    let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
+        Ok(sealer) => (sealer, None),
+        Err(error) => (Sealer::ephemeral(), Some(error)),
+    };
+    let sealer = Arc::new(sealer);
+    let settings = Settings {
+        cache_bytes,
+        two_phase_commit: false,
+        first_place: 0,
+    };
+    let medium = Overlay::new(Arc::clone(&folder));
+    let store = open_engine(medium, settings, &sealer, &folder).await?;
+    format::check(&store, &folder).await?;
+    if key_fault.is_none() {
+        key_fault = key_check::judge(&store, &sealer, &folder).await.err();
+    }
+    Ok(Reading { store, key_fault })
+}
+
+/// A store that is only read.
+#[derive(Debug)]
+pub struct Reading {
+    /// The store.
+    pub store: Store,
+    /// Why secrets cannot be opened, if they cannot.
+    pub key_fault: Option<OpenError>,
+}
+
 async fn open_engine(
-    medium: Disk,
+    medium: impl Medium,
     settings: Settings,
     sealer: &Arc<Sealer>,
     folder: &Folder,

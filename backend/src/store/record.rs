@@ -1,6 +1,8 @@
 //! Domain values as records: typed reading, and sets of changes that keep the indexes right.
 
 pub mod bytes;
+#[cfg(test)]
+mod frozen;
 mod kinds;
 mod v1;
 

@@ -32,6 +32,7 @@ macro_rules! conformance {
             walk::kinds_and_indexes_lie_apart,
             walk::the_log_tells_what_changed_since_a_place,
             walk::the_signal_follows_the_log,
+            walk::a_delta_tells_records_as_they_are_now,
             together::of_many_inserts_of_one_key_one_succeeds,
             together::no_update_is_lost,
             together::a_conflict_does_not_disturb_its_neighbours,

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tonic::async_trait;
 
 use crate::store::engine::{
-    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Logged,
-    Range, Row,
+    Action, Change, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Entry, Expect,
+    Index, Kind, Lane, Logged, Range, Row,
 };
 
 /// Commits that the change log remembers.
@@ -85,6 +85,17 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    fn log_after(&self, sequence: u64, limit: usize) -> Option<Vec<Logged>> {
+        let oldest = self.log.front();
+        let oldest = oldest.map_or(self.head + 1, |logged| logged.sequence);
+        if sequence + 1 < oldest || sequence > self.head {
+            return None;
+        }
+        let newer = self.log.iter();
+        let newer = newer.skip_while(|logged| logged.sequence <= sequence);
+        Some(newer.take(limit).cloned().collect())
     }
 
     fn write(&mut self, version: u64, change: &Change) {
@@ -192,19 +203,53 @@ impl Engine for MemoryEngine {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
+        Ok(self.tables().log_after(sequence, limit))
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
         let tables = self.tables();
-        let oldest = tables
-            .log
-            .front()
-            .map_or(tables.head + 1, |logged| logged.sequence);
-        if sequence + 1 < oldest || sequence > tables.head {
+        let Some(steps) = tables.log_after(sequence, DELTA_STEPS_MAX) else {
             return Ok(None);
+        };
+        let (named, through) = Delta::named(steps, bytes_max);
+        let through = through.unwrap_or(sequence);
+        let all = |kind| tables.records.get(&kind).into_iter().flatten();
+        let changed = named.into_iter().filter_map(|(number, key)| {
+            let kind = Kind::from_number(number)?;
+            let rows = tables.records.get(&kind);
+            let attempts = all(Kind::Attempt)
+                .filter(|(attempt, _)| kind == Kind::Delivery && attempt.starts_with(&key));
+            Some(Changed {
+                kind,
+                row: rows.and_then(|rows| rows.get(&key)).cloned(),
+                attempts: attempts.map(|(_, row)| row.clone()).collect(),
+                key,
+            })
+        });
+        let mut delta = Delta {
+            through,
+            head: tables.head,
+            changed: changed.collect(),
+            unlogged: Vec::new(),
+        };
+        if delta.through == delta.head {
+            for kind in Delta::UNLOGGED {
+                let rows = all(kind).map(|(key, row)| (kind, key.clone(), row.clone()));
+                delta.unlogged.extend(rows);
+            }
         }
-        let newer = tables
-            .log
-            .iter()
-            .skip_while(|logged| logged.sequence <= sequence);
-        Ok(Some(newer.take(limit).cloned().collect()))
+        Ok(Some(delta))
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        let tables = self.tables();
+        let records: usize = tables.records.values().map(BTreeMap::len).sum();
+        let entries: usize = tables.indexes.values().map(BTreeMap::len).sum();
+        Ok((records + entries + tables.log.len()) as u64)
     }
 
     async fn log_head(&self) -> Result<u64, EngineError> {

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cell;
+mod delta;
 mod fault;
 mod file;
 mod log;
@@ -16,7 +17,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
 use tokio::sync::{oneshot, watch};
 use tonic::async_trait;
 
@@ -29,7 +30,7 @@ use self::{
     writer::Writer,
 };
 use crate::store::engine::{
-    Change, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
+    Change, Delta, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
 };
 
 /// Records read on the caller's thread; more are read on a thread that may block.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether a commit takes two syncs.
     pub two_phase_commit: bool,
+    /// The place after which the change log of a new file begins.
+    pub first_place: u64,
 }
 
 /// Keeps records in a file of redb.
@@ -248,6 +251,19 @@ impl Engine for RedbEngine {
     ) -> Result<Option<Vec<Logged>>, EngineError> {
         self.read(limit, move |rows| log::after(rows, sequence, limit))
             .await
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        let work = move |rows: &Table| delta::after(rows, sequence, bytes_max);
+        self.read(usize::MAX, work).await
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        self.shared.read(|rows| Ok(rows.len()?))
     }
 
     async fn log_head(&self) -> Result<u64, EngineError> {

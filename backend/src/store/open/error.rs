@@ -13,6 +13,9 @@ pub enum OpenError {
     /// Another process has it.
     #[error("the data folder {} is in use by another process", .0.display())]
     InUse(PathBuf),
+    /// There is nothing to read.
+    #[error("there is no store in {}; name a data folder with --data-dir", .0.display())]
+    NoStore(PathBuf),
     /// The folder holds something else.
     #[error("the data folder {} is not one of Bellwether: {why}; name an empty or new folder", .folder.display())]
     NotOurs {

@@ -31,8 +31,9 @@ const OWN: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Locked; the system lets go of it when the process ends, however it ends.
-    _lock: File,
+    /// Locked; the system lets go of it when the process ends, however it ends. None for a folder
+    /// that is only read and that no service ever had.
+    _lock: Option<File>,
 }
 
 impl Folder {
@@ -53,8 +54,36 @@ impl Folder {
         }
         Ok(Self {
             path: path.into(),
-            _lock: lock,
+            _lock: Some(lock),
         })
+    }
+
+    /// Takes a folder that holds a store, to read it and to leave it exactly as it is. Others may
+    /// read it too, and nobody may write to it.
+    pub(super) fn borrow(path: &Path) -> Result<Self, OpenError> {
+        inspect(path)?;
+        if !path.join(STORE).exists() {
+            return Err(OpenError::NoStore(path.into()));
+        }
+        let lock_path = path.join(LOCK);
+        let lock = match File::open(&lock_path) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self {
+                    path: path.into(),
+                    _lock: None,
+                });
+            }
+            Err(error) => return Err(OpenError::io("open", lock_path, error)),
+        };
+        match lock.try_lock_shared() {
+            Ok(()) => Ok(Self {
+                path: path.into(),
+                _lock: Some(lock),
+            }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.into())),
+            Err(TryLockError::Error(error)) => Err(OpenError::io("lock", lock_path, error)),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -27,13 +27,27 @@ pub(super) async fn check(
     sealer: &Sealer,
     folder: &Folder,
 ) -> Result<(), OpenError> {
-    let fault = |source| folder.fault(source);
+    let checks = judge(store, sealer, folder).await?;
+    let newest = key_of(sealer.newest());
+    if checks.iter().any(|(key, _)| *key == newest) && checks.len() == 1 {
+        return Ok(());
+    }
+    let adopted = adopt(store, sealer, &newest, &checks).await;
+    adopted.map_err(|source| folder.fault(source))
+}
+
+/// Checks every key that the store needs; answers the texts that it holds for that.
+pub(super) async fn judge(
+    store: &Store,
+    sealer: &Sealer,
+    folder: &Folder,
+) -> Result<Vec<(Vec<u8>, Row)>, OpenError> {
     let range = Range::under(PREFIX);
     let checks = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
-        .map_err(fault)?;
+        .map_err(|source| folder.fault(source))?;
     for (key, row) in &checks {
         if !sealer
             .open(PLACE, &row.value)
@@ -45,11 +59,7 @@ pub(super) async fn check(
             )));
         }
     }
-    let newest = key_of(sealer.newest());
-    if checks.iter().any(|(key, _)| *key == newest) && checks.len() == 1 {
-        return Ok(());
-    }
-    adopt(store, sealer, &newest, &checks).await.map_err(fault)
+    Ok(checks)
 }
 
 /// Seals everything with the newest key, then forgets that others were needed.

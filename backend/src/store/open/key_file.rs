@@ -48,7 +48,8 @@ impl<'a> KeyFile<'a> {
         Ok(Sealer::new(&[(1, key)]))
     }
 
-    fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
+    /// Reads the keys, if there are any.
+    pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,

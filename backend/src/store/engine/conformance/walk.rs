@@ -161,3 +161,44 @@ pub(in crate::store) async fn the_signal_follows_the_log(engine: &dyn Engine) {
     signal.changed().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), sequence);
 }
+
+pub(in crate::store) async fn a_delta_tells_records_as_they_are_now(engine: &dyn Engine) {
+    let start = engine.log_head().await.unwrap();
+    let set = vec![
+        insert(Kind::Occurrence, b"o", b"1"),
+        insert(Kind::Delivery, b"d", b"1"),
+        insert(Kind::Attempt, b"d1", b"a"),
+        insert(Kind::Attempt, b"e1", b"other"),
+        insert(Kind::Health, b"h", b"1"),
+    ];
+    let first = apply(engine, set).await.unwrap();
+    let delete = change(
+        Kind::Occurrence,
+        b"o",
+        Expect::Version(first),
+        Action::Delete,
+    );
+    let second = apply(engine, vec![delete]).await.unwrap();
+    let delta = async |place, bytes_max| engine.changed_after(place, bytes_max).await.unwrap();
+
+    let all = delta(start, usize::MAX).await.unwrap();
+    assert_eq!((all.through, all.head), (second, second));
+    let changed: Vec<_> = all.changed.iter().map(|found| &found.key[..]).collect();
+    assert_eq!(changed, [b"o", b"d"]);
+    assert_eq!(all.changed[0].row, None);
+    assert_eq!(all.changed[1].row.as_ref().unwrap().value, b"1");
+    let attempts: Vec<_> = all.changed[1].attempts.iter().collect();
+    assert_eq!(attempts.len(), 1, "only its own");
+    assert_eq!(attempts[0].value, b"a");
+    let unlogged: Vec<_> = all.unlogged.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(unlogged, [Kind::Health]);
+
+    let part = delta(start, 1).await.unwrap();
+    assert_eq!((part.through, part.head), (first, second));
+    assert_eq!(part.changed[0].row, None, "what is read is read now");
+    assert_eq!(part.unlogged, []);
+    let rest = delta(part.through, 1).await.unwrap();
+    assert_eq!((rest.through, rest.head), (second, second));
+    assert_eq!(delta(second, 1).await.unwrap().changed, []);
+    assert_eq!(delta(second + 1, 1).await, None);
+}

@@ -67,7 +67,7 @@ impl File {
         }
         let head = match read_head(&database)? {
             Some(head) => head,
-            None => make_table(&database)?,
+            None => make_table(&database, Head::at(self.settings.first_place))?,
         };
         Ok((database, head))
     }
@@ -81,12 +81,17 @@ fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
     }
 }
 
-fn make_table(database: &Database) -> Result<Head, Fault> {
+fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
     let mut transaction = database.begin_write()?;
     transaction.set_two_phase_commit(true);
-    transaction.open_table(ROWS)?;
+    {
+        let mut rows = transaction.open_table(ROWS)?;
+        if head != Head::default() {
+            log::append(&mut rows, head, &[])?;
+        }
+    }
     transaction.commit()?;
-    Ok(Head::default())
+    Ok(head)
 }
 
 fn from_io(error: io::Error) -> Fault {

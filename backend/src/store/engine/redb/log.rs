@@ -24,6 +24,14 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// Where a log begins that tells nothing up to a place.
+    pub(super) fn at(sequence: u64) -> Self {
+        Self {
+            sequence,
+            changes: 0,
+        }
+    }
+
     /// Where the log ends after one more commit.
     pub(super) fn after(self, changed: &[(Kind, Vec<u8>)]) -> Self {
         Self {

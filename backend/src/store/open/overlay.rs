@@ -1,0 +1,146 @@
+//! A store's file that is only read: what is written to it is kept in memory and forgotten.
+//!
+//! A store that was not closed well is repaired when it is opened. Here the repair stays in memory.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use redb::StorageBackend;
+
+use super::{disk::CHECKSUMS, folder::Folder};
+use crate::store::engine::redb::Medium;
+
+const BLOCK_BYTES: usize = 4096;
+
+/// The store of a folder, only read.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    folder: Arc<Folder>,
+}
+
+impl Overlay {
+    pub(super) fn new(folder: Arc<Folder>) -> Self {
+        Self { folder }
+    }
+}
+
+impl Medium for Overlay {
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let file = File::open(self.folder.store_path())?;
+        let file_bytes = file.metadata()?.len();
+        let layers = Mutex::new(Layers {
+            length: file_bytes,
+            below: file_bytes,
+            written: HashMap::new(),
+        });
+        Ok(Box::new(Layered { file, layers }))
+    }
+
+    fn checksums(&self) -> Option<Vec<u8>> {
+        fs::read(self.folder.path().join(CHECKSUMS)).ok()
+    }
+}
+
+#[derive(Debug)]
+struct Layered {
+    file: File,
+    layers: Mutex<Layers>,
+}
+
+#[derive(Debug)]
+struct Layers {
+    /// The length as whoever writes made it.
+    length: u64,
+    /// How far the file below is still seen.
+    below: u64,
+    /// What was written, by block.
+    written: HashMap<u64, Vec<u8>>,
+}
+
+impl Layered {
+    fn layers(&self) -> MutexGuard<'_, Layers> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block as it was written, or as it lies below.
+    fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
+        if let Some(written) = layers.written.get(&number) {
+            return Ok(written.clone());
+        }
+        let mut block = vec![0; BLOCK_BYTES];
+        let start = number * BLOCK_BYTES as u64;
+        let seen = layers.below.saturating_sub(start).min(BLOCK_BYTES as u64);
+        let seen = usize::try_from(seen).map_err(io::Error::other)?;
+        self.file.read_exact_at(&mut block[..seen], start)?;
+        Ok(block)
+    }
+}
+
+/// The parts of a stretch that lie in different blocks: block, place in it, bytes.
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = offset + done as u64;
+        let place = usize::try_from(at % BLOCK_BYTES as u64).unwrap_or_default();
+        let bytes = (BLOCK_BYTES - place).min(length - done);
+        done += bytes;
+        (bytes > 0).then_some((at / BLOCK_BYTES as u64, place, bytes))
+    })
+}
+
+impl StorageBackend for Layered {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.layers().length)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let layers = self.layers();
+        let end = offset + out.len() as u64;
+        if end > layers.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if layers.written.is_empty() && end <= layers.below {
+            drop(layers);
+            return self.file.read_exact_at(out, offset);
+        }
+        let mut rest = out;
+        for (number, place, bytes) in parts(offset, rest.len()) {
+            let (part, after) = rest.split_at_mut(bytes);
+            part.copy_from_slice(&self.block(&layers, number)?[place..place + bytes]);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut layers = self.layers();
+        layers.below = layers.below.min(length);
+        layers
+            .written
+            .retain(|number, _| number * (BLOCK_BYTES as u64) < length);
+        layers.length = length;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut layers = self.layers();
+        let mut rest = data;
+        for (number, place, bytes) in parts(offset, data.len()) {
+            let (part, after) = rest.split_at(bytes);
+            let mut block = self.block(&layers, number)?;
+            block[place..place + bytes].copy_from_slice(part);
+            layers.written.insert(number, block);
+            rest = after;
+        }
+        Ok(())
+    }
+}

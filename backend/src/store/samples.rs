@@ -1,0 +1,337 @@
+//! Records with every field set: what encodings are frozen with, and what tests of the store start
+//! from.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::domain::{
+    Annotation, Attempt, Clause, Client, Close, CloseReason, Content, Delivery, DeliverySettings,
+    DeliveryState, Destination, DestinationKind, EventId, Field, Health, HealthState, HistoryEntry,
+    Judged, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Receipt, RecordId,
+    Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript, Trigger, Value, Was,
+    delivery::{Request, Response, RuleContent},
+    destination::{
+        Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
+        WebhookMethod,
+    },
+};
+
+/// When things happened, in milliseconds since 1970.
+const AT_MS: i64 = 1_790_000_000_000;
+
+/// A name.
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+/// An identity.
+pub(crate) fn id(number: u64) -> RecordId {
+    RecordId::from_parts(AT_MS.unsigned_abs(), number.into())
+}
+
+/// A trigger whose query has every kind of clause.
+pub(crate) fn trigger(name_of_it: &str) -> Trigger {
+    let text = |field: &str| (field.to_owned(), Literal::Text("error".into()));
+    let (severity, at_least) = text("severity");
+    let clause = Clause::And(vec![
+        Clause::GreaterAndEquals(severity, at_least),
+        Clause::LessAndEquals("count".into(), Literal::Number(1e6)),
+        Clause::Or(vec![
+            Clause::Contains("summary".into(), "disk".into()),
+            Clause::StartsWith("name".into(), "fs".into()),
+            Clause::EndsWith("type".into(), "full".into()),
+            Clause::Equals("acknowledged".into(), Literal::Bool(false)),
+        ]),
+        Clause::Not(Box::new(Clause::In(
+            "dimensions.env".into(),
+            vec![Literal::Text("lab".into()), Literal::Number(7.5)],
+        ))),
+    ]);
+    Trigger {
+        id: id(11),
+        name: name(name_of_it),
+        description: "disks that fill up".into(),
+        tags: vec!["disk".into(), "team-a".into()],
+        query: Query { clause },
+        revision: 3,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
+    }
+}
+
+/// Every kind of destination, each with a secret where it can have one.
+pub(crate) fn destinations() -> Vec<Destination> {
+    let secret = |text: &str| Secret::new(text);
+    let header = |name: &str, value| Header {
+        name: name.into(),
+        value,
+    };
+    let webhook = Webhook {
+        url: "https://example.com/hook".into(),
+        method: WebhookMethod::Put,
+        headers: vec![
+            header("authorization", HeaderValue::Secret(secret("Bearer 1"))),
+            header("x-team", HeaderValue::Plain("a".into())),
+        ],
+        payload: "{\"text\": \"{{event.summary}}\"}".into(),
+        signing_secret: Some(secret("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")),
+    };
+    let service_now = ServiceNow {
+        instance_url: "https://example.service-now.com".into(),
+        client_id: "client".into(),
+        client_secret: secret("secret"),
+        token_url: "https://example.com/token".into(),
+        refresh_token: Some(secret("refresh")),
+    };
+    let kinds = [
+        DestinationKind::Webhook(webhook),
+        DestinationKind::Email(Email {
+            to: "ops@example.com".into(),
+            subject: "{{event.summary}}".into(),
+            body: "<p>{{event.body}}</p>".into(),
+        }),
+        DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            token: secret("xoxb-1"),
+        }),
+        DestinationKind::MsTeams(MsTeams {
+            url: secret("https://example.com/teams"),
+        }),
+        DestinationKind::PagerDuty(PagerDuty {
+            routing_key: secret("R0"),
+        }),
+        DestinationKind::ServiceNow(service_now),
+        DestinationKind::Event(EventTemplates {
+            name_template: "again {{event.name}}".into(),
+            type_template: "again".into(),
+            summary_template: "{{event.summary}}".into(),
+            severity: Severity::Warning,
+        }),
+    ];
+    let destination = |(number, kind): (u64, DestinationKind)| Destination {
+        id: id(20 + number),
+        name: name(&format!("to {number}")),
+        description: "a place".into(),
+        tags: vec!["team-a".into()],
+        kind,
+        delivery: DeliverySettings {
+            timeout: Some(Duration::from_secs(7)),
+            max_in_flight: Some(3),
+            max_per_minute: Some(60),
+            max_attempts: Some(4),
+        },
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 2,
+    };
+    (0..).zip(kinds).map(destination).collect()
+}
+
+/// A rule from the trigger `disk` to the first two destinations.
+pub(crate) fn rule(name_of_it: &str) -> Rule {
+    Rule {
+        id: id(31),
+        name: name(name_of_it),
+        description: "tell the team".into(),
+        tags: vec!["team-a".into()],
+        enabled: true,
+        trigger_names: vec![name("disk")],
+        destination_names: vec![name("to 0"), name("to 1")],
+        message: "{{event.summary}}".into(),
+        repeat: true,
+        repeat_interval_seconds: 600,
+        send_updates: true,
+        revision: 5,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 3,
+    }
+}
+
+/// A client that was used.
+pub(crate) fn client(name_of_it: &str) -> Client {
+    Client {
+        id: id(41),
+        name: name(name_of_it),
+        role: Role::Editor,
+        key_hash: [41; 32],
+        create_ms: AT_MS,
+        last_used_ms: Some(AT_MS + 60_000),
+    }
+}
+
+/// A closed occurrence with everything that can happen to one.
+pub(crate) fn occurrence(number: u32) -> Occurrence {
+    let metadata = BTreeMap::from([
+        (
+            "list".into(),
+            Value::List(vec![Value::Null, Value::Bool(true)]),
+        ),
+        (
+            "object".into(),
+            Value::Object(BTreeMap::from([("n".into(), Value::Number(-1.5))])),
+        ),
+        ("text".into(), Value::Text("t".into())),
+    ]);
+    let dimensions = BTreeMap::from([("host".to_owned(), "db-1".to_owned())]);
+    Occurrence {
+        key: id(50 + u64::from(number)),
+        event: EventId::derive("disk", &dimensions),
+        number,
+        name: "disk".into(),
+        kind: "full".into(),
+        dimensions,
+        metadata,
+        summary: "disk is full".into(),
+        body: "99 %".into(),
+        severity: Severity::Error,
+        status: Status::Closed,
+        acknowledged: true,
+        start_ms: AT_MS,
+        last_seen_ms: AT_MS + 10,
+        close: Some(Close {
+            at_ms: AT_MS + 20,
+            reason: CloseReason::Operator,
+        }),
+        count: 4,
+        prior_count: 2,
+        annotations: vec![Annotation {
+            id: "abcdefghij0123456789".into(),
+            text: "looking".into(),
+            author: name("admin"),
+            create_ms: AT_MS + 11,
+            update_ms: AT_MS + 12,
+        }],
+        history: vec![HistoryEntry {
+            at_ms: AT_MS + 20,
+            author: Some(name("admin")),
+            field: Field::Status,
+            from: "open".into(),
+            to: "closed".into(),
+        }],
+        notified: vec![Notified {
+            rule: id(31),
+            rule_name: name("page"),
+            last_ms: AT_MS + 1,
+            send_updates: true,
+            destinations: vec![(id(20), name("to 0"))],
+            cleared: true,
+            opening: None,
+        }],
+        chain: vec![id(32)],
+        review_ms: AT_MS + 2_592_000_000,
+        content_ms: None,
+        judged: None,
+    }
+}
+
+/// An occurrence with what its decisions rest on.
+pub(crate) fn judged_occurrence() -> Occurrence {
+    let mut occurrence = occurrence(2);
+    occurrence.content_ms = Some(AT_MS + 4);
+    occurrence.judged = Some(Judged {
+        at_ms: AT_MS + 5,
+        rules_ms: AT_MS + 3,
+        by_event: true,
+    });
+    occurrence.notified[0].opening = Some(Opening {
+        at_ms: AT_MS + 1,
+        trigger: (&trigger("disk")).into(),
+        rule_revision: 5,
+    });
+    occurrence
+}
+
+/// A receipt with a refusal.
+pub(crate) fn receipt() -> Receipt {
+    Receipt {
+        client: id(41),
+        key: "request-1".into(),
+        fingerprint: [9; 32],
+        create_ms: AT_MS,
+        refused: vec![Refusal {
+            place: 3,
+            reason: "has no dimension".into(),
+        }],
+    }
+}
+
+/// A trigger and a rule as they were.
+pub(crate) fn revisions() -> [Revision; 2] {
+    let was = [Was::Trigger(trigger("disk")), Was::Rule(rule("page"))];
+    was.map(|was| Revision {
+        was,
+        until_ms: AT_MS + 9,
+        deleted: true,
+    })
+}
+
+/// A delivery that was tried once.
+pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
+    let rule_content = RuleContent {
+        name: "page".into(),
+        description: "tell the team".into(),
+        message: "{{event.summary}}".into(),
+        enabled: true,
+        repeat_interval_seconds: 600,
+        trigger_names: vec![name("disk")],
+        destination_names: vec![name("to 0")],
+    };
+    let occurrence = occurrence(1);
+    Delivery {
+        id: id(60 + number),
+        rule: Some(id(31)),
+        destination: id(21),
+        destination_name: "to 1".into(),
+        event: Some(occurrence.event),
+        state,
+        test: false,
+        attempts: 1,
+        last_error: "answered 500".into(),
+        create_ms: AT_MS + 1,
+        end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
+        retry_of: Some(id(61)),
+        content: Content {
+            clear: true,
+            occurrence,
+            rule: rule_content,
+            trigger: Some(trigger("disk")),
+            destination_kind: destinations().swap_remove(1).kind,
+        },
+    }
+}
+
+/// An attempt of a delivery.
+pub(crate) fn attempt(delivery: u64, number: u32) -> Attempt {
+    let headers = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    Attempt {
+        delivery: id(60 + delivery),
+        number,
+        start_ms: AT_MS + 2,
+        duration: Some(Duration::from_micros(1_234)),
+        outcome: Some(Outcome::Rejected),
+        explanation: "answered 500".into(),
+        transcript: Transcript {
+            request: Some(Request {
+                method: "POST".into(),
+                url: "https://example.com/hook".into(),
+                headers: headers.clone(),
+                body: "sent".into(),
+            }),
+            response: Some(Response {
+                status: 500,
+                headers,
+                body: "came back".into(),
+            }),
+        },
+    }
+}
+
+/// How the deliveries to a destination fare.
+pub(crate) fn health() -> Health {
+    Health {
+        destination: id(21),
+        state: HealthState::Failing,
+        since_ms: AT_MS + 3,
+        failures: 2,
+        last_error: "answered 500".into(),
+    }
+}

@@ -1,0 +1,84 @@
+//! How far a command is: a bar on a terminal, nothing elsewhere.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Columns of the bar itself.
+const BAR_COLUMNS: u64 = 30;
+/// How long between two drawings.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A bar on standard error. It is taken away when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    what: &'static str,
+    is_shown: bool,
+    drawn: Mutex<Option<Instant>>,
+}
+
+impl Progress {
+    /// A bar for that work; `what` stands before it.
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self {
+            what,
+            is_shown: io::stderr().is_terminal(),
+            drawn: Mutex::new(None),
+        }
+    }
+
+    /// Shows how much is done of how much.
+    pub(crate) fn show(&self, done: u64, total: u64) {
+        if !self.is_shown {
+            return;
+        }
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if drawn.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return;
+        }
+        *drawn = Some(Instant::now());
+        // It helps, and does no harm when it cannot be written.
+        drop(write!(io::stderr(), "\r{}", line(self.what, done, total)));
+        drop(io::stderr().flush());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        let drawn = self.drawn.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if drawn.is_some() {
+            drop(write!(io::stderr(), "\r\x1b[K"));
+        }
+    }
+}
+
+fn line(what: &str, done: u64, total: u64) -> String {
+    let done = done.min(total);
+    let share = |of: u64| (u128::from(done) * u128::from(of)) / u128::from(total.max(1));
+    let filled = usize::try_from(share(BAR_COLUMNS)).unwrap_or_default();
+    let bar: String = (0..usize::try_from(BAR_COLUMNS).unwrap_or_default())
+        .map(|column| if column < filled { '#' } else { '-' })
+        .collect();
+    format!("{what} [{bar}] {:>3} %", share(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_fills_from_left_to_right_and_no_further() {
+        assert_eq!(
+            line("check", 0, 0),
+            "check [------------------------------]   0 %"
+        );
+        assert_eq!(
+            line("check", 1, 2),
+            "check [###############---------------]  50 %"
+        );
+        assert_eq!(line("check", 9, 2), line("check", 2, 2));
+        assert!(line("check", 2, 2).ends_with("] 100 %"));
+    }
+}
