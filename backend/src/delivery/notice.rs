@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Destination, IncomingEvent, Severity, Status};
+use crate::domain::{Destination, IncomingEvent, Severity, Status, destination::pause_event};
 
 /// A destination is paused.
 pub(crate) fn paused(destination: &Destination, last_error: &str, now_ms: i64) -> IncomingEvent {
@@ -26,13 +26,11 @@ pub(crate) fn resumed(destination: &Destination, now_ms: i64) -> IncomingEvent {
 }
 
 fn about(destination: &Destination, now_ms: i64) -> IncomingEvent {
+    let (name, dimensions) = pause_event(&destination.name);
     IncomingEvent {
-        name: "destination paused".into(),
+        name: name.into(),
         kind: "destination-paused".into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("destination".into(), destination.name.as_str().into()),
-        ]),
+        dimensions,
         metadata: BTreeMap::new(),
         summary: String::new(),
         body: String::new(),

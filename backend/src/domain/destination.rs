@@ -1,6 +1,6 @@
 //! Destinations: named places a message can be sent to.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{Name, RecordId, Secret, Severity};
 
@@ -194,6 +194,16 @@ pub struct Health {
     pub failures: u32,
     /// What the last failed attempt said; empty when healthy.
     pub last_error: String,
+}
+
+/// The name and the dimensions of the event that the service makes of a pause: open while the
+/// destination of that name is paused.
+pub fn pause_event(destination: &Name) -> (&'static str, BTreeMap<String, String>) {
+    let dimensions = BTreeMap::from([
+        ("source".into(), "bellwether".into()),
+        ("destination".into(), destination.as_str().into()),
+    ]);
+    ("destination paused", dimensions)
 }
 
 /// The verdict on a destination.

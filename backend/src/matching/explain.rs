@@ -19,50 +19,84 @@ pub struct Explained {
     /// What the occurrence holds: a list when there are several values; none when it lacks the
     /// field.
     pub actual: Option<Value>,
-    /// Whether it is true.
+    /// Whether it is true; false where that is not known.
     pub result: bool,
+    /// Whether it cannot be told, because it rests on a field whose value is not known.
+    pub unknown: bool,
     /// The clauses inside it.
     pub clauses: Vec<Explained>,
 }
 
-impl CompiledQuery {
-    /// Explains the query, which must be the one this was compiled from.
-    pub fn explain(&self, query: &Query, occurrence: &Occurrence) -> Explained {
-        explain(&query.clause, &self.root, occurrence)
+impl Explained {
+    /// Whether it is true; none when that cannot be told.
+    pub fn verdict(&self) -> Option<bool> {
+        (!self.unknown).then_some(self.result)
     }
 }
 
-fn explain(clause: &Clause, node: &Node, occurrence: &Occurrence) -> Explained {
-    let combine = |kind, clauses: Vec<Explained>| Explained {
+/// Whether the value that an occurrence holds in a field is what it held at the time in question.
+pub type Known<'a> = &'a dyn Fn(&Field) -> bool;
+
+impl CompiledQuery {
+    /// Explains the query, which must be the one this was compiled from. What rests on fields that
+    /// are not known is not told, unless it is the same whatever they hold.
+    pub fn explain(&self, query: &Query, occurrence: &Occurrence, known: Known<'_>) -> Explained {
+        explain(&query.clause, &self.root, occurrence, known)
+    }
+}
+
+fn explain(clause: &Clause, node: &Node, occurrence: &Occurrence, known: Known<'_>) -> Explained {
+    let inner = |clauses: &[Clause], nodes: &[Node]| -> Vec<Explained> {
+        let pairs = clauses.iter().zip(nodes);
+        pairs
+            .map(|(clause, node)| explain(clause, node, occurrence, known))
+            .collect()
+    };
+    match (clause, node) {
+        (Clause::And(clauses), Node::And(nodes)) => {
+            let clauses = inner(clauses, nodes);
+            let verdict = unless_any(false, &clauses);
+            combination("and", verdict, clauses)
+        }
+        (Clause::Or(clauses), Node::Or(nodes)) => {
+            let clauses = inner(clauses, nodes);
+            let verdict = unless_any(true, &clauses);
+            combination("or", verdict, clauses)
+        }
+        (Clause::Not(clause), Node::Not(node)) => {
+            let inner = explain(clause, node, occurrence, known);
+            combination("not", inner.verdict().map(|it| !it), vec![inner])
+        }
+        (clause, Node::Compare(field, comparison)) if known(field) => {
+            compared(clause, field, comparison, occurrence)
+        }
+        (clause, Node::Compare(field, comparison)) => Explained {
+            actual: None,
+            result: false,
+            unknown: true,
+            ..compared(clause, field, comparison, occurrence)
+        },
+        (_, node) => combination("and", Some(node.matches(occurrence)), Vec::new()),
+    }
+}
+
+/// `decides` when any clause is that; else the opposite, when all are known.
+fn unless_any(decides: bool, clauses: &[Explained]) -> Option<bool> {
+    if clauses.iter().any(|it| it.verdict() == Some(decides)) {
+        return Some(decides);
+    }
+    (!clauses.iter().any(|it| it.unknown)).then_some(!decides)
+}
+
+fn combination(kind: &'static str, verdict: Option<bool>, clauses: Vec<Explained>) -> Explained {
+    Explained {
         kind,
         field: String::new(),
         expected: None,
         actual: None,
-        result: node.matches(occurrence),
+        result: verdict.unwrap_or(false),
+        unknown: verdict.is_none(),
         clauses,
-    };
-    let inner = |clauses: &[Clause], nodes: &[Node]| {
-        let pairs = clauses.iter().zip(nodes);
-        pairs
-            .map(|(clause, node)| explain(clause, node, occurrence))
-            .collect()
-    };
-    match (clause, node) {
-        (Clause::And(clauses), Node::And(nodes)) => combine("and", inner(clauses, nodes)),
-        (Clause::Or(clauses), Node::Or(nodes)) => combine("or", inner(clauses, nodes)),
-        (Clause::Not(clause), Node::Not(node)) => {
-            combine("not", vec![explain(clause, node, occurrence)])
-        }
-        (clause, Node::Compare(field, comparison)) => {
-            compared(clause, field, comparison, occurrence)
-        }
-        (_, node) => combine("and", vec![]).with_result(node.matches(occurrence)),
-    }
-}
-
-impl Explained {
-    fn with_result(self, result: bool) -> Self {
-        Self { result, ..self }
     }
 }
 
@@ -90,14 +124,7 @@ fn compared(
         Clause::StartsWith(name, text) => ("startsWith", name, Value::Text(text.clone())),
         Clause::EndsWith(name, text) => ("endsWith", name, Value::Text(text.clone())),
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => {
-            return Explained {
-                kind: "and",
-                field: String::new(),
-                expected: None,
-                actual: None,
-                result: false,
-                clauses: Vec::new(),
-            };
+            return combination("and", Some(false), Vec::new());
         }
     };
     Explained {
@@ -106,6 +133,7 @@ fn compared(
         expected: Some(expected),
         actual: actual(field, occurrence),
         result: field.any(occurrence, &mut |found| comparison.holds(found)),
+        unknown: false,
         clauses: Vec::new(),
     }
 }

@@ -281,7 +281,7 @@ proptest! {
         let compiled = compile(&query).unwrap();
         let expected = truth(&query.clause, &occurrence);
         prop_assert_eq!(compiled.matches(&occurrence), expected);
-        prop_assert_eq!(compiled.explain(&query, &occurrence).result, expected);
+        prop_assert_eq!(compiled.explain(&query, &occurrence, &|_| true).result, expected);
     }
 
     #[test]
@@ -328,7 +328,7 @@ proptest! {
                 let set = TriggerSet::build(vec![((), compiled.clone())]);
                 let found = !set.matching(&occurrence).is_empty();
                 prop_assert_eq!(found, compiled.matches(&occurrence));
-                prop_assert_eq!(found, compiled.explain(&query, &occurrence).result);
+                prop_assert_eq!(found, compiled.explain(&query, &occurrence, &|_| true).result);
             }
         }
     }

@@ -69,7 +69,7 @@ fn equals(field: &str, literal: Literal) -> bool {
     let compiled = compile(&query).unwrap();
     let result = compiled.matches(&occurrence());
     assert_eq!(
-        compiled.explain(&query, &occurrence()).result,
+        compiled.explain(&query, &occurrence(), &|_| true).result,
         result,
         "{field}"
     );

@@ -1,45 +1,141 @@
-//! Why each rule did or did not notify about an occurrence.
+//! Why each rule did or did not notify about an occurrence, when that was decided.
+//!
+//! What a rule told is explained by the definitions and the occurrence that the first message
+//! rested on. A rule that told nothing is explained by the last decision, or by the newest one at
+//! which a trigger matched and something held the message back: triggers and rules as they were
+//! then are kept as revisions, and of the occurrence it is known which fields are as they were.
+//! What would happen now is told beside it and apart from it.
 
-use std::collections::BTreeMap;
+mod definitions;
+mod gates;
+mod judge;
+mod opening;
+mod sent;
+mod timeline;
+
+use std::collections::{HashMap, HashSet};
+
+use definitions::Definitions;
+use judge::{Judge, Subject};
+use sent::Pauses;
+use timeline::{Point, State};
 
 use crate::{
-    domain::{
-        Delivery, DeliveryState, Health, HealthState, Name, Notified, Occurrence, RecordId, Rule,
-        Status,
-    },
+    domain::{Attempt, Delivery, DeliveryState, Name, Notified, Occurrence, RecordId},
     error::Error,
+    limits::EVENT_AHEAD_MAX,
     matching::Explained,
     ops::ruleset::Snapshot,
-    store::{Direction, Index, Store, engine::Range},
+    store::Store,
 };
 
-/// Deliveries of one event that are looked at, newest first.
-const DELIVERIES_MAX: usize = 1_000;
+/// Decisions about one occurrence that are looked at.
+const POINTS_MAX: usize = 32;
+/// Rules and triggers times decisions that are looked at.
+const LOOKS_MAX: usize = 50_000;
+/// Rules explained without letting others have their turn.
+const RULES_AT_ONCE: usize = 50;
+/// How much an edit may have been under way before the decision that did not know it.
+const EDIT_MS: i64 = 60_000;
 
 /// What one rule made of an occurrence.
 #[derive(Debug, Clone)]
 pub struct RuleExplanation {
     /// The rule's name.
     pub rule_name: Name,
+    /// Whether it is deleted.
+    pub deleted: bool,
+    /// When it was deleted, in milliseconds since 1970; none when it is not, or that is not known.
+    pub deleted_ms: Option<i64>,
     /// Whether it notified about the occurrence.
     pub notified: bool,
-    /// A sentence for people.
-    pub reason: String,
-    /// Its triggers as they are now, each with how it sees the occurrence as it is now.
-    pub triggers: Vec<TriggerExplanation>,
-    /// What stands between a match and a notification, in order.
-    pub gates: Vec<Gate>,
+    /// The decision that tells most.
+    pub main: Judgement,
+    /// The last decision, when that is a later one, and what would be decided now.
+    pub others: Vec<Judgement>,
+    /// Each time it told something, oldest first.
+    pub notifications: Vec<Notification>,
     /// What it sent about the occurrence, or is to send, oldest first.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<SentDelivery>,
 }
 
-/// How one trigger sees an occurrence.
+/// Which decision a judgement speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The one that made the rule tell of the occurrence.
+    Notification,
+    /// The newest one there was.
+    LastDecision,
+    /// One before that.
+    EarlierDecision,
+    /// One that would be made now.
+    Now,
+}
+
+/// What a rule made of an occurrence at one moment.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// Which decision it speaks of.
+    pub basis: Basis,
+    /// When that was, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Whether the rule told something then, or would now.
+    pub notifies: bool,
+    /// Whether a trigger matched and nothing was told all the same.
+    pub held_back: bool,
+    /// A sentence for people.
+    pub reason: String,
+    /// Which state of the rule it speaks of; none when there was none, or it is not kept.
+    pub definition: Option<Definition>,
+    /// Its triggers, each with how it saw the occurrence.
+    pub triggers: Vec<TriggerExplanation>,
+    /// What stood between a match and a notification, in order.
+    pub gates: Vec<Gate>,
+}
+
+/// Which state of a trigger or rule is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Definition {
+    /// Counts its edits from 1.
+    pub revision: u64,
+    /// Since when it was in force, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Until when; none while it is in force.
+    pub until_ms: Option<i64>,
+    /// Whether it was deleted then, and not edited.
+    pub deleted: bool,
+}
+
+/// How one trigger saw an occurrence.
 #[derive(Debug, Clone)]
 pub struct TriggerExplanation {
     /// The trigger's name.
     pub trigger_name: Name,
-    /// Its query; none when the trigger does not exist or its query is not valid.
+    /// Whether it is known what the trigger was.
+    pub kept: bool,
+    /// Which state of the trigger it speaks of.
+    pub definition: Option<Definition>,
+    /// Its query; none when there was no such trigger, it is not kept, or its query is not valid.
     pub query: Option<Explained>,
+}
+
+impl TriggerExplanation {
+    fn missing(name: &Name) -> Self {
+        Self {
+            trigger_name: name.clone(),
+            kept: true,
+            definition: None,
+            query: None,
+        }
+    }
+
+    /// Whether it matched; none when that is not known.
+    pub fn verdict(&self) -> Option<bool> {
+        match &self.query {
+            Some(query) => query.verdict(),
+            None => self.kept.then_some(false),
+        }
+    }
 }
 
 /// One thing that stands between a match and a notification.
@@ -53,9 +149,30 @@ pub struct Gate {
     pub detail: String,
 }
 
-/// Explains every rule, by name; rules that are gone and notified come last.
-///
-/// What was sent and who was told is as it happened; triggers and gates are as they stand now.
+/// One time a rule told something.
+#[derive(Debug, Clone)]
+pub struct Notification {
+    /// When that was decided, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Whether it told that a notified occurrence changed or ended.
+    pub clear: bool,
+    /// The trigger that the messages name.
+    pub trigger_name: Option<Name>,
+    /// Its deliveries; none when they are forgotten.
+    pub deliveries: Vec<RecordId>,
+}
+
+/// A delivery and its attempts.
+#[derive(Debug, Clone)]
+pub struct SentDelivery {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// Its attempts, oldest first; those of old deliveries are left out.
+    pub attempts: Vec<Attempt>,
+}
+
+/// Explains every rule, by name, also those that were deleted since and told something or were in
+/// force when something was decided.
 ///
 /// # Errors
 /// Those of the store.
@@ -65,213 +182,158 @@ pub async fn explain(
     occurrence: &Occurrence,
     now_ms: i64,
 ) -> Result<Vec<RuleExplanation>, Error> {
-    let mut sent = deliveries_by_rule(store, occurrence).await?;
-    let paused = paused(store, snapshot).await?;
-    let mut explanations = Vec::new();
-    for rule in snapshot.rules() {
-        let told = occurrence
-            .notified
-            .iter()
-            .find(|notified| notified.rule == rule.id);
-        let deliveries = sent.remove(&rule.id).unwrap_or_default();
-        let triggers = triggers(rule, snapshot, occurrence);
-        let gates = gates(rule, told, occurrence, &paused, now_ms);
-        let notified = told.is_some() || !deliveries.is_empty();
-        explanations.push(RuleExplanation {
-            reason: reason(notified, &deliveries, &triggers, &gates),
-            rule_name: rule.name.clone(),
-            notified,
-            triggers,
-            gates,
-            deliveries,
-        });
+    let mut sent = sent::by_rule(store, occurrence).await?;
+    let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
+    let since_ms = occurrence.start_ms.saturating_sub(ahead_ms + EDIT_MS);
+    let definitions = Definitions::read(store, snapshot, since_ms).await?;
+    let told = occurrence.notified.iter().flat_map(|it| &it.destinations);
+    let told = told.map(|(id, name)| (*id, name));
+    let current = snapshot.destinations().map(|it| (it.id, &it.name));
+    let pauses = Pauses::read(store, told.chain(current)).await?;
+    let limit = (LOOKS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
+    let points = timeline::points(occurrence, limit).into_iter();
+    let now = Point {
+        at_ms: now_ms,
+        rules_ms: now_ms,
+        last: true,
+    };
+    let mut judge = Judge {
+        snapshot,
+        pauses,
+        states: points
+            .map(|point| (point, timeline::state(occurrence, point)))
+            .collect(),
+        now: (now, State::whole(occurrence.clone())),
+        verdicts: HashMap::new(),
+        definitions,
+    };
+    let rules: Vec<_> = judge
+        .definitions
+        .rules()
+        .map(|(name, id, deleted_ms)| (name.clone(), id, deleted_ms))
+        .collect();
+    let known: HashSet<_> = rules.iter().map(|(_, id, _)| *id).collect();
+    let mut explanations = Vec::with_capacity(rules.len());
+    for (at, (name, id, deleted_ms)) in rules.into_iter().enumerate() {
+        if at % RULES_AT_ONCE == RULES_AT_ONCE - 1 {
+            tokio::task::yield_now().await;
+        }
+        let deliveries = sent.remove(&id).unwrap_or_default();
+        let subject = Subject {
+            name: &name,
+            id,
+            told: occurrence.notified.iter().find(|it| it.rule == id),
+            sent: &deliveries,
+        };
+        let explained = one(&mut judge, &subject, deleted_ms);
+        explanations.extend(explained.map(|it| it.with(deliveries)));
     }
     for told in &occurrence.notified {
-        if let Some(deliveries) = sent.remove(&told.rule) {
-            explanations.push(RuleExplanation {
-                rule_name: told.rule_name.clone(),
-                notified: true,
-                reason: "it notified, and was deleted since".into(),
-                triggers: Vec::new(),
-                gates: Vec::new(),
-                deliveries,
-            });
+        if !known.contains(&told.rule) {
+            explanations.push(forgotten(told, sent.remove(&told.rule).unwrap_or_default()));
         }
     }
+    explanations.sort_by(|a, b| {
+        let key = |it: &RuleExplanation| (it.deleted, it.rule_name.clone());
+        key(a).cmp(&key(b))
+    });
     Ok(explanations)
 }
 
-async fn deliveries_by_rule(
-    store: &Store,
-    occurrence: &Occurrence,
-) -> Result<BTreeMap<RecordId, Vec<Delivery>>, Error> {
-    let found = store
-        .page_by::<Delivery>(
-            Index::DeliveryByEvent,
-            Range::under(&occurrence.event.to_bytes()),
-            Direction::Descending,
-            DELIVERIES_MAX,
-        )
-        .await?;
-    let mut by_rule: BTreeMap<RecordId, Vec<Delivery>> = BTreeMap::new();
-    for delivery in found.into_iter().rev().map(|(_, found)| found.value) {
-        let about_it = delivery.content.occurrence.number == occurrence.number && !delivery.test;
-        if let (Some(rule), true) = (delivery.rule, about_it) {
-            by_rule.entry(rule).or_default().push(delivery);
-        }
-    }
-    Ok(by_rule)
-}
-
-async fn paused(store: &Store, snapshot: &Snapshot) -> Result<Vec<RecordId>, Error> {
-    let keys = snapshot
-        .destinations()
-        .map(|found| found.id.to_bytes().into())
-        .collect();
-    let healths = store.get_many::<Health>(keys).await?.into_iter().flatten();
-    let paused = healths.filter(|health| health.value.state == HealthState::Paused);
-    Ok(paused.map(|health| health.value.destination).collect())
-}
-
-fn triggers(rule: &Rule, snapshot: &Snapshot, occurrence: &Occurrence) -> Vec<TriggerExplanation> {
-    let explain = |name: &Name| TriggerExplanation {
-        trigger_name: name.clone(),
-        query: snapshot.loaded(name).and_then(|loaded| {
-            Some(
-                loaded
-                    .query
-                    .as_ref()?
-                    .explain(&loaded.trigger.query, occurrence),
-            )
-        }),
-    };
-    rule.trigger_names.iter().map(explain).collect()
-}
-
-fn gates(
-    rule: &Rule,
-    told: Option<&Notified>,
-    occurrence: &Occurrence,
-    paused: &[RecordId],
-    now_ms: i64,
-) -> Vec<Gate> {
-    let enabled = Gate {
-        name: "enabled",
-        passed: rule.enabled,
-        detail: if rule.enabled {
-            "the rule is enabled"
-        } else {
-            "the rule is disabled"
-        }
-        .into(),
-    };
-    let suppressed = Gate {
-        name: "suppressed",
-        passed: occurrence.status != Status::Suppressed,
-        detail: format!("the occurrence is {}", occurrence.status.word()),
-    };
-    let waiting: Vec<_> = told
-        .into_iter()
-        .flat_map(|told| &told.destinations)
-        .filter(|(id, _)| paused.contains(id))
-        .map(|(_, name)| format!("`{name}`"))
-        .collect();
-    let destination_paused = Gate {
-        name: "destination paused",
-        passed: waiting.is_empty(),
-        detail: if waiting.is_empty() {
-            "none is paused".into()
-        } else {
-            format!("{} is paused; its messages wait", waiting.join(", "))
-        },
-    };
-    vec![
-        enabled,
-        suppressed,
-        already_notified(rule, told),
-        repeat_interval(rule, told, now_ms),
-        destination_paused,
-    ]
-}
-
-fn already_notified(rule: &Rule, told: Option<&Notified>) -> Gate {
-    let (passed, detail) = match (told, rule.repeat) {
-        (None, _) => (true, "it has not notified about this occurrence".to_owned()),
-        (Some(_), true) => (true, "it has notified, and the rule repeats".to_owned()),
-        (Some(_), false) => (
-            false,
-            "it has notified, and tells each occurrence once: no further match is told".to_owned(),
-        ),
-    };
-    Gate {
-        name: "already notified",
-        passed,
-        detail,
-    }
-}
-
-fn repeat_interval(rule: &Rule, told: Option<&Notified>, now_ms: i64) -> Gate {
-    let interval_ms = i64::from(rule.repeat_interval_seconds) * 1000;
-    let (passed, detail) = match told {
-        Some(told) if rule.repeat => {
-            let left_ms = told
-                .last_ms
-                .saturating_add(interval_ms)
-                .saturating_sub(now_ms);
-            match left_ms {
-                ..=0 => (true, "the interval has passed".to_owned()),
-                left_ms => (
-                    false,
-                    format!("{} s of the interval are left", left_ms / 1000 + 1),
-                ),
+/// What one rule made of it; none for one that was deleted before anything was decided.
+fn one(
+    judge: &mut Judge<'_>,
+    subject: &Subject<'_>,
+    deleted_ms: Option<i64>,
+) -> Option<RuleExplanation> {
+    let notified = subject.told.is_some() || !subject.sent.is_empty();
+    let now = judge.now(subject);
+    let decisions = judge.states.len();
+    let mut others = Vec::new();
+    let main = match judge.opening(subject) {
+        Some(mut opening) if notified => {
+            let last = judge.states.first().map(|(point, _)| *point);
+            if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
+                others.push(judge.decision(subject, 0));
             }
+            let told = told_so_far(subject.sent);
+            opening.reason.push_str(&told);
+            Some(opening)
         }
-        _ => (true, "there is no interval to wait for".to_owned()),
+        _ => {
+            let held_back = (0..decisions).find(|at| judge.was_held_back(subject, *at));
+            let existed = (0..decisions).find(|at| judge.existed(subject, *at));
+            let gone = deleted_ms.is_some() && existed.is_none() && !notified;
+            if gone {
+                return None;
+            }
+            let shown = held_back.or(existed.filter(|_| deleted_ms.is_some()));
+            let shown = shown.or((decisions > 0).then_some(0));
+            shown.map(|at| judge.decision(subject, at))
+        }
     };
-    Gate {
-        name: "repeat interval",
-        passed,
-        detail,
+    let main = match (main, &now) {
+        (Some(main), _) => main,
+        (None, Some(now)) => Judgement {
+            reason: format!("what was decided is not known; now: {}", now.reason),
+            ..now.clone()
+        },
+        (None, None) => return None,
+    };
+    others.extend(now);
+    Some(RuleExplanation {
+        rule_name: subject.name.clone(),
+        deleted: deleted_ms.is_some(),
+        deleted_ms,
+        notified,
+        main,
+        others,
+        notifications: sent::notifications(subject.told, subject.sent),
+        deliveries: Vec::new(),
+    })
+}
+
+impl RuleExplanation {
+    fn with(self, deliveries: Vec<SentDelivery>) -> Self {
+        Self { deliveries, ..self }
     }
 }
 
-fn messages(count: usize) -> String {
-    match count {
-        1 => "1 message".into(),
-        count => format!("{count} messages"),
+/// A rule that told something and of which nothing is kept any more.
+fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
+    let first = deliveries.first().map(|it| it.delivery.create_ms);
+    let at_ms = first.unwrap_or(told.last_ms);
+    let so_far = told_so_far(&deliveries);
+    RuleExplanation {
+        rule_name: told.rule_name.clone(),
+        deleted: true,
+        deleted_ms: None,
+        notified: true,
+        main: Judgement {
+            basis: Basis::Notification,
+            at_ms,
+            notifies: true,
+            held_back: false,
+            reason: format!(
+                "it notified, and was deleted since; what it was is no longer kept{so_far}"
+            ),
+            definition: None,
+            triggers: Vec::new(),
+            gates: Vec::new(),
+        },
+        others: Vec::new(),
+        notifications: sent::notifications(Some(told), &deliveries),
+        deliveries,
     }
 }
 
-fn reason(
-    notified: bool,
-    deliveries: &[Delivery],
-    triggers: &[TriggerExplanation],
-    gates: &[Gate],
-) -> String {
-    if notified {
-        let ended = |state: DeliveryState| {
-            deliveries
-                .iter()
-                .filter(|delivery| delivery.state == state)
-                .count()
-        };
-        let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
-        return format!(
-            "it notified: {}, {delivered} delivered, {dead} given up",
-            messages(deliveries.len())
-        );
-    }
-    let matches = |found: &TriggerExplanation| found.query.as_ref().is_some_and(|it| it.result);
-    if triggers.is_empty() {
-        return "it has no trigger".into();
-    }
-    if !triggers.iter().any(matches) {
-        return "none of its triggers matches".into();
-    }
-    match gates.iter().find(|gate| !gate.passed) {
-        Some(gate) => format!("it did not notify: {}", gate.detail),
-        None => {
-            "it would notify if the event came now; it did not match when the event came".into()
-        }
+/// How many messages there are, and how they fare.
+fn told_so_far(sent: &[SentDelivery]) -> String {
+    let ended = |state: DeliveryState| sent.iter().filter(|it| it.delivery.state == state).count();
+    let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
+    match sent.len() {
+        0 => "; its deliveries are no longer kept".into(),
+        1 => format!("; 1 message, {delivered} delivered, {dead} given up"),
+        count => format!("; {count} messages, {delivered} delivered, {dead} given up"),
     }
 }

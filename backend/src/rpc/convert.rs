@@ -4,6 +4,7 @@ pub mod client;
 pub mod delivery;
 pub mod destination;
 pub mod event;
+pub mod explain;
 pub mod health;
 pub mod incoming;
 pub mod json;

@@ -12,7 +12,7 @@ use futures_util::{Stream, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::{event, search as input};
+use super::convert::{event, explain::explanation, search as input};
 use crate::{
     clock::Clock,
     domain::{EventId, Occurrence, OccurrenceId},
@@ -194,7 +194,9 @@ impl EventQueryService for EventQueries {
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),
-            rules: rules.into_iter().map(event::explanation).collect(),
+            rules: rules.into_iter().map(explanation).collect(),
+            time: now_ms,
+            last_decision_time: occurrence.judged.map(|judged| judged.at_ms),
         }))
     }
 }

@@ -4,6 +4,7 @@
 mod clients;
 mod destinations;
 mod events;
+mod explain;
 mod lists;
 mod rules;
 mod secrets;
@@ -47,7 +48,7 @@ use super::{
     trigger::TriggerApi,
 };
 use crate::{
-    clock::Clock,
+    clock::{Clock, ManualClock},
     config::Config,
     delivery::{self, Sender, Tester},
     domain::Role,
@@ -68,6 +69,7 @@ struct World {
     store: Store,
     channel: Channel,
     clients: Clients,
+    clock: Arc<ManualClock>,
     key: Bearer,
     _tasks: JoinSet<()>,
 }
@@ -89,7 +91,7 @@ type Called = InterceptedService<Channel, Bearer>;
 impl World {
     async fn start() -> Self {
         let store = samples::store();
-        let (deciding, _) = samples::deciding(store.clone()).await;
+        let (deciding, manual) = samples::deciding(store.clone()).await;
         let clock = Arc::clone(&deciding.clock);
         let (intake, workers) = Intake::new(deciding.clone());
         let clients = Clients::new(store.clone(), Arc::clone(&clock));
@@ -112,6 +114,7 @@ impl World {
             store,
             channel: endpoint.connect().await.unwrap(),
             clients,
+            clock: manual,
             key: Bearer(key.reveal().into()),
             _tasks: tasks,
         }

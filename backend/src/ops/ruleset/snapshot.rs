@@ -133,6 +133,11 @@ impl Snapshot {
         self.triggers.get(name).map(AsRef::as_ref)
     }
 
+    /// All triggers, by name.
+    pub fn triggers(&self) -> impl ExactSizeIterator<Item = &Arc<LoadedTrigger>> {
+        self.triggers.values()
+    }
+
     /// How many triggers there are.
     pub fn trigger_count(&self) -> usize {
         self.triggers.len()

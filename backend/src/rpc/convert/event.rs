@@ -6,13 +6,8 @@ use bellwether_proto::v1;
 
 use super::health::health;
 use crate::{
-    domain::{
-        Annotation, CloseReason, Delivery, DeliveryState, HistoryEntry, Occurrence, Severity,
-        Value, value::Fields,
-    },
-    matching::Explained,
+    domain::{Annotation, CloseReason, HistoryEntry, Occurrence, Severity, Value, value::Fields},
     ops::{
-        explain::{Gate, RuleExplanation, TriggerExplanation},
         overview::{DestinationOverview, Overview},
         search::{Bucket, Found},
         watch::News,
@@ -101,7 +96,7 @@ pub fn structure(fields: Fields) -> prost_types::Struct {
     }
 }
 
-fn wire_value(value: Value) -> prost_types::Value {
+pub(super) fn wire_value(value: Value) -> prost_types::Value {
     use prost_types::value::Kind;
     let kind = match value {
         Value::Null => Kind::NullValue(0),
@@ -157,55 +152,6 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
     }
 }
 
-/// Why one rule did or did not notify.
-pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
-    let delivery = |delivery: Delivery| v1::ExplainedDelivery {
-        id: delivery.id.to_string(),
-        state: state_name(delivery.state).into(),
-        destination_name: delivery.destination_name,
-    };
-    v1::RuleExplanation {
-        rule_name: rule.rule_name.to_string(),
-        notified: Some(rule.notified),
-        reason: rule.reason,
-        triggers: rule.triggers.into_iter().map(trigger_explanation).collect(),
-        gates: rule.gates.into_iter().map(gate).collect(),
-        deliveries: rule.deliveries.into_iter().map(delivery).collect(),
-    }
-}
-
-fn state_name(state: DeliveryState) -> &'static str {
-    let state = v1::delivery::State::try_from(i32::from(state.number()));
-    state.unwrap_or_default().as_str_name()
-}
-
-fn trigger_explanation(trigger: TriggerExplanation) -> v1::TriggerExplanation {
-    v1::TriggerExplanation {
-        trigger_name: trigger.trigger_name.to_string(),
-        matched: Some(trigger.query.as_ref().is_some_and(|query| query.result)),
-        clause: trigger.query.map(clause_explanation),
-    }
-}
-
-fn clause_explanation(clause: Explained) -> v1::ClauseExplanation {
-    v1::ClauseExplanation {
-        r#type: clause.kind.into(),
-        field: clause.field,
-        expected: clause.expected.map(wire_value),
-        actual: clause.actual.map(wire_value),
-        result: Some(clause.result),
-        clauses: clause.clauses.into_iter().map(clause_explanation).collect(),
-    }
-}
-
-fn gate(gate: Gate) -> v1::Gate {
-    v1::Gate {
-        name: gate.name.into(),
-        passed: Some(gate.passed),
-        detail: gate.detail,
-    }
-}
-
 /// The state of the service.
 pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
@@ -240,6 +186,6 @@ pub fn small(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn signed(count: u64) -> i64 {
+pub(super) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,0 +1,225 @@
+//! Triggers and rules as they were at a decision.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use super::{Definition, timeline::Point};
+use crate::{
+    domain::{Name, RecordId, Revision, RevisionId, Rule, Was},
+    matching::{self, CompiledQuery},
+    ops::ruleset::{LoadedTrigger, Snapshot},
+    store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
+};
+
+/// Revisions read at once.
+const PAGE: usize = 500;
+
+/// What was in force at a moment.
+#[derive(Debug)]
+pub(super) enum Then<T> {
+    /// That.
+    InForce(Arc<T>, Definition),
+    /// It was made later, in milliseconds since 1970.
+    NotYet(i64),
+    /// It had been deleted, in milliseconds since 1970.
+    Gone(i64),
+    /// There was something that is no longer kept.
+    NotKept,
+}
+
+/// One state of a trigger or rule, and until when it was in force.
+#[derive(Debug, Clone)]
+struct Version<T> {
+    value: Arc<T>,
+    create_ms: i64,
+    definition: Definition,
+}
+
+/// The triggers and rules in force now, and those that ended since a moment.
+#[derive(Debug)]
+pub(super) struct Definitions {
+    /// By name, oldest first; several of one name may have followed each other.
+    triggers: BTreeMap<Name, Vec<Version<LoadedTrigger>>>,
+    /// By name and identity, oldest first.
+    rules: BTreeMap<(Name, RecordId), Vec<Version<Rule>>>,
+    compiled: HashMap<RevisionId, Option<CompiledQuery>>,
+}
+
+impl Definitions {
+    /// Reads them; what ended before `since_ms` is not needed.
+    pub(super) async fn read(
+        store: &Store,
+        snapshot: &Snapshot,
+        since_ms: i64,
+    ) -> Result<Self, EngineError> {
+        let mut definitions = Self {
+            triggers: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            compiled: HashMap::new(),
+        };
+        let mut range = Range {
+            start: Key::new().moment(since_ms).build(),
+            end: None,
+        };
+        loop {
+            let index = Index::RevisionByEnd;
+            let page = store
+                .page_by::<Revision>(index, range.clone(), Direction::Ascending, PAGE)
+                .await?;
+            let Some((last, _)) = page.last() else { break };
+            range.start = Key::new().rest(last).byte(0).build();
+            for (_, stored) in page {
+                definitions.add(stored.value);
+            }
+        }
+        for trigger in snapshot.triggers() {
+            definitions.add_trigger(Arc::clone(trigger), None, false);
+        }
+        for rule in snapshot.rules() {
+            definitions.add_rule(Arc::clone(rule), None, false);
+        }
+        let order = |definition: &Definition| (definition.since_ms, definition.revision);
+        for versions in definitions.triggers.values_mut() {
+            versions.sort_by_key(|it| order(&it.definition));
+        }
+        for versions in definitions.rules.values_mut() {
+            versions.sort_by_key(|it| it.definition.revision);
+        }
+        Ok(definitions)
+    }
+
+    fn add(&mut self, revision: Revision) {
+        let until_ms = Some(revision.until_ms);
+        match revision.was {
+            Was::Trigger(trigger) => {
+                // It is made ready when it is looked at.
+                let query = None;
+                let loaded = Arc::new(LoadedTrigger { trigger, query });
+                self.add_trigger(loaded, until_ms, revision.deleted);
+            }
+            Was::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
+        }
+    }
+
+    fn add_trigger(&mut self, loaded: Arc<LoadedTrigger>, until_ms: Option<i64>, deleted: bool) {
+        let trigger = &loaded.trigger;
+        let name = trigger.name.clone();
+        let version = Version {
+            create_ms: trigger.create_ms,
+            definition: Definition {
+                revision: trigger.revision,
+                since_ms: trigger.update_ms,
+                until_ms,
+                deleted,
+            },
+            value: loaded,
+        };
+        self.triggers.entry(name).or_default().push(version);
+    }
+
+    fn add_rule(&mut self, rule: Arc<Rule>, until_ms: Option<i64>, deleted: bool) {
+        let version = Version {
+            create_ms: rule.create_ms,
+            definition: Definition {
+                revision: rule.revision,
+                since_ms: rule.update_ms,
+                until_ms,
+                deleted,
+            },
+            value: rule,
+        };
+        let name = (version.value.name.clone(), version.value.id);
+        self.rules.entry(name).or_default().push(version);
+    }
+
+    /// Every rule there is or was, by name: identity, and when it was deleted.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (&Name, RecordId, Option<i64>)> {
+        self.rules.iter().map(|((name, id), versions)| {
+            let last = versions.last().map(|it| &it.definition);
+            let deleted = last.filter(|it| it.deleted).and_then(|it| it.until_ms);
+            (name, *id, deleted)
+        })
+    }
+
+    /// How many triggers and rules there are, with their revisions.
+    pub(super) fn len(&self) -> usize {
+        let triggers: usize = self.triggers.values().map(Vec::len).sum();
+        self.rules.len() + triggers
+    }
+
+    /// A rule at a decision.
+    pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> Then<Rule> {
+        let versions = self.rules.get(&(name.clone(), id));
+        in_force(versions.map_or(&[], Vec::as_slice), point)
+    }
+
+    /// A rule's revision.
+    pub(super) fn rule_revision(
+        &self,
+        name: &Name,
+        id: RecordId,
+        revision: u64,
+    ) -> Option<(Arc<Rule>, Definition)> {
+        let mut versions = self.rules.get(&(name.clone(), id))?.iter();
+        let found = versions.find(|it| it.definition.revision == revision)?;
+        Some((Arc::clone(&found.value), found.definition))
+    }
+
+    /// A rule as it is.
+    pub(super) fn rule_now(&self, name: &Name, id: RecordId) -> Option<(Arc<Rule>, Definition)> {
+        let last = self.rules.get(&(name.clone(), id))?.last()?;
+        let is_now = last.definition.until_ms.is_none();
+        is_now.then(|| (Arc::clone(&last.value), last.definition))
+    }
+
+    /// The trigger of that name at a decision.
+    pub(super) fn trigger(&self, name: &Name, point: Point) -> Then<LoadedTrigger> {
+        in_force(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
+    }
+
+    /// A trigger's revision.
+    pub(super) fn trigger_revision(
+        &self,
+        id: &RevisionId,
+    ) -> Option<(Arc<LoadedTrigger>, Definition)> {
+        let mut versions = self.triggers.get(&id.name)?.iter();
+        let found = versions.find(|it| RevisionId::from(&it.value.trigger) == *id)?;
+        Some((Arc::clone(&found.value), found.definition))
+    }
+
+    /// A trigger as it is.
+    pub(super) fn trigger_now(&self, name: &Name) -> Option<(Arc<LoadedTrigger>, Definition)> {
+        let last = self.triggers.get(name)?.last()?;
+        let is_now = last.definition.until_ms.is_none();
+        is_now.then(|| (Arc::clone(&last.value), last.definition))
+    }
+
+    /// The query of a trigger, ready for use; none when it is not valid any more.
+    pub(super) fn query<'a>(&'a mut self, loaded: &'a LoadedTrigger) -> Option<&'a CompiledQuery> {
+        if loaded.query.is_some() {
+            return loaded.query.as_ref();
+        }
+        let trigger = &loaded.trigger;
+        let compile = || matching::compile(&trigger.query).ok();
+        let compiled = self.compiled.entry(trigger.into());
+        compiled.or_insert_with(compile).as_ref()
+    }
+}
+
+fn in_force<T>(versions: &[Version<T>], point: Point) -> Then<T> {
+    let at_ms = point.rules_ms;
+    let begun = versions.iter().rev();
+    let Some(found) = { begun }.find(|it| it.definition.since_ms <= at_ms) else {
+        return match versions.first() {
+            Some(first) if first.create_ms <= at_ms => Then::NotKept,
+            Some(first) => Then::NotYet(first.create_ms),
+            None => Then::NotKept,
+        };
+    };
+    match found.definition.until_ms {
+        Some(until_ms) if found.definition.deleted && until_ms <= at_ms => Then::Gone(until_ms),
+        _ => Then::InForce(Arc::clone(&found.value), found.definition),
+    }
+}

@@ -1,0 +1,276 @@
+//! What a rule made of an occurrence at one decision, or would make of it now.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{
+    Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
+    definitions::{Definitions, Then},
+    gates::{Around, moment},
+    sent::Pauses,
+    timeline::{Point, State},
+};
+use crate::{
+    domain::{DestinationKind, Name, Notified, RecordId, RevisionId, Rule},
+    matching::Explained,
+    ops::ruleset::{LoadedTrigger, Snapshot},
+};
+
+/// A rule, by what does not change about it, and what it told.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) name: &'a Name,
+    pub(super) id: RecordId,
+    pub(super) told: Option<&'a Notified>,
+    pub(super) sent: &'a [SentDelivery],
+}
+
+/// Judges rules about one occurrence.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) definitions: Definitions,
+    pub(super) pauses: Pauses,
+    /// The decisions, newest first, and the occurrence at each.
+    pub(super) states: Vec<(Point, State)>,
+    /// The occurrence as it stands.
+    pub(super) now: (Point, State),
+    /// What triggers say at decisions: true, false or not known.
+    pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
+}
+
+impl Judge<'_> {
+    /// What a rule made of a decision, the first being the newest.
+    pub(super) fn decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
+        let (point, state) = self.states[at].clone();
+        let basis = if point.last {
+            Basis::LastDecision
+        } else {
+            Basis::EarlierDecision
+        };
+        match self.definitions.rule(subject.name, subject.id, point) {
+            Then::InForce(rule, definition) => {
+                let found = (rule.as_ref(), definition);
+                self.judgement(subject, found, (point, &state), basis)
+            }
+            absent => Judgement {
+                basis,
+                at_ms: point.at_ms,
+                notifies: false,
+                held_back: false,
+                reason: match absent {
+                    Then::NotYet(create_ms) => format!(
+                        "it was made at {}, when nothing more happened to the occurrence",
+                        moment(create_ms)
+                    ),
+                    Then::Gone(until_ms) => format!("it had been deleted at {}", moment(until_ms)),
+                    _ => "the rule as it was then is no longer kept".into(),
+                },
+                definition: None,
+                triggers: Vec::new(),
+                gates: Vec::new(),
+            },
+        }
+    }
+
+    /// Whether a rule was in force at a decision, and one of its triggers matched and was held
+    /// back: what to look at closer.
+    pub(super) fn was_held_back(&mut self, subject: &Subject<'_>, at: usize) -> bool {
+        let point = self.states[at].0;
+        let Then::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point) else {
+            return false;
+        };
+        let names = rule.trigger_names.iter();
+        { names }.any(|name| self.matched(name, at) == Some(true))
+    }
+
+    /// Whether a rule was in force at a decision.
+    pub(super) fn existed(&self, subject: &Subject<'_>, at: usize) -> bool {
+        let point = self.states[at].0;
+        let then = self.definitions.rule(subject.name, subject.id, point);
+        matches!(then, Then::InForce(..))
+    }
+
+    fn matched(&mut self, name: &Name, at: usize) -> Option<bool> {
+        let point = self.states[at].0;
+        let Then::InForce(loaded, _) = self.definitions.trigger(name, point) else {
+            return Some(false);
+        };
+        let key = (RevisionId::from(&loaded.trigger), point.at_ms);
+        if let Some(verdict) = self.verdicts.get(&key) {
+            return *verdict;
+        }
+        let state = &self.states[at].1;
+        let explained = query(&mut self.definitions, &loaded, state);
+        let verdict = explained.map_or(Some(false), |it| it.verdict());
+        self.verdicts.insert(key, verdict);
+        verdict
+    }
+
+    /// What a rule would make of it if the event came now as it is.
+    pub(super) fn now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
+        let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
+        let (point, state) = self.now.clone();
+        Some(self.judgement(subject, (&rule, definition), (point, &state), Basis::Now))
+    }
+
+    fn judgement(
+        &mut self,
+        subject: &Subject<'_>,
+        (rule, definition): (&Rule, Definition),
+        (point, state): (Point, &State),
+        basis: Basis,
+    ) -> Judgement {
+        let names = &rule.trigger_names;
+        let triggers: Vec<_> = names
+            .iter()
+            .map(|name| match basis {
+                Basis::Now => match self.definitions.trigger_now(name) {
+                    Some((loaded, definition)) => self.explained(&loaded, Some(definition), state),
+                    None => TriggerExplanation::missing(name),
+                },
+                _ => self.trigger(name, point, state),
+            })
+            .collect();
+        let now = basis == Basis::Now;
+        let tells = !now
+            && subject
+                .sent
+                .iter()
+                .any(|it| it.delivery.create_ms == point.at_ms);
+        let destinations = self.destinations(rule);
+        let around = Around {
+            rule,
+            id: subject.id,
+            state,
+            told: subject.told,
+            tells,
+            pauses: &self.pauses,
+            destinations: &destinations,
+            at_ms: point.at_ms,
+            now,
+        };
+        let gates = around.gates();
+        let matched = triggers.iter().any(|it| it.verdict() == Some(true));
+        let stops = |name: &str| name != "destination paused";
+        let held = gates.iter().find(|gate| !gate.passed && stops(gate.name));
+        let notifies = tells || matched && held.is_none() && now;
+        let reason = match held {
+            _ if tells => "it told then what had changed, or told it again".into(),
+            _ if !matched => unmatched(&triggers, now),
+            Some(gate) if now => format!("it would not notify: {}", gate.detail),
+            Some(gate) => format!("a trigger matched, and it did not notify: {}", gate.detail),
+            None if now => "it would notify if the event came again now as it is".into(),
+            None if state.by_change != Some(false) => "a trigger matched, and it did not notify: \
+                what an operator or ageing changes opens a notification only when the rule did \
+                not match before the change"
+                .into(),
+            None => "a trigger matched, and it did not notify: the rule or the trigger was being \
+                edited at that very moment"
+                .into(),
+        };
+        Judgement {
+            basis,
+            at_ms: point.at_ms,
+            notifies,
+            held_back: matched && !tells,
+            reason,
+            definition: Some(definition),
+            triggers,
+            gates,
+        }
+    }
+
+    /// The destinations of a rule that exist, and whether each makes events.
+    fn destinations(&self, rule: &Rule) -> Vec<(Name, bool)> {
+        let found = rule.destination_names.iter().filter_map(|name| {
+            let destination = self.snapshot.destination_named(name)?;
+            let is_event = matches!(destination.kind, DestinationKind::Event(_));
+            Some((name.clone(), is_event))
+        });
+        found.collect()
+    }
+
+    pub(super) fn trigger(
+        &mut self,
+        name: &Name,
+        point: Point,
+        state: &State,
+    ) -> TriggerExplanation {
+        match self.definitions.trigger(name, point) {
+            Then::InForce(loaded, definition) => self.explained(&loaded, Some(definition), state),
+            Then::NotKept => TriggerExplanation {
+                kept: false,
+                ..TriggerExplanation::missing(name)
+            },
+            Then::NotYet(_) | Then::Gone(_) => TriggerExplanation::missing(name),
+        }
+    }
+
+    pub(super) fn explained(
+        &mut self,
+        loaded: &LoadedTrigger,
+        definition: Option<Definition>,
+        state: &State,
+    ) -> TriggerExplanation {
+        TriggerExplanation {
+            trigger_name: loaded.trigger.name.clone(),
+            kept: true,
+            definition,
+            query: query(&mut self.definitions, loaded, state),
+        }
+    }
+}
+
+fn query(
+    definitions: &mut Definitions,
+    loaded: &LoadedTrigger,
+    state: &State,
+) -> Option<Explained> {
+    let query = definitions.query(loaded)?;
+    let known = |field: &_| state.knows(field);
+    Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
+}
+
+/// Why no trigger is known to match.
+fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
+    if triggers.is_empty() {
+        return if now {
+            "it has no trigger"
+        } else {
+            "it had no trigger"
+        }
+        .into();
+    }
+    if triggers.iter().all(|it| it.verdict() == Some(false)) {
+        return match (now, triggers) {
+            (true, [_]) => "its trigger does not match",
+            (true, _) => "none of its triggers matches",
+            (false, [_]) => "its trigger did not match",
+            (false, _) => "none of its triggers matched",
+        }
+        .into();
+    }
+    if triggers.iter().any(|it| !it.kept) {
+        return "whether a trigger matched is not known: as it was then, it is no longer kept"
+            .into();
+    }
+    let mut fields = BTreeSet::new();
+    for trigger in triggers {
+        trigger
+            .query
+            .iter()
+            .for_each(|it| unknown_in(it, &mut fields));
+    }
+    let fields: Vec<_> = fields.into_iter().map(|it| format!("`{it}`")).collect();
+    let fields = fields.join(", ");
+    format!("whether a trigger matched is not known: later events replaced {fields}")
+}
+
+fn unknown_in<'a>(explained: &'a Explained, fields: &mut BTreeSet<&'a str>) {
+    if explained.unknown && !explained.field.is_empty() {
+        fields.insert(&explained.field);
+    }
+    for clause in &explained.clauses {
+        unknown_in(clause, fields);
+    }
+}

@@ -1,0 +1,124 @@
+//! The decision that made a rule tell of an occurrence for the first time.
+
+use std::sync::Arc;
+
+use super::{
+    Basis, Definition, Judgement, TriggerExplanation,
+    definitions::Then,
+    gates::Around,
+    judge::{Judge, Subject},
+    timeline::{Point, State, state},
+};
+use crate::{
+    domain::{Delivery, Name, Opening, Rule},
+    ops::ruleset::LoadedTrigger,
+};
+
+impl Judge<'_> {
+    /// Tells it as it was; none when it is not known.
+    pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
+        let opening = noted(subject)?;
+        let point = Point {
+            at_ms: opening.at_ms,
+            rules_ms: opening.at_ms,
+            last: false,
+        };
+        let mut sent = subject.sent.iter().map(|it| &it.delivery);
+        let sent = sent.find(|it| it.create_ms == opening.at_ms && !it.content.clear);
+        let state = match sent {
+            Some(delivery) => State::whole(delivery.content.occurrence.clone()),
+            None => state(&self.now.1.occurrence, point),
+        };
+        let found = self.rule_then(subject, &opening, point);
+        let names = match &found {
+            Some((rule, _)) => rule.trigger_names.clone(),
+            None => vec![opening.trigger.name.clone()],
+        };
+        let triggers = names
+            .iter()
+            .map(|name| self.trigger_then(name, &opening, sent, (point, &state)))
+            .collect();
+        let told = subject.told.map_or(&[][..], |told| &told.destinations);
+        let destinations: Vec<_> = told.iter().map(|(_, name)| (name.clone(), false)).collect();
+        let gates = found.as_ref().map(|(rule, _)| {
+            let around = Around {
+                rule,
+                id: subject.id,
+                state: &state,
+                told: subject.told,
+                tells: true,
+                pauses: &self.pauses,
+                destinations: &destinations,
+                at_ms: opening.at_ms,
+                now: false,
+            };
+            around.gates()
+        });
+        let mut reason = format!("it notified: trigger `{}` matched", opening.trigger.name);
+        if found.is_none() {
+            reason.push_str("; the rule as it was then is no longer kept");
+        }
+        Some(Judgement {
+            basis: Basis::Notification,
+            at_ms: opening.at_ms,
+            notifies: true,
+            held_back: false,
+            reason,
+            definition: found.map(|(_, definition)| definition),
+            triggers,
+            gates: gates.unwrap_or_default(),
+        })
+    }
+
+    fn rule_then(
+        &self,
+        subject: &Subject<'_>,
+        opening: &Opening,
+        point: Point,
+    ) -> Option<(Arc<Rule>, Definition)> {
+        let (name, id) = (subject.name, subject.id);
+        let exact = self
+            .definitions
+            .rule_revision(name, id, opening.rule_revision);
+        exact.or_else(|| match self.definitions.rule(name, id, point) {
+            Then::InForce(rule, definition) => Some((rule, definition)),
+            _ => None,
+        })
+    }
+
+    /// A trigger of the rule: the one that matched as the messages carry it, another one as it was
+    /// in force.
+    fn trigger_then(
+        &mut self,
+        name: &Name,
+        opening: &Opening,
+        sent: Option<&Delivery>,
+        (point, state): (Point, &State),
+    ) -> TriggerExplanation {
+        if *name == opening.trigger.name {
+            let exact = self.definitions.trigger_revision(&opening.trigger);
+            if let Some((loaded, definition)) = exact {
+                return self.explained(&loaded, Some(definition), state);
+            }
+            if let Some(trigger) = sent.and_then(|it| it.content.trigger.clone()) {
+                let query = None;
+                return self.explained(&LoadedTrigger { trigger, query }, None, state);
+            }
+        }
+        self.trigger(name, point, state)
+    }
+}
+
+/// What is noted of the opening; else what its first message tells.
+fn noted(subject: &Subject<'_>) -> Option<Opening> {
+    if let Some(opening) = subject.told.and_then(|told| told.opening.as_ref()) {
+        return Some(opening.clone());
+    }
+    let mut sent = subject.sent.iter().map(|it| &it.delivery);
+    let first = sent.find(|it| !it.content.clear && it.retry_of.is_none())?;
+    Some(Opening {
+        at_ms: first.create_ms,
+        trigger: first.content.trigger.as_ref()?.into(),
+        rule_revision: 0,
+    })
+}

@@ -1,0 +1,152 @@
+//! What went out about an occurrence: deliveries, their attempts, and when destinations were
+//! paused.
+
+use std::collections::BTreeMap;
+
+use super::{Notification, SentDelivery};
+use crate::{
+    domain::{
+        Attempt, CloseReason, Delivery, EventId, Health, HealthState, Name, Notified, Occurrence,
+        RecordId, destination::pause_event,
+    },
+    error::Error,
+    limits::ATTEMPTS_MAX,
+    store::{Direction, Index, Store, engine::Range},
+};
+
+/// Deliveries of one event that are looked at, newest first.
+const DELIVERIES_MAX: usize = 1_000;
+/// Deliveries whose attempts are told, newest first.
+const DELIVERIES_IN_FULL_MAX: usize = 100;
+/// Pauses of a destination that are looked at, newest first.
+const PAUSES_MAX: usize = 100;
+
+/// The deliveries of an occurrence by rule, oldest first.
+pub(super) async fn by_rule(
+    store: &Store,
+    occurrence: &Occurrence,
+) -> Result<BTreeMap<RecordId, Vec<SentDelivery>>, Error> {
+    let found = store
+        .page_by::<Delivery>(
+            Index::DeliveryByEvent,
+            Range::under(&occurrence.event.to_bytes()),
+            Direction::Descending,
+            DELIVERIES_MAX,
+        )
+        .await?;
+    let mut by_rule: BTreeMap<RecordId, Vec<SentDelivery>> = BTreeMap::new();
+    let mut in_full = 0;
+    for delivery in found.into_iter().map(|(_, found)| found.value) {
+        let about_it = delivery.content.occurrence.number == occurrence.number && !delivery.test;
+        let (Some(rule), true) = (delivery.rule, about_it) else {
+            continue;
+        };
+        let mut attempts = Vec::new();
+        if in_full < DELIVERIES_IN_FULL_MAX {
+            in_full += 1;
+            attempts = attempts_of(store, delivery.id).await?;
+        }
+        let sent = SentDelivery { delivery, attempts };
+        by_rule.entry(rule).or_default().push(sent);
+    }
+    for sent in by_rule.values_mut() {
+        sent.reverse();
+    }
+    Ok(by_rule)
+}
+
+async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, Error> {
+    let range = Range::under(&delivery.to_bytes());
+    let found = store.page::<Attempt>(range, Direction::Ascending, ATTEMPTS_MAX);
+    Ok(found
+        .await?
+        .into_iter()
+        .map(|stored| stored.value)
+        .collect())
+}
+
+/// Each time a rule told something, oldest first. What was sent again by hand is none of them.
+pub(super) fn notifications(told: Option<&Notified>, sent: &[SentDelivery]) -> Vec<Notification> {
+    let mut notifications: BTreeMap<(i64, bool), Notification> = BTreeMap::new();
+    for delivery in sent.iter().map(|it| &it.delivery) {
+        if delivery.retry_of.is_some() {
+            continue;
+        }
+        let clear = delivery.content.clear;
+        let notification = notifications
+            .entry((delivery.create_ms, clear))
+            .or_insert_with(|| Notification {
+                at_ms: delivery.create_ms,
+                clear,
+                trigger_name: None,
+                deliveries: Vec::new(),
+            });
+        let trigger = delivery.content.trigger.as_ref();
+        notification.trigger_name = trigger.map(|trigger| trigger.name.clone());
+        notification.deliveries.push(delivery.id);
+    }
+    // Deliveries are forgotten before an occurrence is that stays open.
+    let opening = told.and_then(|told| told.opening.as_ref());
+    if let Some(opening) = opening {
+        let known = notifications.entry((opening.at_ms, false));
+        known.or_insert_with(|| Notification {
+            at_ms: opening.at_ms,
+            clear: false,
+            trigger_name: Some(opening.trigger.name.clone()),
+            deliveries: Vec::new(),
+        });
+    }
+    notifications.into_values().collect()
+}
+
+/// When destinations were paused, as the service's own events tell.
+#[derive(Debug, Default)]
+pub(super) struct Pauses {
+    /// By name: from and until, in milliseconds since 1970.
+    spans: BTreeMap<Name, Vec<(i64, i64)>>,
+}
+
+impl Pauses {
+    /// Reads those of some destinations.
+    pub(super) async fn read<'a>(
+        store: &Store,
+        destinations: impl Iterator<Item = (RecordId, &'a Name)>,
+    ) -> Result<Self, Error> {
+        let mut pauses = Self::default();
+        for (id, name) in destinations {
+            if pauses.spans.contains_key(name) {
+                continue;
+            }
+            let (event, dimensions) = pause_event(name);
+            let event = EventId::derive(event, &dimensions);
+            let found = store
+                .page_by::<Occurrence>(
+                    Index::OccurrenceByEvent,
+                    Range::under(&event.to_bytes()),
+                    Direction::Descending,
+                    PAUSES_MAX,
+                )
+                .await?;
+            let span = |it: &Occurrence| {
+                let end = it.close.filter(|close| close.reason == CloseReason::Sender);
+                (
+                    it.start_ms,
+                    end.map_or(it.last_seen_ms, |close| close.at_ms),
+                )
+            };
+            let mut spans: Vec<_> = found.iter().map(|(_, it)| span(&it.value)).collect();
+            let health = store.get::<Health>(id.to_bytes().into()).await?;
+            let paused = health.filter(|it| it.value.state == HealthState::Paused);
+            spans.extend(paused.map(|it| (it.value.since_ms, i64::MAX)));
+            pauses.spans.insert(name.clone(), spans);
+        }
+        Ok(pauses)
+    }
+
+    /// Whether a destination was paused at a moment.
+    pub(super) fn at(&self, name: &Name, at_ms: i64) -> bool {
+        let spans = self.spans.get(name).into_iter().flatten();
+        let mut spans = spans;
+        spans.any(|(from_ms, until_ms)| (*from_ms..*until_ms).contains(&at_ms))
+    }
+}

@@ -1,0 +1,143 @@
+//! The decisions about an occurrence that can still be told, and what the occurrence was at each.
+
+use crate::{
+    domain::{Field, Occurrence, Severity, Status},
+    matching::field,
+    ops::occurrence::Transition,
+};
+
+/// A decision about an occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Point {
+    /// When, in milliseconds since 1970.
+    pub(super) at_ms: i64,
+    /// Edits of triggers and rules up to this moment were in force.
+    pub(super) rules_ms: i64,
+    /// Whether it is the newest decision.
+    pub(super) last: bool,
+}
+
+/// An occurrence as it was at a decision, as far as that is known.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    pub(super) occurrence: Occurrence,
+    /// Whether type, summary, body and metadata are those of that time.
+    content_known: bool,
+    /// Whether the count and when it was last seen are those of that time.
+    count_known: bool,
+    /// What that decision rested on; none when only a sender's event could tell.
+    pub(super) transition: Transition,
+    /// Whether an operator or ageing made it; none when that is not known.
+    pub(super) by_change: Option<bool>,
+}
+
+impl State {
+    /// An occurrence as it stands, all of it known.
+    pub(super) fn whole(occurrence: Occurrence) -> Self {
+        Self {
+            occurrence,
+            content_known: true,
+            count_known: true,
+            transition: Transition::default(),
+            by_change: None,
+        }
+    }
+
+    /// Whether a field held at that time what it holds in the occurrence.
+    pub(super) fn knows(&self, field: &field::Field) -> bool {
+        use field::Field as F;
+        match field {
+            F::Id
+            | F::Name
+            | F::Severity
+            | F::Status
+            | F::Acknowledged
+            | F::StartTime
+            | F::Dimension(_) => true,
+            F::Count | F::LastSeen => self.count_known,
+            F::Type | F::Summary | F::Body | F::Metadata(_) => self.content_known,
+            F::Either(key) => {
+                self.content_known || self.occurrence.dimensions.contains_key(key.as_str())
+            }
+        }
+    }
+}
+
+/// The newest decisions about an occurrence, at most `limit`, newest first: the last one, each
+/// that changed severity, status or acknowledgement, and the opening one.
+pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
+    let last = occurrence.judged.map(|judged| Point {
+        at_ms: judged.at_ms,
+        rules_ms: judged.rules_ms,
+        last: true,
+    });
+    let changes = occurrence.history.iter().rev().map(|entry| Point {
+        at_ms: entry.at_ms,
+        rules_ms: entry.at_ms,
+        last: false,
+    });
+    let mut points: Vec<Point> = last.into_iter().chain(changes).collect();
+    points.dedup_by_key(|point| point.at_ms);
+    if points.len() > limit {
+        let opening = points.pop();
+        points.truncate(limit.saturating_sub(1));
+        points.extend(opening);
+    }
+    points
+}
+
+/// An occurrence as it was after a decision.
+pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
+    let mut then = occurrence.clone();
+    for entry in occurrence.history.iter().rev() {
+        if entry.at_ms <= point.at_ms || entry.from.is_empty() {
+            continue;
+        }
+        match entry.field {
+            Field::Severity => set(
+                &mut then.severity,
+                &Severity::ALL,
+                &entry.from,
+                Severity::word,
+            ),
+            Field::Status => set(&mut then.status, &Status::ALL, &entry.from, Status::word),
+            Field::Acknowledged => then.acknowledged = entry.from == "true",
+        }
+    }
+    let known_since_ms = occurrence.content_ms;
+    let once = occurrence.count == 1;
+    State {
+        content_known: point.last || once || known_since_ms.is_some_and(|it| it <= point.at_ms),
+        count_known: point.last || once,
+        transition: transition(occurrence, point),
+        by_change: occurrence
+            .judged
+            .filter(|_| point.last)
+            .map(|judged| !judged.by_event),
+        occurrence: then,
+    }
+}
+
+fn set<T: Copy>(value: &mut T, all: &[T], word: &str, word_of: impl Fn(T) -> &'static str) {
+    if let Some(found) = all.iter().find(|it| word_of(**it) == word) {
+        *value = *found;
+    }
+}
+
+/// What a decision changed, by the history.
+fn transition(occurrence: &Occurrence, point: Point) -> Transition {
+    let mut transition = Transition::default();
+    let history = occurrence.history.iter();
+    for entry in history.filter(|entry| entry.at_ms == point.at_ms && !entry.from.is_empty()) {
+        match entry.field {
+            Field::Severity => transition.severity_changed = true,
+            Field::Acknowledged => transition.acknowledged = entry.to == "true",
+            Field::Status => {
+                let from = Status::ALL.into_iter().find(|it| it.word() == entry.from);
+                transition.from = transition.from.or(from);
+                transition.closed = entry.to == Status::Closed.word();
+            }
+        }
+    }
+    transition
+}

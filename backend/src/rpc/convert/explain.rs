@@ -1,0 +1,139 @@
+//! Explanations on their way out.
+
+use bellwether_proto::v1;
+
+use super::{
+    delivery::outcome,
+    event::{signed, small, wire_value},
+};
+use crate::{
+    domain::{Attempt, DeliveryState},
+    matching::Explained,
+    ops::explain::{
+        Basis, Definition, Gate, Judgement, Notification, RuleExplanation, SentDelivery,
+        TriggerExplanation,
+    },
+};
+
+/// Why one rule did or did not notify.
+pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
+    let main = judgement(rule.main);
+    v1::RuleExplanation {
+        rule_name: rule.rule_name.to_string(),
+        notified: Some(rule.notified),
+        reason: main.reason,
+        triggers: main.triggers,
+        gates: main.gates,
+        deliveries: rule.deliveries.into_iter().map(delivery).collect(),
+        basis: main.basis,
+        decision_time: Some(main.time),
+        definition: main.definition,
+        deleted: Some(rule.deleted),
+        deleted_time: rule.deleted_ms,
+        others: rule.others.into_iter().map(judgement).collect(),
+        notifications: rule.notifications.into_iter().map(notification).collect(),
+    }
+}
+
+fn judgement(judgement: Judgement) -> v1::RuleJudgement {
+    let basis = match judgement.basis {
+        Basis::Notification => v1::DecisionBasis::Notification,
+        Basis::LastDecision => v1::DecisionBasis::Last,
+        Basis::EarlierDecision => v1::DecisionBasis::Earlier,
+        Basis::Now => v1::DecisionBasis::Now,
+    };
+    let triggers = judgement.triggers.into_iter();
+    v1::RuleJudgement {
+        basis: basis.into(),
+        time: judgement.at_ms,
+        notifies: Some(judgement.notifies),
+        reason: judgement.reason,
+        definition: judgement.definition.map(definition),
+        triggers: triggers.map(trigger_explanation).collect(),
+        gates: judgement.gates.into_iter().map(gate).collect(),
+    }
+}
+
+fn definition(definition: Definition) -> v1::Definition {
+    v1::Definition {
+        revision: signed(definition.revision),
+        since: definition.since_ms,
+        until: definition.until_ms,
+        deleted: definition.deleted,
+    }
+}
+
+fn trigger_explanation(trigger: TriggerExplanation) -> v1::TriggerExplanation {
+    let verdict = trigger.verdict();
+    v1::TriggerExplanation {
+        trigger_name: trigger.trigger_name.to_string(),
+        matched: Some(verdict.unwrap_or(false)),
+        clause: trigger.query.map(clause_explanation),
+        definition: trigger.definition.map(definition),
+        unknown: verdict.is_none(),
+    }
+}
+
+fn clause_explanation(clause: Explained) -> v1::ClauseExplanation {
+    v1::ClauseExplanation {
+        r#type: clause.kind.into(),
+        field: clause.field,
+        expected: clause.expected.map(wire_value),
+        actual: clause.actual.map(wire_value),
+        result: Some(clause.result),
+        clauses: clause.clauses.into_iter().map(clause_explanation).collect(),
+        unknown: clause.unknown,
+    }
+}
+
+fn gate(gate: Gate) -> v1::Gate {
+    v1::Gate {
+        name: gate.name.into(),
+        passed: Some(gate.passed),
+        detail: gate.detail,
+    }
+}
+
+fn notification(notification: Notification) -> v1::ExplainedNotification {
+    let trigger = notification.trigger_name;
+    let deliveries = notification.deliveries.into_iter();
+    v1::ExplainedNotification {
+        time: notification.at_ms,
+        clear: Some(notification.clear),
+        trigger_name: trigger.map(|it| it.to_string()).unwrap_or_default(),
+        delivery_ids: deliveries.map(|id| id.to_string()).collect(),
+    }
+}
+
+fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
+    let delivery = sent.delivery;
+    v1::ExplainedDelivery {
+        id: delivery.id.to_string(),
+        destination_name: delivery.destination_name,
+        state: state_name(delivery.state).into(),
+        create_time: delivery.create_ms,
+        clear: Some(delivery.content.clear),
+        end_time: delivery.end_ms,
+        next_attempt_time: match delivery.state {
+            DeliveryState::Leased { .. } => None,
+            state => state.due_ms(),
+        },
+        last_error: delivery.last_error,
+        attempt_count: Some(small(delivery.attempts as usize)),
+        attempts: sent.attempts.into_iter().map(attempt).collect(),
+    }
+}
+
+fn state_name(state: DeliveryState) -> &'static str {
+    let state = v1::delivery::State::try_from(i32::from(state.number()));
+    state.unwrap_or_default().as_str_name()
+}
+
+fn attempt(attempt: Attempt) -> v1::ExplainedAttempt {
+    v1::ExplainedAttempt {
+        number: small(attempt.number as usize),
+        start_time: attempt.start_ms,
+        outcome: attempt.outcome.map_or(0, |it| outcome(it).into()),
+        explanation: attempt.explanation,
+    }
+}

@@ -1,0 +1,462 @@
+//! Explanations over the wire: what was decided, whatever was edited since.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bellwether_proto::cloud::{Event, Events};
+
+use super::*;
+use crate::{
+    domain::{Health, HealthState, destination::pause_event},
+    store::Lane,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const NOW: i32 = v1::DecisionBasis::Now as i32;
+const LAST: i32 = v1::DecisionBasis::Last as i32;
+const EARLIER: i32 = v1::DecisionBasis::Earlier as i32;
+const NOTIFICATION: i32 = v1::DecisionBasis::Notification as i32;
+
+fn event(change: impl FnOnce(&mut Event)) -> Event {
+    let mut event = Event {
+        name: "disk-full".into(),
+        dimensions: BTreeMap::from([("host".into(), "a".into())]),
+        summary: "the disk is full".into(),
+        severity: 4,
+        ..Event::default()
+    };
+    change(&mut event);
+    event
+}
+
+fn enabled(rule: v1::Rule) -> v1::Rule {
+    v1::Rule {
+        enabled: Some(true),
+        message: "as it was".into(),
+        ..rule
+    }
+}
+
+impl World {
+    /// A service with a rule `page` of the trigger `disk` and the destination `hook`.
+    async fn with(rule: v1::Rule) -> Self {
+        let world = Self::start().await;
+        world.create_trigger(trigger("disk")).await.unwrap();
+        world.create_destination(destination("hook")).await.unwrap();
+        world.create_rule(rule).await.unwrap();
+        world.clock.advance(HOUR);
+        world
+    }
+
+    async fn put(&self, change: impl FnOnce(&mut Event)) {
+        let request = Events {
+            detailed_response: true,
+            events: vec![event(change)],
+        };
+        let result = inner(self.receiver(&self.key).put_events(request).await.unwrap());
+        assert_eq!(result.succeeded, 1, "{}", result.message);
+    }
+
+    async fn edit_trigger(&self, word: &str) {
+        let trigger = v1::Trigger {
+            r#type: Some(event_type(Some(contains("summary", word)))),
+            ..trigger("disk")
+        };
+        let request = v1::UpdateTriggerRequest {
+            trigger: Some(trigger),
+            validate_only: false,
+        };
+        self.triggers().update_trigger(request).await.unwrap();
+    }
+
+    async fn edit_rule(&self, rule: v1::Rule) {
+        let request = v1::UpdateRuleRequest {
+            rule: Some(rule),
+            validate_only: false,
+        };
+        self.rules().update_rule(request).await.unwrap();
+    }
+
+    async fn delete_rule(&self) {
+        let request = v1::DeleteRuleRequest {
+            name: "page".into(),
+            ..v1::DeleteRuleRequest::default()
+        };
+        self.rules().delete_rule(request).await.unwrap();
+    }
+
+    async fn delete_trigger(&self) {
+        let request = v1::DeleteTriggerRequest {
+            name: "disk".into(),
+            force: true,
+            ..v1::DeleteTriggerRequest::default()
+        };
+        self.triggers().delete_trigger(request).await.unwrap();
+    }
+
+    async fn set_status(&self, status: i32) {
+        let item = v1::StatusItem {
+            event_id: self.event_id().await,
+            status,
+            ..v1::StatusItem::default()
+        };
+        let request = v1::SetStatusRequest {
+            statuses: vec![item],
+        };
+        let answer = self.management(&self.key).set_status(request).await;
+        assert_eq!(inner(answer.unwrap()).status_responses[0].error, "");
+    }
+
+    async fn event_id(&self) -> String {
+        let request = v1::SearchEventsRequest { query: None };
+        let answer = self.events(&self.key).search_events(request).await;
+        let found = inner(answer.unwrap()).results;
+        let disk = found.into_iter().find(|it| it.name == "disk-full");
+        disk.unwrap().id
+    }
+
+    async fn explain(&self) -> v1::ExplainEventResponse {
+        let request = v1::ExplainEventRequest {
+            id: self.event_id().await,
+            occurrence_id: String::new(),
+        };
+        inner(self.events(&self.key).explain_event(request).await.unwrap())
+    }
+
+    /// What the only rule made of the event.
+    async fn explained(&self) -> v1::RuleExplanation {
+        let mut rules = self.explain().await.rules;
+        assert_eq!(rules.len(), 1, "{rules:?}");
+        rules.remove(0)
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+}
+
+fn found(trigger: &v1::TriggerExplanation) -> (Option<bool>, String) {
+    let clause = trigger.clause.as_ref().unwrap();
+    let text = |value: &prost_types::Value| match &value.kind {
+        Some(prost_types::value::Kind::StringValue(text)) => text.clone(),
+        other => panic!("no text: {other:?}"),
+    };
+    (clause.result, text(clause.expected.as_ref().unwrap()))
+}
+
+fn failed(gates: &[v1::Gate]) -> Vec<&str> {
+    let failed = gates.iter().filter(|gate| gate.passed == Some(false));
+    failed.map(|gate| gate.name.as_str()).collect()
+}
+
+fn now(rule: &v1::RuleExplanation) -> &v1::RuleJudgement {
+    rule.others.iter().find(|it| it.basis == NOW).unwrap()
+}
+
+#[tokio::test]
+async fn a_rule_that_notified_is_explained_as_it_was_after_edits_and_deletion() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    let fired_ms = world.now_ms();
+    world.put(|_| {}).await;
+    // At the very moment of the event.
+    world.edit_trigger("nothing like it").await;
+    world.clock.advance(HOUR);
+    world.edit_rule(rule("page", &["disk"], &["hook"])).await;
+    for deleted in [false, true] {
+        let rule = world.explained().await;
+        assert_eq!(rule.notified, Some(true));
+        assert_eq!(
+            (rule.basis, rule.decision_time),
+            (NOTIFICATION, Some(fired_ms))
+        );
+        assert_eq!(found(&rule.triggers[0]), (Some(true), "disk".into()));
+        let definition = rule.triggers[0].definition.as_ref().unwrap();
+        assert_eq!((definition.revision, definition.until), (1, Some(fired_ms)));
+        assert_eq!(rule.definition.as_ref().unwrap().revision, 1);
+        assert_eq!(failed(&rule.gates), Vec::<&str>::new());
+        assert!(
+            rule.reason.contains("trigger `disk` matched; 1 message,"),
+            "{}",
+            rule.reason
+        );
+        let told = &rule.notifications[0];
+        assert_eq!((told.time, told.trigger_name.as_str()), (fired_ms, "disk"));
+        assert_eq!(told.delivery_ids, [rule.deliveries[0].id.clone()]);
+        assert_eq!(rule.deleted, Some(deleted));
+        if deleted {
+            assert_eq!(rule.deleted_time, Some(world.now_ms()));
+            assert!(rule.others.is_empty(), "{:?}", rule.others);
+        } else {
+            let now = now(&rule);
+            assert_eq!(now.notifies, Some(false));
+            assert_eq!(
+                found(&now.triggers[0]),
+                (Some(false), "nothing like it".into())
+            );
+            assert_eq!(now.definition.as_ref().unwrap().revision, 2);
+            world.delete_rule().await;
+            world.delete_trigger().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_did_not_notify_is_explained_as_it_was_after_edits_and_deletion() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    world.put(|event| event.summary = "cpu".into()).await;
+    let asked_ms = world.now_ms();
+    world.edit_trigger("cpu").await;
+    let rule = world.explained().await;
+    assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
+    assert_eq!(rule.decision_time, Some(asked_ms));
+    assert_eq!(rule.reason, "its trigger did not match");
+    assert_eq!(found(&rule.triggers[0]), (Some(false), "disk".into()));
+    assert_eq!(now(&rule).notifies, Some(true), "{:?}", now(&rule));
+    world.clock.advance(HOUR);
+    world.delete_rule().await;
+    world.delete_trigger().await;
+    let gone = world.explained().await;
+    assert_eq!((gone.deleted, &gone.reason), (Some(true), &rule.reason));
+    assert_eq!(gone.triggers[0].clause, rule.triggers[0].clause);
+}
+
+#[tokio::test]
+async fn a_rule_that_was_disabled_says_so_after_it_is_enabled() {
+    let world = World::with(rule("page", &["disk"], &["hook"])).await;
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world
+        .edit_rule(enabled(rule("page", &["disk"], &["hook"])))
+        .await;
+    let rule = world.explained().await;
+    assert_eq!(failed(&rule.gates), ["enabled"]);
+    assert!(
+        rule.reason
+            .ends_with("did not notify: the rule was disabled"),
+        "{}",
+        rule.reason
+    );
+    assert_eq!(now(&rule).notifies, Some(true));
+    assert_eq!(
+        now(&rule).reason,
+        "it would notify if the event came again now as it is"
+    );
+}
+
+#[tokio::test]
+async fn a_rule_made_after_the_event_says_that_there_was_none() {
+    let world = World::start().await;
+    world.create_trigger(trigger("disk")).await.unwrap();
+    world.create_destination(destination("hook")).await.unwrap();
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world
+        .create_rule(enabled(rule("page", &["disk"], &["hook"])))
+        .await
+        .unwrap();
+    let rule = world.explained().await;
+    assert_eq!(
+        (rule.notified, rule.definition),
+        (Some(false), None)
+    );
+    assert!(
+        rule.reason.starts_with("it was made at "),
+        "{}",
+        rule.reason
+    );
+    assert_eq!(now(&rule).notifies, Some(true));
+}
+
+#[tokio::test]
+async fn repeats_are_told_apart_from_what_the_interval_held_back() {
+    let mut repeating = enabled(rule("page", &["disk"], &["hook"]));
+    repeating.repeat = Some(true);
+    repeating.repeat_interval = Some(3600);
+    let world = World::with(repeating.clone()).await;
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR / 2);
+    world.put(|_| {}).await;
+    repeating.repeat = Some(false);
+    world.edit_rule(repeating).await;
+    let rule = world.explained().await;
+    assert_eq!(rule.notifications.len(), 2);
+    assert!(failed(&rule.gates).is_empty());
+    let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
+    assert_eq!(failed(&last.gates), ["repeat interval"]);
+    assert!(
+        last.reason
+            .contains("1800 s of the interval of 3600 s were left"),
+        "{}",
+        last.reason
+    );
+    assert_eq!(failed(&now(&rule).gates), ["already notified"]);
+    assert!(
+        now(&rule).reason.contains("tells an occurrence once"),
+        "{}",
+        now(&rule).reason
+    );
+}
+
+#[tokio::test]
+async fn a_suppression_that_held_a_message_back_is_told_after_it_ended() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    world.put(|event| event.summary = "cpu".into()).await;
+    world.clock.advance(HOUR);
+    world.set_status(2).await;
+    world.clock.advance(HOUR);
+    world.put(|_| {}).await;
+    let suppressed = world.explained().await;
+    assert_eq!(failed(&suppressed.gates), ["suppressed"]);
+    world.clock.advance(HOUR);
+    world.set_status(3).await;
+    let rule = world.explained().await;
+    assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
+    assert_eq!(failed(&rule.gates), ["suppressed"]);
+    assert!(
+        rule.reason.contains("suppressed until it was closed"),
+        "{}",
+        rule.reason
+    );
+}
+
+#[tokio::test]
+async fn a_closing_message_is_listed_with_the_trigger_of_the_opening_one() {
+    let mut updating = enabled(rule("page", &["disk"], &["hook"]));
+    updating.send_updates = Some(true);
+    let world = World::with(updating).await;
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world.delete_rule().await;
+    world.delete_trigger().await;
+    world.put(|event| event.status = 3).await;
+    let rule = world.explained().await;
+    let told = |at: usize| {
+        let told = &rule.notifications[at];
+        (
+            told.clear,
+            told.trigger_name.as_str(),
+            told.delivery_ids.len(),
+        )
+    };
+    assert_eq!(told(0), (Some(false), "disk", 1));
+    assert_eq!(told(1), (Some(true), "disk", 1));
+    assert_eq!(rule.deliveries[1].clear, Some(true));
+    let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
+    assert_eq!(last.definition, None, "the rule was gone");
+}
+
+#[tokio::test]
+async fn a_pause_at_the_decision_is_told_after_it_ended() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    let hook = samples::all::<crate::domain::Destination>(&world.store)
+        .await
+        .remove(0);
+    let mut changes = world.store.changes();
+    let paused = Health {
+        destination: hook.id,
+        state: HealthState::Paused,
+        since_ms: world.now_ms() - 1,
+        failures: 9,
+        last_error: "gone".into(),
+    };
+    changes.insert(&paused);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.put(|_| {}).await;
+    let (name, dimensions) = pause_event(&hook.name);
+    let notice = |status: i32| {
+        let dimensions = dimensions.clone();
+        move |event: &mut Event| {
+            (event.name, event.dimensions) = (name.into(), dimensions);
+            event.status = status;
+        }
+    };
+    let still = world.explained().await;
+    assert_eq!(failed(&still.gates), ["destination paused"]);
+    assert_eq!(
+        failed(&now(&still).gates),
+        ["already notified", "destination paused"]
+    );
+    // What the delivery room does when a pause begins and when somebody resumes the destination.
+    world.put(notice(1)).await;
+    world.clock.advance(HOUR);
+    world.put(notice(3)).await;
+    let mut changes = world.store.changes();
+    let stored = world
+        .store
+        .get::<Health>(hook.id.to_bytes().into())
+        .await
+        .unwrap();
+    let resumed = Health {
+        state: HealthState::Healthy,
+        since_ms: world.now_ms(),
+        ..paused
+    };
+    changes.update(&stored.unwrap(), &resumed);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    let after = world.explained().await;
+    assert_eq!(failed(&after.gates), ["destination paused"]);
+    assert_eq!(failed(&now(&after).gates), ["already notified"]);
+}
+
+#[tokio::test]
+async fn what_later_events_replaced_is_not_made_up() {
+    let world = World::with(rule("page", &["disk"], &["hook"])).await;
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world.delete_rule().await;
+    world.clock.advance(HOUR);
+    world.put(|event| event.summary = "fine".into()).await;
+    let rule = world.explained().await;
+    assert_eq!((rule.basis, rule.triggers[0].unknown), (EARLIER, true));
+    let clause = rule.triggers[0].clause.as_ref().unwrap();
+    assert_eq!((clause.unknown, &clause.actual), (true, &None));
+    assert!(
+        rule.reason
+            .ends_with("is not known: later events replaced `summary`"),
+        "{}",
+        rule.reason
+    );
+}
+
+#[tokio::test]
+async fn an_earlier_decision_is_shown_where_it_tells_more_than_the_last_one() {
+    let world = World::start().await;
+    let critical = v1::GreaterAndEquals {
+        field: "severity".into(),
+        value: Some(prost_types::Value {
+            kind: Some(prost_types::value::Kind::StringValue("critical".into())),
+        }),
+    };
+    let trigger = v1::Trigger {
+        r#type: Some(event_type(Some(clause(
+            v1::clause::Kind::GreaterAndEquals(critical),
+        )))),
+        ..trigger("disk")
+    };
+    world.create_trigger(trigger).await.unwrap();
+    world.create_destination(destination("hook")).await.unwrap();
+    world
+        .create_rule(rule("page", &["disk"], &["hook"]))
+        .await
+        .unwrap();
+    world.clock.advance(HOUR);
+    world.put(|event| event.severity = 5).await;
+    let opened_ms = world.now_ms();
+    world.clock.advance(HOUR);
+    world
+        .put(|event| (event.severity, event.summary) = (2, "fine".into()))
+        .await;
+    let rule = world.explained().await;
+    assert_eq!((rule.basis, rule.decision_time), (EARLIER, Some(opened_ms)));
+    assert_eq!(rule.triggers[0].matched, Some(true));
+    assert_eq!(failed(&rule.gates), ["enabled"]);
+}
+
+#[test]
+fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
+    let destination = samples::destination("hook");
+    let event = delivery::notice::paused(&destination, "", 0);
+    let (name, dimensions) = pause_event(&destination.name);
+    assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
+}
