@@ -1,8 +1,12 @@
 //! The settings of the service: plain data, made once by whoever starts it.
 
+mod authorities;
+
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
+
+pub use authorities::{Authorities, BadAuthorities};
 
 use crate::domain::{Secret, Severity};
 
@@ -155,7 +159,7 @@ impl Default for DeliveryConfig {
     }
 }
 
-/// Exceptions from the egress guard.
+/// Where messages may go beside what the egress guard lets out, and whom they may be entrusted to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressConfig {
     /// Networks that messages may go to although the guard would not let them.
@@ -165,6 +169,8 @@ pub struct EgressConfig {
     /// Listeners of this installation beside the service's own, such as the gateway: no message
     /// may go there, whatever is allowed.
     pub own: Vec<SocketAddr>,
+    /// Authorities whose certificates are trusted beside those that the machine trusts.
+    pub authorities: Authorities,
 }
 
 /// The mail server.

@@ -23,6 +23,7 @@ pub(crate) mod schedule;
 pub(crate) mod signature;
 #[cfg(test)]
 pub(crate) mod smtp_receiver;
+pub(crate) mod tls;
 pub(crate) mod transcript;
 
 pub use crate::message::sample;

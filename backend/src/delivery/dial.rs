@@ -61,7 +61,7 @@ pub(crate) enum DialError {
 }
 
 /// The operating system's word without its error number.
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::ConnectionReset => "connection reset".into(),

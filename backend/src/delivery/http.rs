@@ -1,23 +1,23 @@
 //! The HTTP client of all senders: guarded, bounded, without redirects, with honest endings.
 
 mod connector;
-mod fault;
+pub(crate) mod fault;
 mod retry_after;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::ClientConfig;
 use tokio::time::Instant;
 
 use crate::delivery::{
@@ -84,10 +84,10 @@ pub(crate) enum Failure {
 }
 
 impl HttpClient {
-    /// A client that dials as that dialer does and trusts the machine's certificates.
-    pub(crate) fn new(dialer: Dialer) -> Self {
+    /// A client that dials and trusts as it is told.
+    pub(crate) fn new(dialer: Dialer, tls: ClientConfig) -> Self {
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls_config())
+            .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(GuardedConnector::new(dialer.clone()));
@@ -141,19 +141,6 @@ impl HttpClient {
 
 /// What receivers see of who sends.
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
-
-/// Trusts what the machine trusts. The provider is named, since a process can hold only one default.
-fn tls_config() -> ClientConfig {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider knows the default protocol versions");
-    let trusting = builder.clone().with_native_roots();
-    let trusting = trusting.unwrap_or_else(|error| {
-        tracing::warn!(%error, "no trusted certificates on this machine: `https` will fail");
-        builder.with_root_certificates(RootCertStore::empty())
-    });
-    trusting.with_no_client_auth()
-}
 
 /// Reads until the end, the limit, the deadline or a fault; tells whether it was the end.
 async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, bool) {

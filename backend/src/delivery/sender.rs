@@ -20,16 +20,18 @@ pub use event::EventSink;
 
 use crate::{
     clock::Clock,
-    config::{Config, ProviderConfig, SmtpConfig},
+    config::{Config, ProviderConfig},
     delivery::{
         dial::{Dialer, SystemResolver},
         egress::Guard,
         http::HttpClient,
+        tls,
         verdict::{Report, Verdict},
     },
     domain::{Content, DestinationKind, IncomingEvent, RecordId, Transcript},
     message::{self, Context, Message, Rendered},
 };
+use email::MailServer;
 use mission::{Ending, Mission};
 
 /// Makes attempts. Clones share connections and tokens.
@@ -42,7 +44,7 @@ struct Parts {
     dialer: Dialer,
     http: HttpClient,
     providers: ProviderConfig,
-    smtp: Option<SmtpConfig>,
+    mail_server: Option<MailServer>,
     tokens: servicenow::Tokens,
     sink: Option<Arc<dyn EventSink>>,
     tenant: String,
@@ -77,12 +79,15 @@ impl Sender {
     ) -> Self {
         let limit = config.delivery.connect_timeout;
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), limit);
+        let authorities = &config.egress.authorities;
+        let tls = tls::client_config(authorities.certificates());
+        let mail_server = config.smtp.clone();
         Self(Arc::new(Parts {
             clock,
-            http: HttpClient::new(dialer.clone()),
+            http: HttpClient::new(dialer.clone(), tls),
             dialer,
             providers: config.providers.clone(),
-            smtp: config.smtp.clone(),
+            mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
             tokens: servicenow::Tokens::default(),
             sink,
             tenant: config.tenant.clone(),
@@ -138,7 +143,10 @@ impl Sender {
             id: order.delivery,
             start_ms: parts.clock.now_ms(),
             timeout: order.timeout,
-            masker: secrets::masker(order.kind, parts.smtp.as_ref()),
+            masker: secrets::masker(
+                order.kind,
+                parts.mail_server.as_ref().map(|server| &server.config),
+            ),
             http: &parts.http,
         };
         let (mut verdict, transcript) = match (order.kind, message) {
@@ -183,7 +191,7 @@ impl Sender {
                 email::send(
                     &mission,
                     &parts.dialer,
-                    parts.smtp.as_ref(),
+                    parts.mail_server.as_ref(),
                     &email.to,
                     mail,
                 )

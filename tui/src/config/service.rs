@@ -4,21 +4,27 @@ mod unit;
 
 use bellwether_backend::{
     config::{
-        Config, DeliveryConfig, EgressConfig, LifetimeConfig, ProviderConfig, SmtpConfig,
-        SmtpSecurity, StoreConfig,
+        Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, ProviderConfig,
+        SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
 };
 
 use bellwether_gateway::Config as GatewayConfig;
 
-use super::{ConfigError, setting::Setting, value};
+use super::{
+    ConfigError,
+    setting::Setting,
+    value::{self, Read},
+};
 
 /// Most attempts that a schedule may list.
 const ATTEMPTS_MAX: usize = 50;
 /// Most attempts under way at once.
 const IN_FLIGHT_MAX: usize = 10_000;
 
+/// Bytes of a file with certificates of authorities.
+const CA_FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Most connections open at once.
 const CONNECTIONS_MAX: usize = 1_000_000;
 
@@ -137,6 +143,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.egress.allow_names = unit::list(value, value::text)?;
         Ok(())
     }),
+    Setting::new("egress.ca_file", |settings, value| {
+        settings.service.egress.authorities = authorities(&unit::text_or_empty(value)?)?;
+        Ok(())
+    }),
     Setting::new("smtp.host", |settings, value| {
         settings.service.smtp.host = Some(value::text(value)?);
         Ok(())
@@ -205,6 +215,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
 ];
+
+/// Reads certificates of authorities from a file; no path means none.
+fn authorities(path: &str) -> Read<Authorities> {
+    if path.is_empty() {
+        return Ok(Authorities::default());
+    }
+    let cannot_read = |error| format!("cannot read {path}: {error}");
+    let size = std::fs::metadata(path).map_err(cannot_read)?.len();
+    if size > CA_FILE_BYTES_MAX {
+        return Err(format!(
+            "{path} has {size} bytes; at most {CA_FILE_BYTES_MAX} are read"
+        ));
+    }
+    let text = std::fs::read(path).map_err(cannot_read)?;
+    Authorities::from_pem(&text).map_err(|error| format!("cannot use {path}: {error}"))
+}
 
 impl ServiceSettings {
     /// Checks what one setting alone does not tell.

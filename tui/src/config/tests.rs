@@ -132,7 +132,7 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
 }
 
 /// What is told, the file, what the refusal starts with, and what it says.
-const REFUSED: [(&str, &str, &str, &str); 11] = [
+const REFUSED: [(&str, &str, &str, &str); 13] = [
     (
         "timeout in seconds",
         "[delivery]\ntimeout = 30",
@@ -168,6 +168,18 @@ const REFUSED: [(&str, &str, &str, &str); 11] = [
         "[egress]\nallow = [\"10.0.0\"]",
         "egress.allow (in ",
         "\"10.0.0.0/8\"",
+    ),
+    (
+        "authorities that are not there",
+        "[egress]\nca_file = \"/nowhere/ca.pem\"",
+        "egress.ca_file (in ",
+        "cannot read /nowhere/ca.pem",
+    ),
+    (
+        "authorities that are none",
+        "[egress]\nca_file = \"Cargo.toml\"",
+        "egress.ca_file (in ",
+        "holds no certificate in PEM form",
     ),
     (
         "address",

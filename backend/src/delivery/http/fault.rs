@@ -4,7 +4,11 @@ use std::{error::Error, io};
 
 use hyper_util::client::legacy;
 
-use crate::delivery::{dial::DialError, http::Failure};
+use crate::delivery::{
+    dial::{self, DialError},
+    http::Failure,
+    tls,
+};
 
 /// What an error of the client means for the message.
 pub(super) fn classify(error: &legacy::Error) -> Failure {
@@ -15,11 +19,7 @@ pub(super) fn classify(error: &legacy::Error) -> Failure {
         };
     }
     if error.is_connect() {
-        let reason = match find::<rustls::Error>(error) {
-            Some(tls) => tls.to_string(),
-            None => innermost(error),
-        };
-        return Failure::Unreachable(format!("no secure connection: {reason}"));
+        return Failure::Unreachable(format!("no secure connection: {}", reason(error)));
     }
     match find::<hyper::Error>(error) {
         Some(hyper) if hyper.is_canceled() => {
@@ -35,6 +35,14 @@ pub(super) fn classify(error: &legacy::Error) -> Failure {
             "the request was sent, and the connection broke before the answer: {}",
             innermost(error)
         )),
+    }
+}
+
+/// What is at the bottom of an error, for people.
+pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
+    match find::<rustls::Error>(error) {
+        Some(error) => tls::explain(error),
+        None => innermost(error),
     }
 }
 
@@ -56,7 +64,10 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
     while let Some(deeper) = below(last) {
         last = deeper;
     }
-    last.to_string()
+    match last.downcast_ref() {
+        Some(error) => dial::reason(error),
+        None => last.to_string(),
+    }
 }
 
 fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {

@@ -17,6 +17,7 @@ use crate::{
         dial::{Dialer, Resolve, SystemResolver},
         egress::Guard,
         receiver::{Receiver, Reply},
+        tls,
         transcript::Masker,
         verdict::{Advice, Verdict},
     },
@@ -39,7 +40,8 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
         ..EgressConfig::default()
     };
     let guard = Arc::new(Guard::new(&config, Vec::new()));
-    HttpClient::new(Dialer::new(guard, resolver, Duration::from_secs(1)))
+    let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
+    HttpClient::new(dialer, tls::client_config(&[]))
 }
 
 async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, Failure> {

@@ -13,7 +13,7 @@ use lettre::{
     },
     transport::smtp::{
         authentication::{Credentials, Mechanism},
-        client::{AsyncSmtpConnection, TlsParameters},
+        client::{AsyncSmtpConnection, Certificate, TlsParameters},
         commands::{Data, Mail, Rcpt},
         extension::{ClientId, Extension, MailParameter},
         response::Response,
@@ -22,14 +22,44 @@ use lettre::{
 
 use super::mission::{Ending, Mission};
 use crate::{
-    config::{SmtpConfig, SmtpSecurity},
+    config::{Authorities, SmtpConfig, SmtpSecurity},
     delivery::{
         dial::{DialError, Dialer},
+        http::fault,
         transcript::BODY_BYTES_MAX,
         verdict::{Advice, Verdict},
     },
     domain::{Transcript, delivery},
 };
+
+/// The mail server, and how to know it.
+pub(super) struct MailServer {
+    pub(super) config: SmtpConfig,
+    /// None where the conversation is in clear.
+    tls: Option<TlsParameters>,
+}
+
+impl std::fmt::Debug for MailServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.config.fmt(formatter)
+    }
+}
+
+impl MailServer {
+    /// Reads once what the machine trusts, and adds these authorities to it.
+    pub(super) fn new(config: SmtpConfig, authorities: &Authorities) -> Self {
+        let tls = (config.security != SmtpSecurity::None).then(|| {
+            let mut builder = TlsParameters::builder(config.host.clone());
+            for certificate in authorities.certificates() {
+                let certificate = Certificate::from_der(certificate.to_vec());
+                builder = builder.add_root_certificate(certificate.expect("DER is kept as it is"));
+            }
+            let tls = builder.build_rustls();
+            tls.expect("authorities are checked when they are read")
+        });
+        Self { config, tls }
+    }
+}
 
 /// The parts of a mail.
 #[derive(Debug)]
@@ -55,15 +85,15 @@ enum Broken {
 pub(super) async fn send(
     mission: &Mission<'_>,
     dialer: &Dialer,
-    smtp: Option<&SmtpConfig>,
+    server: Option<&MailServer>,
     to: &str,
     parts: Parts,
 ) -> Ending {
-    let Some(smtp) = smtp else {
+    let Some(server) = server else {
         let verdict = Verdict::unreachable("no mail server is configured: set `smtp.host`");
         return (verdict, Transcript::default());
     };
-    let (message, request) = match compose(mission, smtp, to, parts) {
+    let (message, request) = match compose(mission, &server.config, to, parts) {
         Ok(composed) => composed,
         Err(explanation) => {
             let verdict = Verdict::rejected(mission.explain(&explanation), Advice::FewMore);
@@ -71,7 +101,7 @@ pub(super) async fn send(
         }
     };
     let sent = AtomicBool::new(false);
-    let conversation = converse(dialer, smtp, &message, &sent);
+    let conversation = converse(dialer, server, &message, &sent);
     let result = tokio::time::timeout(mission.timeout, conversation).await;
     let verdict = match &result {
         Ok(Ok(_taken)) => Verdict::delivered("the mail server took the mail"),
@@ -148,12 +178,12 @@ fn compose(
 
 async fn converse(
     dialer: &Dialer,
-    smtp: &SmtpConfig,
+    server: &MailServer,
     message: &Message,
     sent: &AtomicBool,
 ) -> Result<Response, Broken> {
-    let mut connection = connect(dialer, smtp).await?;
-    if let Some((user, password)) = &smtp.credentials {
+    let mut connection = connect(dialer, server).await?;
+    if let Some((user, password)) = &server.config.credentials {
         let credentials = Credentials::new(user.clone(), password.reveal().into());
         connection
             .auth(&[Mechanism::Plain, Mechanism::Login], &credentials)
@@ -187,22 +217,25 @@ async fn converse(
 }
 
 /// Connects to the first checked address that answers; the name in the certificate is the host's.
-async fn connect(dialer: &Dialer, smtp: &SmtpConfig) -> Result<AsyncSmtpConnection, Broken> {
+async fn connect(dialer: &Dialer, server: &MailServer) -> Result<AsyncSmtpConnection, Broken> {
     let hello = ClientId::default();
-    let tls = || TlsParameters::new_rustls(smtp.host.clone());
-    let implicit = (smtp.security == SmtpSecurity::Tls).then(tls).transpose()?;
+    let MailServer { config, tls } = server;
+    let (implicit, later) = match config.security {
+        SmtpSecurity::StartTls => (None, tls.clone()),
+        SmtpSecurity::Tls | SmtpSecurity::None => (tls.clone(), None),
+    };
     let mut last = None;
-    for address in dialer.addresses(&smtp.host, smtp.port).await? {
+    for address in dialer.addresses(&config.host, config.port).await? {
         let limit = Some(dialer.limit());
         let connected =
             AsyncSmtpConnection::connect_tokio1(address, limit, &hello, implicit.clone(), None);
         match connected.await {
             Ok(mut connection) => {
-                if smtp.security == SmtpSecurity::StartTls {
+                if let Some(tls) = later {
                     if !connection.can_starttls() {
                         return Err(Broken::NoStartTls);
                     }
-                    connection.starttls(tls()?, &hello).await?;
+                    connection.starttls(tls, &hello).await?;
                 }
                 return Ok(connection);
             }
@@ -231,7 +264,7 @@ fn judge(mission: &Mission<'_>, broken: &Broken, sent: bool) -> Verdict {
         };
         return Verdict::rejected(explanation, advice);
     }
-    let explanation = mission.explain(&error.to_string());
+    let explanation = mission.explain(&fault::reason(error));
     if sent {
         return Verdict::unknown(format!(
             "the mail was sent, and no answer came: {explanation}"

@@ -1,0 +1,73 @@
+//! Certificate authorities that an installation trusts beside the machine's.
+
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+
+/// Certificates of authorities; each can be the end of a chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Authorities(Vec<CertificateDer<'static>>);
+
+/// Why a text holds no authorities.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadAuthorities {
+    /// There is no certificate in it.
+    #[error("it holds no certificate in PEM form")]
+    None,
+    /// The certificate of that number, counted from 1, cannot be read.
+    #[error("its certificate number {0} cannot be read")]
+    Unreadable(usize),
+}
+
+impl Authorities {
+    /// Reads one certificate or more in PEM form; what stands between them is skipped.
+    ///
+    /// # Errors
+    /// When there is none, or one that cannot be read.
+    pub fn from_pem(text: &[u8]) -> Result<Self, BadAuthorities> {
+        let mut roots = RootCertStore::empty();
+        let mut certificates = Vec::new();
+        for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
+            let unreadable = BadAuthorities::Unreadable(index + 1);
+            let certificate = certificate.ok().ok_or(unreadable.clone())?;
+            roots.add(certificate.clone()).ok().ok_or(unreadable)?;
+            certificates.push(certificate);
+        }
+        if certificates.is_empty() {
+            return Err(BadAuthorities::None);
+        }
+        Ok(Self(certificates))
+    }
+
+    /// The certificates, in the order of the text.
+    pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_no_certificate_is_refused() {
+        let garbage = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let open = "-----BEGIN CERTIFICATE-----\nAAAA\n";
+        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        let cases = [
+            ("", BadAuthorities::None),
+            ("hello", BadAuthorities::None),
+            (key, BadAuthorities::None),
+            (garbage, BadAuthorities::Unreadable(1)),
+            (open, BadAuthorities::Unreadable(1)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(
+                Authorities::from_pem(text.as_bytes()),
+                Err(expected),
+                "{text}"
+            );
+        }
+    }
+}
