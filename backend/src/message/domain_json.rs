@@ -20,6 +20,14 @@ pub(super) fn value(value: &Value) -> Json {
     }
 }
 
+/// A value on its own: a text as it is, all else as JSON.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        other => self::value(other).to_string(),
+    }
+}
+
 /// An object's fields.
 pub(super) fn object(fields: &Fields) -> Json {
     let pairs = fields.iter();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Message, cut, domain_json, facts::Facts, html};
 use crate::{
-    domain::{Value, destination::Email},
+    domain::destination::Email,
     template::{self, Escape},
 };
 
@@ -88,7 +88,7 @@ fn parts(facts: &Facts<'_>) -> Vec<Part> {
         section(
             "Fields",
             metadata
-                .map(|(key, value)| (key.clone(), value_text(value)))
+                .map(|(key, value)| (key.clone(), domain_json::text(value)))
                 .collect(),
         ),
         Part {
@@ -129,13 +129,6 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
     pairs
         .map(|(label, value)| (label.to_owned(), value))
         .collect()
-}
-
-fn value_text(value: &Value) -> String {
-    match value {
-        Value::Text(text) => text.clone(),
-        other => domain_json::value(other).to_string(),
-    }
 }
 
 fn as_text(parts: &[Part]) -> String {

@@ -1,12 +1,12 @@
 //! ServiceNow's `em_event` records, as its table API takes them.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{cut, domain_json, facts::Facts};
 use crate::domain::{Severity, Status};
 
-/// Characters of `node`, `resource` and `type`.
+/// Characters of `event_class`, `node`, `resource` and `type`.
 const NAME_CHARACTERS_MAX: usize = 100;
 /// Characters of `description`.
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
@@ -24,7 +24,7 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
     };
     json!({
         "source": "Bellwether",
-        "event_class": facts.context.tenant,
+        "event_class": cut::one_line(facts.context.tenant, NAME_CHARACTERS_MAX),
         "message_key": occurrence.event.to_string(),
         "node": cut::one_line(node(facts), NAME_CHARACTERS_MAX),
         "resource": cut::one_line(&facts.entity, NAME_CHARACTERS_MAX),
@@ -71,19 +71,29 @@ fn description(facts: &Facts<'_>) -> String {
     cut::characters(&text, DESCRIPTION_CHARACTERS_MAX)
 }
 
+/// ServiceNow reads texts only here, and no objects within the object.
 fn additional_info(facts: &Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let trigger = facts.content.trigger.as_ref();
-    json!({
-        "event_name": occurrence.name,
-        "occurrence_id": occurrence.id().to_string(),
-        "status": occurrence.status.word(),
-        "acknowledged": occurrence.acknowledged,
-        "count": occurrence.count,
-        "dimensions": occurrence.dimensions,
-        "fields": domain_json::object(&occurrence.metadata),
-        "rule": facts.content.rule.name,
-        "trigger": trigger.map(|trigger| trigger.name.as_str()),
-        "link": facts.link,
-    })
+    let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
+    let mut info = Map::from_iter([
+        pair("event_name", &occurrence.name),
+        pair("occurrence_id", &occurrence.id().to_string()),
+        pair("status", occurrence.status.word()),
+        pair("acknowledged", &occurrence.acknowledged.to_string()),
+        pair("count", &occurrence.count.to_string()),
+        pair("rule", &facts.content.rule.name),
+        pair(
+            "trigger",
+            trigger.map_or("", |trigger| trigger.name.as_str()),
+        ),
+        pair("link", &facts.link),
+    ]);
+    let dimensions = occurrence.dimensions.iter();
+    info.extend(dimensions.map(|(key, value)| pair(&format!("dimensions.{key}"), value)));
+    let fields = occurrence.metadata.iter();
+    info.extend(
+        fields.map(|(key, value)| pair(&format!("fields.{key}"), &domain_json::text(value))),
+    );
+    Value::Object(info)
 }

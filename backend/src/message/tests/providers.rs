@@ -98,7 +98,7 @@ fn servicenow_gets_a_record_that_closes_its_alert() {
     );
     assert_eq!(record["time_of_event"], "2026-01-31 08:00:00");
     let info: Json = serde_json::from_str(record["additional_info"].as_str().unwrap()).unwrap();
-    assert_eq!(info["fields"]["mount"], "/var");
+    assert_eq!(info["fields.mount"], "/var");
     content.occurrence.status = Status::Closed;
     let record = document(&content);
     assert_eq!(
