@@ -1,7 +1,7 @@
 //! Webhooks: an HTTP request of the author's making, signed.
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method, header};
 
 use super::mission::{Ending, Mission};
 use crate::{
@@ -19,7 +19,13 @@ pub(super) async fn send(
     body: Bytes,
 ) -> Ending {
     let mut headers = mission.headers(content_type);
-    for kept in &webhook.headers {
+    // What the body is, the message knows: it may not be the author's.
+    let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
+    for kept in webhook
+        .headers
+        .iter()
+        .filter(|kept| !is_content_type(&kept.name))
+    {
         let value = match &kept.value {
             Kept::Plain(text) => text,
             Kept::Secret(secret) => secret.reveal(),
