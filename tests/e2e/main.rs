@@ -8,6 +8,7 @@ mod command;
 mod console;
 mod crash;
 mod deliveries;
+mod destinations;
 mod events;
 mod foreign;
 mod grpc;

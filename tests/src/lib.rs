@@ -11,6 +11,7 @@
 pub mod eventually;
 pub mod grpc;
 pub mod process;
+pub mod providers;
 pub mod receiver;
 pub mod rest;
 pub mod smtp;

@@ -28,11 +28,20 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_settings(lines: &str) -> Self {
+        Self::with_authorities(lines, Path::new(""))
+    }
+
+    /// Like [`World::with_settings`], with messages entrusted to the authorities in that file too.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn with_authorities(lines: &str, ca_file: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
             "data_dir = {:?}\ngrpc_listen = \"127.0.0.1:0\"\nrest_listen = \"127.0.0.1:0\"\n\
-             {lines}\n[egress]\nallow = [\"127.0.0.0/8\"]\n",
+             {lines}\n[egress]\nallow = [\"127.0.0.0/8\"]\nca_file = {:?}\n",
             folder.path().join("data").to_str().unwrap(),
+            ca_file.to_str().unwrap(),
         );
         std::fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
         let mut world = Self {

@@ -1,0 +1,81 @@
+//! Event destinations: a new event of this service, until a rule meets itself.
+
+use bellwether_tests::{eventually::eventually, world::World};
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+
+fn kind() -> Value {
+    json!({"event": {
+        "nameTemplate": "echo of {{event.name}}",
+        "typeTemplate": "echo",
+        "summaryTemplate": "heard of {{event.summary}}",
+        "severity": "SEVERITY_CRITICAL",
+    }})
+}
+
+async fn found(stage: &Stage, name: &str) -> Option<Value> {
+    let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": name}}}});
+    let found = stage.rest.post("/v1/events:search", &query).await.ok();
+    found["results"].get(0).cloned()
+}
+
+#[tokio::test]
+async fn an_event_makes_an_event_and_a_loop_stops_at_its_second_pass_and_is_told() {
+    let stage = Stage::new(World::start(), kind(), "told by {{rule.name}}").await;
+
+    stage.opens().await;
+
+    let echo = eventually("the new event", async || {
+        found(&stage, "echo of full").await
+    })
+    .await;
+    let occurrence = &echo["occurrences"][0];
+    assert_eq!(
+        (&echo["type"], &echo["dimensions"]["host"]),
+        (&json!("echo"), &json!("db-1"))
+    );
+    assert_eq!(occurrence["severity"], "SEVERITY_CRITICAL");
+    assert_eq!(occurrence["body"], "told by teller");
+    let summary = occurrence["summary"].as_str().expect("a summary");
+    assert!(summary.starts_with("heard of disk"), "{summary}");
+
+    // The new event matches the rule's own trigger.
+    let notice = eventually("an event about the loop", async || {
+        found(&stage, "rule stopped by the loop guard").await
+    })
+    .await;
+    assert_eq!(notice["dimensions"]["source"], "bellwether");
+    let said = notice["occurrences"][0]["summary"]
+        .as_str()
+        .expect("a summary");
+    assert!(
+        said.contains("teller") && said.contains("pass it again"),
+        "{said}"
+    );
+    assert_eq!(found(&stage, "echo of echo of full").await, None);
+    assert_eq!(
+        stage.delivered(1).await[0]["eventId"],
+        stage.event().await["id"]
+    );
+}
+
+#[tokio::test]
+async fn what_was_made_from_an_occurrence_closes_with_it() {
+    let stage = Stage::new(World::start(), kind(), "").await;
+    stage.opens().await;
+    eventually("the new event", async || {
+        found(&stage, "echo of full").await
+    })
+    .await;
+
+    stage.closes().await;
+
+    let closed = eventually("the new event to close", async || {
+        let echo = found(&stage, "echo of full").await?;
+        let newest = echo["occurrences"][0].clone();
+        (newest["status"] == "STATUS_CLOSED").then_some(newest)
+    })
+    .await;
+    assert_eq!(closed["number"], 1, "{closed}");
+}

@@ -1,0 +1,83 @@
+//! Slack: messages to a channel, by default and as the rule words them.
+
+use bellwether_tests::{
+    providers::{StandIn, slack::Slack},
+    receiver::Received,
+    world::World,
+};
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+
+pub(super) const TOKEN: &str = "xoxb-canary-token";
+
+pub(super) fn rules() -> Slack {
+    Slack {
+        token: TOKEN.into(),
+        channel: "#ops".into(),
+    }
+}
+
+async fn stage(slack: &StandIn, message: &str) -> Stage {
+    let settings = format!("[providers]\nslack = {:?}\n", slack.url(""));
+    let world = World::with_settings(&settings);
+    let kind = json!({"slack": {"channel": "#ops", "token": TOKEN}});
+    Stage::new(world, kind, message).await
+}
+
+/// The texts of the fields: severity, status, acknowledged.
+fn fields(message: &Received) -> Vec<Value> {
+    let attachment = &message.json()["attachments"][0];
+    let fields = attachment["blocks"][0]["fields"].as_array().cloned();
+    fields
+        .unwrap_or_default()
+        .into_iter()
+        .map(|field| field["text"].clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn slack_reads_what_happened_and_what_became_of_it() {
+    let slack = StandIn::start(rules()).await;
+    let stage = stage(&slack, "").await;
+
+    stage.opens().await;
+    let opening = stage.told(&slack, 1).await;
+    stage.is_acknowledged().await;
+    let acknowledged = stage.told(&slack, 2).await;
+    stage.gets_worse().await;
+    let worse = stage.told(&slack, 3).await;
+    stage.closes().await;
+    let closing = stage.told(&slack, 4).await;
+
+    let text = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
+    assert_eq!(opening.json()["text"], text, "nobody is called by an event");
+    assert_eq!(
+        fields(&opening),
+        ["*Severity*\nerror", "*Status*\nopen", "*Acknowledged*\nno"]
+    );
+    assert_eq!(
+        acknowledged.json()["text"],
+        format!("{text} (acknowledged)")
+    );
+    assert_eq!(fields(&acknowledged)[2], "*Acknowledged*\nyes");
+    assert_eq!(fields(&worse)[0], "*Severity*\ncritical");
+    assert_eq!(closing.json()["text"], format!("{text} (closed)"));
+    assert_eq!(fields(&closing)[1], "*Status*\nclosed");
+    stage.delivered(4).await;
+}
+
+#[tokio::test]
+async fn slack_reads_the_rules_own_words() {
+    let slack = StandIn::start(rules()).await;
+    let message = "{{#clear}}over: {{/clear}}{{event.severity}} on {{event.dimensions.host}}";
+    let stage = stage(&slack, message).await;
+
+    stage.opens().await;
+    let opening = stage.told(&slack, 1).await.json();
+    stage.closes().await;
+    let closing = stage.told(&slack, 2).await.json();
+
+    assert_eq!(opening["text"], "error on db-1");
+    assert_eq!(closing["text"], "over: critical on db-1");
+}

@@ -1,0 +1,226 @@
+//! Webhooks: the standard document, signatures that a stranger verifies, bodies of one's own.
+
+use bellwether_tests::{
+    providers::{Mischief, StandIn, standard_webhooks::Verifier},
+    receiver::Reply,
+    rest::Rest,
+    world::World,
+};
+use serde_json::{Value, json};
+
+use super::stage::{SUMMARY, Stage};
+
+const OLD: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+const NEW: &str = "whsec_FxYVFBMSERAPDg0MCwoJCAcGBQQDAgEA";
+
+fn verifier(secrets: &[&str]) -> Verifier {
+    Verifier {
+        secrets: secrets.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_tells_the_standard_document_in_signed_messages() {
+    let receiver = StandIn::start(verifier(&[OLD])).await;
+    let kind = json!({"webhook": {"url": receiver.url("/hook"), "signingSecret": OLD}});
+    let message = "{{event.severity}}: {{event.summary}}";
+    let stage = Stage::new(World::start(), kind, message).await;
+
+    stage.opens().await;
+    let opening = stage.told(&receiver, 1).await;
+    stage.is_acknowledged().await;
+    let acknowledged = stage.told(&receiver, 2).await.json();
+    stage.gets_worse().await;
+    let worse = stage.told(&receiver, 3).await.json();
+    stage.closes().await;
+    let closing = stage.told(&receiver, 4).await.json();
+
+    let document = opening.json();
+    let event = stage.event().await;
+    assert_eq!(opening.method, "POST");
+    assert_eq!(opening.headers["content-type"], "application/json");
+    assert_eq!(opening.headers["idempotency-key"], opening.delivery_id());
+    assert_eq!(document["id"], opening.delivery_id());
+    assert_eq!(
+        (&document["tenant"], &document["clear"]),
+        (&json!("bellwether"), &json!(false))
+    );
+    assert_eq!(document["rule"]["message"], format!("error: {SUMMARY}"));
+    assert_eq!(document["rule"]["destination_names"], json!(["place"]));
+    assert_eq!(document["trigger"]["name"], "disk");
+    let told = &document["event"];
+    assert_eq!(
+        (&told["id"], &told["occurrence_id"]),
+        (&event["id"], &event["occurrences"][0]["id"])
+    );
+    assert_eq!((&told["severity"], &told["status"]), (&json!(4), &json!(1)));
+    assert_eq!(
+        told["fields"],
+        json!({"usedPercent": 97.5, "mount": {"point": "/var"}})
+    );
+    for (message, acknowledged, severity, status) in [
+        (acknowledged, true, 4, 1),
+        (worse, true, 5, 1),
+        (closing, true, 5, 3),
+    ] {
+        let told = &message["event"];
+        assert_eq!(message["clear"], true);
+        assert_eq!(told["acknowledged"], acknowledged);
+        assert_eq!(
+            (&told["severity"], &told["status"]),
+            (&json!(severity), &json!(status))
+        );
+    }
+    stage.delivered(4).await;
+}
+
+#[tokio::test]
+async fn every_attempt_is_signed_anew_and_carries_the_same_id() {
+    let receiver = StandIn::start(verifier(&[OLD])).await;
+    receiver.misbehave(Mischief::Answers(Reply::status(503)));
+    let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1s\"]\njitter = 0\n");
+    let kind = json!({"webhook": {"url": receiver.url("/"), "signingSecret": OLD}});
+    let stage = Stage::new(world, kind, "").await;
+
+    stage.opens().await;
+    bellwether_tests::eventually::eventually("the first attempt", async || {
+        (receiver.requests() == 1).then_some(())
+    })
+    .await;
+    receiver.misbehave(None);
+
+    let taken = stage.told(&receiver, 1).await;
+    let delivery = stage.delivered(1).await.remove(0);
+    let attempts = delivery["attempts"].as_array().expect("attempts");
+    let header = |attempt: &Value, name: &str| attempt["request"]["headers"][name].clone();
+    assert_eq!(attempts.len(), 2, "{delivery}");
+    assert_eq!(header(&attempts[0], "webhook-id"), taken.delivery_id());
+    assert_eq!(header(&attempts[1], "webhook-id"), taken.delivery_id());
+    let times = [0, 1].map(|at| header(&attempts[at], "webhook-timestamp"));
+    assert_ne!(times[0], times[1], "the time is the attempt's");
+}
+
+async fn tested(rest: &Rest, webhook: Value) -> Value {
+    let destination = json!({"name": "hook", "type": {"webhook": webhook}});
+    rest.post("/v1/notification/destinations:test", &destination)
+        .await
+        .ok()
+}
+
+#[tokio::test]
+async fn while_a_secret_rotates_receivers_with_either_one_verify() {
+    let (old, new) = (
+        StandIn::start(verifier(&[OLD])).await,
+        StandIn::start(verifier(&[NEW])).await,
+    );
+    let world = World::start();
+    let rest = world.rest();
+    let both = format!("{NEW} {OLD}");
+    for receiver in [&old, &new] {
+        let tested = tested(
+            &rest,
+            json!({"url": receiver.url("/"), "signingSecret": both}),
+        )
+        .await;
+        assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
+        assert_eq!(receiver.taken().len(), 1);
+    }
+    // The verifier can tell: another secret is refused.
+    let tested = tested(&rest, json!({"url": new.url("/"), "signingSecret": OLD})).await;
+    assert_eq!(tested["outcome"], "OUTCOME_REJECTED", "{tested}");
+    assert_eq!(new.refused()[0].1, ["no signature matches"]);
+}
+
+#[tokio::test]
+async fn a_body_of_ones_own_is_what_its_content_type_says() {
+    let receiver = StandIn::start(verifier(&[OLD])).await;
+    let world = World::start();
+    let rest = world.rest();
+    let quoted = json!({"text": "Sample: disk /var is 97.5 % full", "host": "db-1.example.com"});
+    let template = r#"{"text": "{{event.summary}}", "host": "{{event.dimensions.host}}"}"#;
+    // Method, content type, payload; the method, content type and body that arrive.
+    let cases = [
+        (
+            "PUT",
+            None,
+            template,
+            "application/json",
+            quoted.to_string(),
+        ),
+        (
+            "PATCH",
+            Some("application/vnd.x+json"),
+            template,
+            "application/vnd.x+json",
+            quoted.to_string(),
+        ),
+        (
+            "POST",
+            Some("text/plain"),
+            "{{{event.summary}}}",
+            "text/plain",
+            "Sample: disk /var is 97.5 % full".into(),
+        ),
+    ];
+    for (method, content_type, payload, expected_type, expected) in cases {
+        let mut webhook = json!({
+            "url": receiver.url("/"), "method": method, "payload": payload, "signingSecret": OLD,
+        });
+        if let Some(content_type) = content_type {
+            webhook["headers"] = json!({"Content-Type": content_type});
+        }
+        let tested = tested(&rest, webhook).await;
+        assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
+        let got = receiver.taken().pop().expect("a message");
+        assert_eq!(got.method, method);
+        assert_eq!(got.headers["content-type"], expected_type);
+        let body = String::from_utf8_lossy(&got.body).into_owned();
+        let same = |text: &str| serde_json::from_str::<Value>(text).ok();
+        assert!(
+            body == expected || same(&body).is_some() && same(&body) == same(&expected),
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_what_it_says_gives_way_to_the_standard_document() {
+    let receiver = StandIn::start(verifier(&[OLD])).await;
+    let world = World::start();
+    let rest = world.rest();
+    // One makes no JSON; the other, a plain text, is longer than what is rendered.
+    let endless = "{{#event.dimensions}}{{{event.body}}}{{/event.dimensions}}".repeat(1_000);
+    let cases = [
+        (
+            "application/json",
+            "{\"text\": {{event.summary}}}".to_owned(),
+            "not JSON",
+        ),
+        ("text/plain", endless, "the webhook's payload"),
+    ];
+    for (content_type, payload, said) in cases {
+        let event = json!({
+            "name": "big", "dimensions": {"host": "a"}, "body": "x".repeat(60_000),
+        });
+        let destination = json!({"name": "hook", "event": event, "type": {"webhook": {
+            "url": receiver.url("/"), "payload": payload, "signingSecret": OLD,
+            "headers": {"content-type": content_type},
+        }}});
+        let tested = rest
+            .post("/v1/notification/destinations:test", &destination)
+            .await
+            .ok();
+
+        assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
+        let explanation = tested["explanation"].as_str().expect("a sentence");
+        assert!(explanation.contains(said), "{explanation}");
+        let got = receiver.taken().pop().expect("a message");
+        assert_eq!(got.headers["content-type"], "application/json");
+        let fallback = got.json()["fallback"]
+            .as_str()
+            .expect("a reason")
+            .to_owned();
+        assert!(fallback.contains(said), "{fallback}");
+        assert_eq!(got.json()["event"]["name"], "big");
+    }
+}

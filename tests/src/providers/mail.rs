@@ -1,0 +1,408 @@
+//! A mail server that insists on its rules: TLS, who may log in and how, and the form of mails.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// Bytes of a line of a mail, without its end.
+const LINE_BYTES_MAX: usize = 998;
+
+/// How a mail server wants to be spoken to.
+#[derive(Debug, Clone, Default)]
+pub struct MailRules {
+    /// How conversations are secured.
+    pub security: MailSecurity,
+    /// Who may send, with the password; none lets everybody.
+    pub login: Option<(String, String)>,
+    /// The ways to log in, as EHLO lists them.
+    pub mechanisms: &'static str,
+}
+
+/// How conversations are secured.
+#[derive(Debug, Clone, Default)]
+pub enum MailSecurity {
+    /// Not at all.
+    #[default]
+    None,
+    /// After STARTTLS; nothing but that is taken in clear.
+    StartTls(ServerConfig),
+    /// From the first byte.
+    Tls(ServerConfig),
+}
+
+/// How a mail server misbehaves.
+#[derive(Debug, Clone)]
+pub enum MailMischief {
+    /// It takes connections and says nothing.
+    Hangs,
+    /// It says this instead of taking that command; `.` is the end of a mail.
+    Says(&'static str, &'static str),
+    /// It closes the connection when that command comes.
+    HangsUp(&'static str),
+    /// It never stops listing what it can do.
+    Floods,
+}
+
+/// One mail as it was taken.
+#[derive(Debug, Clone)]
+pub struct Mail {
+    /// Who it is from, of the envelope.
+    pub from: String,
+    /// Who it goes to, of the envelope.
+    pub to: Vec<String>,
+    /// Headers and body, as they came.
+    pub data: Vec<u8>,
+    /// How its sender logged in.
+    pub mechanism: String,
+    /// Whether the conversation was secured.
+    pub is_secure: bool,
+}
+
+/// A mail server on a free port of this machine; it ends when it is dropped.
+#[derive(Debug)]
+pub struct StrictMailServer {
+    address: SocketAddr,
+    state: Arc<State>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    rules: MailRules,
+    mails: Mutex<Vec<Mail>>,
+    faults: Mutex<Vec<String>>,
+    mischief: Mutex<Option<MailMischief>>,
+}
+
+impl StrictMailServer {
+    /// Starts a server with these rules.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    pub async fn start(rules: MailRules) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State {
+            rules,
+            mails: Mutex::default(),
+            faults: Mutex::default(),
+            mischief: Mutex::default(),
+        });
+        let mut tasks = JoinSet::new();
+        let shared = Arc::clone(&state);
+        tasks.spawn(async move {
+            let mut conversations = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&shared);
+                // The other side may hang up whenever it likes.
+                conversations.spawn(async move { drop(begin(Box::new(stream), &state).await) });
+                while conversations.try_join_next().is_some() {}
+            }
+        });
+        Self {
+            address,
+            state,
+            _tasks: tasks,
+        }
+    }
+
+    /// Its settings in `bellwether.toml`, but for how to log in.
+    pub fn settings(&self) -> String {
+        let security = match self.state.rules.security {
+            MailSecurity::None => "none",
+            MailSecurity::StartTls(_) => "starttls",
+            MailSecurity::Tls(_) => "tls",
+        };
+        let port = self.address.port();
+        format!(
+            "[smtp]\nhost = \"localhost\"\nport = {port}\nsecurity = \"{security}\"\n\
+             from = \"Bellwether <bellwether@example.net>\"\n"
+        )
+    }
+
+    /// Misbehaves from now on; none means no more.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn misbehave(&self, mischief: impl Into<Option<MailMischief>>) {
+        *self.state.mischief.lock().unwrap() = mischief.into();
+    }
+
+    /// What it took so far.
+    ///
+    /// # Panics
+    /// When somebody did not keep to its rules.
+    pub fn mails(&self) -> Vec<Mail> {
+        let faults = self.state.faults.lock().unwrap();
+        assert!(
+            faults.is_empty(),
+            "a mail server was spoken to wrongly: {faults:#?}"
+        );
+        self.state.mails.lock().unwrap().clone()
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+struct Conversation<'a> {
+    stream: BufReader<Box<dyn Stream>>,
+    state: &'a State,
+    is_secure: bool,
+    mechanism: String,
+    from: String,
+    to: Vec<String>,
+}
+
+async fn begin(stream: Box<dyn Stream>, state: &State) -> io::Result<()> {
+    let (stream, is_secure) = match &state.rules.security {
+        MailSecurity::Tls(config) => (secure(stream, config).await?, true),
+        MailSecurity::StartTls(_) | MailSecurity::None => (stream, false),
+    };
+    let mut conversation = Conversation {
+        stream: BufReader::new(stream),
+        state,
+        is_secure,
+        mechanism: String::new(),
+        from: String::new(),
+        to: Vec::new(),
+    };
+    if matches!(conversation.mischief(), Some(MailMischief::Hangs)) {
+        return std::future::pending().await;
+    }
+    conversation.say("220 stand-in ESMTP").await?;
+    while let Some(line) = conversation.line().await? {
+        let verb = line
+            .split([' ', ':'])
+            .next()
+            .unwrap_or_default()
+            .to_ascii_uppercase();
+        if verb == "STARTTLS" {
+            conversation = conversation.start_tls().await?;
+        } else if !conversation.take(&verb, &line).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn secure(stream: Box<dyn Stream>, config: &ServerConfig) -> io::Result<Box<dyn Stream>> {
+    let mut config = config.clone();
+    config.alpn_protocols.clear();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    Ok(Box::new(acceptor.accept(stream).await?))
+}
+
+impl Conversation<'_> {
+    fn mischief(&self) -> Option<MailMischief> {
+        self.state.mischief.lock().unwrap().clone()
+    }
+
+    fn fault(&self, fault: impl Into<String>) {
+        self.state.faults.lock().unwrap().push(fault.into());
+    }
+
+    async fn say(&mut self, line: &str) -> io::Result<()> {
+        self.stream
+            .write_all(format!("{line}\r\n").as_bytes())
+            .await?;
+        self.stream.flush().await
+    }
+
+    /// One line without its end; none when the other side has hung up.
+    async fn raw_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        if self.stream.read_until(b'\n', &mut line).await? == 0 {
+            return Ok(None);
+        }
+        if !line.ends_with(b"\r\n") {
+            self.fault("a line does not end with CR LF");
+        }
+        line.truncate(line.trim_ascii_end().len());
+        if line.len() > LINE_BYTES_MAX {
+            self.fault(format!("a line has {} bytes", line.len()));
+        }
+        Ok(Some(line))
+    }
+
+    async fn line(&mut self) -> io::Result<Option<String>> {
+        let line = self.raw_line().await?;
+        Ok(line.map(|line| String::from_utf8_lossy(&line).into_owned()))
+    }
+
+    async fn start_tls(mut self) -> io::Result<Self> {
+        let MailSecurity::StartTls(config) = &self.state.rules.security else {
+            self.say("502 no such command").await?;
+            return Ok(self);
+        };
+        self.say("220 go ahead").await?;
+        let stream = secure(self.stream.into_inner(), config).await?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+            is_secure: true,
+            ..self
+        })
+    }
+
+    /// Takes a command; false when the conversation is over.
+    async fn take(&mut self, verb: &str, line: &str) -> io::Result<bool> {
+        if !self.goes_well(verb).await? {
+            return Ok(verb != "QUIT");
+        }
+        let must_secure = matches!(self.state.rules.security, MailSecurity::StartTls(_));
+        if must_secure && !self.is_secure && !matches!(verb, "EHLO" | "QUIT" | "NOOP") {
+            self.fault(format!("{verb} came before STARTTLS"));
+            self.say("530 issue STARTTLS first").await?;
+            return Ok(true);
+        }
+        match verb {
+            "EHLO" => self.hello(line).await?,
+            "AUTH" => self.log_in(line).await?,
+            "MAIL" if self.state.rules.login.is_some() && self.mechanism.is_empty() => {
+                self.say("530 log in first").await?;
+            }
+            "MAIL" => {
+                self.from = address(line);
+                self.say("250 ok").await?;
+            }
+            "RCPT" => {
+                self.to.push(address(line));
+                self.say("250 ok").await?;
+            }
+            "DATA" => self.data().await?,
+            "QUIT" => {
+                self.say("221 bye").await?;
+                return Ok(false);
+            }
+            _ => self.say("250 ok").await?,
+        }
+        Ok(true)
+    }
+
+    /// Does mischief; whether the command is to be taken all the same.
+    async fn goes_well(&mut self, verb: &str) -> io::Result<bool> {
+        match self.mischief() {
+            Some(MailMischief::Says(at, answer)) if at == verb => {
+                self.say(answer).await?;
+                Ok(false)
+            }
+            Some(MailMischief::HangsUp(at)) if at == verb => {
+                Err(io::Error::other("told to hang up"))
+            }
+            Some(MailMischief::Floods) => loop {
+                self.say("250-AND-SO-ON").await?;
+            },
+            _ => Ok(true),
+        }
+    }
+
+    async fn hello(&mut self, line: &str) -> io::Result<()> {
+        if line.split_whitespace().count() != 2 {
+            self.fault(format!("this names nobody: {line}"));
+        }
+        let mut features = vec!["stand-in".to_owned(), "8BITMIME".into(), "SMTPUTF8".into()];
+        let is_starttls = matches!(self.state.rules.security, MailSecurity::StartTls(_));
+        if is_starttls && !self.is_secure {
+            features.push("STARTTLS".into());
+        } else if self.state.rules.login.is_some() {
+            features.push(format!("AUTH {}", self.state.rules.mechanisms));
+        }
+        let last = features.len() - 1;
+        for (index, feature) in features.iter().enumerate() {
+            let mark = if index == last { ' ' } else { '-' };
+            self.say(&format!("250{mark}{feature}")).await?;
+        }
+        Ok(())
+    }
+
+    async fn log_in(&mut self, line: &str) -> io::Result<()> {
+        let mut words = line.split_whitespace().skip(1);
+        let mechanism = words.next().unwrap_or_default().to_ascii_uppercase();
+        let offered = self.state.rules.mechanisms;
+        if !offered.split(' ').any(|one| one == mechanism) {
+            self.fault(format!("{mechanism} was not offered"));
+            return self.say("504 unknown mechanism").await;
+        }
+        let first = words.next().map(str::to_owned);
+        let given = if mechanism == "PLAIN" {
+            let text = self.reply(first, "").await?;
+            let mut parts = text.split('\0').skip(1).map(str::to_owned);
+            (
+                parts.next().unwrap_or_default(),
+                parts.next().unwrap_or_default(),
+            )
+        } else {
+            let user = self.reply(first, "Username:").await?;
+            (user, self.reply(None, "Password:").await?)
+        };
+        if self.state.rules.login.as_ref() != Some(&given) {
+            return self
+                .say("535 5.7.8 authentication credentials invalid")
+                .await;
+        }
+        self.mechanism = mechanism;
+        self.say("235 welcome").await
+    }
+
+    /// What the other side says to a question; it may have said it already.
+    async fn reply(&mut self, said: Option<String>, question: &str) -> io::Result<String> {
+        let said = if let Some(said) = said {
+            said
+        } else {
+            let question = STANDARD.encode(question);
+            self.say(&format!("334 {question}")).await?;
+            self.line().await?.unwrap_or_default()
+        };
+        let text = STANDARD.decode(said).map_err(io::Error::other)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    async fn data(&mut self) -> io::Result<()> {
+        if self.from.is_empty() || self.to.is_empty() {
+            self.fault("a mail came without an envelope");
+        }
+        self.say("354 go on").await?;
+        let mut data = Vec::new();
+        loop {
+            let Some(line) = self.raw_line().await? else {
+                return Err(io::Error::other("a mail broke off"));
+            };
+            if line == b"." {
+                break;
+            }
+            data.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
+            data.extend_from_slice(b"\r\n");
+        }
+        if !self.goes_well(".").await? {
+            return Ok(());
+        }
+        let mail = Mail {
+            from: std::mem::take(&mut self.from),
+            to: std::mem::take(&mut self.to),
+            data,
+            mechanism: self.mechanism.clone(),
+            is_secure: self.is_secure,
+        };
+        self.state.mails.lock().unwrap().push(mail);
+        self.say("250 taken").await
+    }
+}
+
+/// What stands between `<` and `>`.
+fn address(line: &str) -> String {
+    let inside = line
+        .split_once('<')
+        .and_then(|(_, rest)| rest.split_once('>'));
+    inside.map_or(String::new(), |(address, _)| address.to_owned())
+}

@@ -1,0 +1,145 @@
+//! Slack's `chat.postMessage`, with the limits of messages, attachments and blocks.
+
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Rules,
+    shape::{Faults, Fields},
+    stand_in::content_type,
+};
+use crate::receiver::Received;
+
+const ARGUMENTS: [&str; 6] = [
+    "channel",
+    "text",
+    "blocks",
+    "attachments",
+    "unfurl_links",
+    "unfurl_media",
+];
+
+/// A workspace with one channel and one token.
+#[derive(Debug)]
+pub struct Slack {
+    /// The bot's token.
+    pub token: String,
+    /// The channel that the bot is in.
+    pub channel: String,
+}
+
+impl Rules for Slack {
+    fn judge(&mut self, request: &Received) -> Answer {
+        if (request.method.as_str(), request.path.as_str()) != ("POST", "/api/chat.postMessage") {
+            return no(
+                "unknown_method",
+                Faults(vec![format!("unknown {}", request.path)]),
+            );
+        }
+        let mut faults = Faults::default();
+        let bearer = format!("Bearer {}", self.token);
+        if request.headers.get("authorization") != Some(&bearer) {
+            faults.0.push("the token is not the bot's".into());
+            return no("invalid_auth", faults);
+        }
+        // Without the charset Slack warns in its answer.
+        if content_type(request) != "application/json; charset=utf-8" {
+            faults
+                .0
+                .push(format!("content-type is {}", content_type(request)));
+            return no("missing_charset", faults);
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
+            return no("invalid_json", Faults(vec!["the body is not JSON".into()]));
+        };
+        let arguments = faults.object("the message", &message, &ARGUMENTS);
+        if arguments.get("channel").as_str() != Some(&self.channel) {
+            faults.0.push("the channel does not exist".into());
+            return no("channel_not_found", faults);
+        }
+        self::message(arguments, &mut faults);
+        if !faults.0.is_empty() {
+            return no("invalid_blocks", faults);
+        }
+        let answer = json!({
+            "ok": true,
+            "channel": "C0123456789",
+            "ts": "1503435956.000247",
+            "message": {"type": "message", "text": message["text"]},
+        });
+        Answer::taken(200, answer.to_string())
+    }
+}
+
+fn no(error: &str, faults: Faults) -> Answer {
+    let messages: Vec<_> = faults
+        .0
+        .iter()
+        .map(|fault| format!("[ERROR] {fault}"))
+        .collect();
+    let answer = json!({
+        "ok": false,
+        "error": error,
+        "response_metadata": {"messages": messages},
+    });
+    Answer::refused(200, answer.to_string(), faults.0)
+}
+
+fn message(arguments: Fields<'_>, faults: &mut Faults) {
+    faults.text("text", arguments.get("text"), 40_000);
+    for name in ["unfurl_links", "unfurl_media"] {
+        let flag = arguments.get(name);
+        faults.unless(
+            flag.is_null() || flag.is_boolean(),
+            format!("{name} is no flag"),
+        );
+    }
+    if arguments.has("blocks") {
+        blocks(arguments.get("blocks"), faults);
+    }
+    if arguments.has("attachments") {
+        for attachment in faults.list("attachments", arguments.get("attachments"), 100) {
+            let attachment = faults.object("an attachment", attachment, &["color", "blocks"]);
+            let color = attachment.get("color").as_str().unwrap_or_default();
+            let hex = color.strip_prefix('#').is_some_and(|hex| {
+                hex.len() == 6 && hex.chars().all(|digit| digit.is_ascii_hexdigit())
+            });
+            faults.unless(hex, format!("an attachment's color is {color:?}"));
+            blocks(attachment.get("blocks"), faults);
+        }
+    }
+}
+
+fn blocks(blocks: &Value, faults: &mut Faults) {
+    for block in faults.list("blocks", blocks, 50) {
+        match block["type"].as_str() {
+            Some("section") => {
+                let known = ["type", "text", "fields", "block_id"];
+                let section = faults.object("a section", block, &known);
+                let filled = section.has("text") || section.has("fields");
+                faults.unless(filled, "a section has neither text nor fields");
+                if section.has("text") {
+                    text("a section's text", section.get("text"), 3_000, faults);
+                }
+                if section.has("fields") {
+                    for field in faults.list("a section's fields", section.get("fields"), 10) {
+                        text("a section's field", field, 2_000, faults);
+                    }
+                }
+            }
+            Some("context") => {
+                let context = faults.object("a context", block, &["type", "elements"]);
+                for element in faults.list("a context's elements", context.get("elements"), 10) {
+                    text("a context's element", element, 3_000, faults);
+                }
+            }
+            Some("divider") => {}
+            other => faults.0.push(format!("a block is of type {other:?}")),
+        }
+    }
+}
+
+fn text(path: &str, value: &Value, characters_max: usize, faults: &mut Faults) {
+    let text = faults.object(path, value, &["type", "text", "emoji", "verbatim"]);
+    faults.word(path, text.get("type"), &["mrkdwn", "plain_text"]);
+    faults.text(path, text.get("text"), characters_max);
+}
