@@ -19,6 +19,7 @@ pub(crate) mod notice;
 pub(crate) mod rate;
 #[cfg(test)]
 pub(crate) mod receiver;
+pub mod recovery;
 pub(crate) mod schedule;
 pub(crate) mod signature;
 #[cfg(test)]

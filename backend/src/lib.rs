@@ -13,6 +13,8 @@ pub mod rpc;
 pub mod server;
 pub mod store;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use server::{Backend, ServeError, StartError};

@@ -1,11 +1,18 @@
-//! `kill -9` in the middle of a burst: what was answered stays, and every delivery arrives.
+//! `kill -9` in the middle of a burst, and of deliveries: what was answered stays, every delivery
+//! arrives, and what arrives twice is the same message.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually,
+    receiver::{Receiver, Reply},
+    rest::Rest,
+    world::World,
+};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -18,19 +25,27 @@ const BATCH: usize = 50;
 const SENDERS: usize = 4;
 /// Rounds unless `BELLWETHER_TEST_KILLS` says otherwise.
 const ROUNDS: usize = 2;
+const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"200ms\", \"1s\", \"5s\", \"5s\"]\n\
+                        max_in_flight_per_destination = 64\n";
+
+/// Events of a round whose messages are under way when the service is killed.
+const SLOW_BURST: usize = 600;
+/// How long the receiver takes for each of them.
+const SLOW: Duration = Duration::from_millis(40);
+
+fn rounds() -> usize {
+    std::env::var_os("BELLWETHER_TEST_KILLS")
+        .and_then(|rounds| rounds.to_str()?.parse().ok())
+        .unwrap_or(ROUNDS)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
-    let rounds = std::env::var_os("BELLWETHER_TEST_KILLS")
-        .and_then(|rounds| rounds.to_str()?.parse().ok())
-        .unwrap_or(ROUNDS);
-    let settings = "[delivery]\nschedule = [\"0s\", \"200ms\", \"1s\", \"5s\", \"5s\"]\n\
-                    max_in_flight_per_destination = 64\n";
-    let mut world = World::with_settings(settings);
+    let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
     let answered = Arc::new(Mutex::new(BTreeSet::new()));
-    for round in 0..rounds {
+    for round in 0..rounds() {
         burst(&mut world, round, &answered).await;
         world.start_again();
     }
@@ -47,18 +62,7 @@ async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
     );
     assert!(!answered.is_empty(), "nothing was answered before the kill");
 
-    let deliveries = eventually("every delivery to end", async || {
-        let deliveries = deliveries(&rest).await;
-        let ended = deliveries
-            .iter()
-            .all(|delivery| delivery["endTime"].is_string());
-        ended.then_some(deliveries)
-    })
-    .await;
-    let known: BTreeSet<_> = deliveries
-        .iter()
-        .map(|delivery| text(&delivery["id"]))
-        .collect();
+    let known = delivered(&rest).await;
     let requests = receiver.received();
     let arrived: BTreeSet<_> = requests
         .iter()
@@ -74,6 +78,73 @@ async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
     );
     assert_eq!(hosts, stored, "every stored event is told of");
     assert_eq!(known.len(), stored.len(), "and has one delivery");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
+    let mut world = World::with_settings(SETTINGS);
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    receiver.otherwise(Reply {
+        delay: SLOW,
+        ..Reply::status(200)
+    });
+    for round in 0..rounds() {
+        let before = receiver.received().len();
+        let hosts = (0..SLOW_BURST).map(|number| format!("r{round}-{number}"));
+        let event = |host: String| samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
+        let events: Vec<_> = hosts.map(event).collect();
+        let rest = world.rest();
+        let answer = rest
+            .post("/v1/data-receiver/events", &samples::events(&events))
+            .await
+            .ok();
+        assert_eq!(answer["succeeded"], SLOW_BURST);
+        // Early, halfway and late in turns.
+        let wanted = before + SLOW_BURST * (round % 3 + 1) / 4;
+        eventually("messages to be under way", async || {
+            (receiver.received().len() >= wanted).then_some(())
+        })
+        .await;
+        world.kill();
+        world.start_again();
+    }
+
+    let rest = world.rest();
+    let known = delivered(&rest).await;
+    assert_eq!(known.len(), rounds() * SLOW_BURST, "one for each event");
+    let mut arrived: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for request in receiver.received() {
+        let id = request.delivery_id().to_owned();
+        arrived.entry(id).or_default().push(request);
+    }
+    assert!(known.iter().eq(arrived.keys()), "none is missing");
+    let repeated = arrived.iter().filter(|(_, requests)| requests.len() > 1);
+    let mut repeats = 0;
+    for (id, requests) in repeated {
+        repeats += 1;
+        let path = format!("/v1/notification/deliveries/{id}");
+        let attempts = rest.get(&path).await.ok()["delivery"]["attempts"].clone();
+        let attempts = attempts.as_array().expect("attempts");
+        assert!(requests.len() <= attempts.len(), "{attempts:?}");
+        assert_eq!(attempts[0]["outcome"], "OUTCOME_UNKNOWN", "{attempts:?}");
+        for request in requests {
+            assert_eq!(request.body, requests[0].body);
+            assert_eq!(request.headers["idempotency-key"], *id);
+        }
+    }
+    assert!(repeats > 0, "no kill met a message under way");
+}
+
+/// Waits until all deliveries are delivered; answers their ids.
+async fn delivered(rest: &Rest) -> BTreeSet<String> {
+    eventually("every delivery to be delivered", async || {
+        let deliveries = deliveries(rest).await;
+        let is_delivered = |delivery: &Value| delivery["state"] == "DELIVERED";
+        let all = deliveries.iter().all(is_delivered);
+        all.then(|| deliveries.iter().map(|it| text(&it["id"])).collect())
+    })
+    .await
 }
 
 /// Sends a burst and kills the service when about half of it is answered.

@@ -82,10 +82,11 @@ pub struct Receiver {
     _tasks: JoinSet<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     received: Vec<Received>,
     replies: VecDeque<Reply>,
+    otherwise: Reply,
 }
 
 impl Receiver {
@@ -96,7 +97,11 @@ impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::<Mutex<State>>::default();
+        let state = Arc::new(Mutex::new(State {
+            received: Vec::new(),
+            replies: VecDeque::new(),
+            otherwise: Reply::status(200),
+        }));
         let mut tasks = JoinSet::new();
         tasks.spawn(listen(listener, Arc::clone(&state)));
         Self {
@@ -111,7 +116,15 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers the next requests so, in order; those after them get 200.
+    /// Answers so whatever is not told otherwise.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn otherwise(&self, reply: Reply) {
+        self.state.lock().unwrap().otherwise = reply;
+    }
+
+    /// Answers the next requests so, in order; those after them as [`Receiver::otherwise`] says.
     ///
     /// # Panics
     /// Never, unless another holder has.
@@ -177,10 +190,8 @@ async fn answer(
     let reply = {
         let mut state = state.lock().unwrap();
         state.received.push(received);
-        state
-            .replies
-            .pop_front()
-            .unwrap_or_else(|| Reply::status(200))
+        let next = state.replies.pop_front();
+        next.unwrap_or_else(|| state.otherwise.clone())
     };
     tokio::time::sleep(reply.delay).await;
     let mut response = Response::builder().status(reply.status);

@@ -82,12 +82,31 @@ pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     }
 }
 
+/// What is told of an attempt whose end nobody lived to record.
+const CUT_OFF: &str = "the service stopped before the end of this attempt was known";
+
 /// An attempt whose lease ran out: whoever made it did not live to tell.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     Attempt {
         outcome: Some(Outcome::Unknown),
-        explanation: "the service stopped before the end of this attempt was known".into(),
+        explanation: CUT_OFF.into(),
         ..attempt.clone()
+    }
+}
+
+/// A delivery whose attempt is known to be cut off. That was not the receiver's doing, so it is due
+/// at once; the attempt counts, so that a crash that repeats itself comes to an end.
+pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
+    let (state, end_ms) = if delivery.test {
+        (DeliveryState::Dead, Some(now_ms))
+    } else {
+        (DeliveryState::Retry { due_ms: now_ms }, None)
+    };
+    Delivery {
+        state,
+        end_ms,
+        last_error: CUT_OFF.into(),
+        ..delivery.clone()
     }
 }
 

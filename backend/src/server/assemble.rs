@@ -29,7 +29,7 @@ use super::{StartError, deadline::DeadlineLayer, oversize, work::Work};
 use crate::{
     clock::Clock,
     config::Config,
-    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender, Tester},
+    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender, Tester, recovery},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
@@ -82,6 +82,7 @@ pub(super) async fn assemble(
     let store = store::open(config).await?;
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
     clients.ensure_admin(&config.data_dir).await?;
+    recovery::recover(&store, clock.as_ref()).await?;
     let own_listeners = [&[own][..], &config.egress.own].concat();
     let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
     let deciding = Deciding {

@@ -451,4 +451,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Follows [`Engine::log_head`]: the value changes after each commit.
     fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
+
+    /// Whether another process may use the same records meanwhile. Where none may, whatever an
+    /// earlier process left under way has ended.
+    fn is_shared(&self) -> bool;
 }

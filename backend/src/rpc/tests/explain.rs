@@ -254,10 +254,7 @@ async fn a_rule_made_after_the_event_says_that_there_was_none() {
         .await
         .unwrap();
     let rule = world.explained().await;
-    assert_eq!(
-        (rule.notified, rule.definition),
-        (Some(false), None)
-    );
+    assert_eq!((rule.notified, rule.definition), (Some(false), None));
     assert!(
         rule.reason.starts_with("it was made at "),
         "{}",

@@ -259,6 +259,10 @@ impl Engine for MemoryEngine {
     fn log_signal(&self) -> watch::Receiver<u64> {
         self.head.subscribe()
     }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 fn walk<V: Clone>(

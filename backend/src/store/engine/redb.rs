@@ -273,7 +273,13 @@ impl Engine for RedbEngine {
     fn log_signal(&self) -> watch::Receiver<u64> {
         self.shared.head.subscribe()
     }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::SimulatedDisk;

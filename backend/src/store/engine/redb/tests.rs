@@ -7,7 +7,7 @@ mod power;
 
 use std::sync::Arc;
 
-use self::disk::SimulatedDisk;
+pub(crate) use self::disk::SimulatedDisk;
 use super::{Medium, RedbEngine, Settings};
 use crate::store::engine::EngineError;
 
@@ -24,16 +24,6 @@ fn open(disk: &SimulatedDisk) -> Result<RedbEngine, EngineError> {
 fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, EngineError> {
     let medium: Arc<dyn Medium> = Arc::new(disk.clone());
     RedbEngine::open(medium, settings)
-}
-
-/// A number that long runs set from outside.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "long runs are asked for from outside"
-)]
-fn number_of(variable: &str, default: u64) -> u64 {
-    let asked = std::env::var(variable).ok();
-    asked.map_or(default, |asked| asked.parse().unwrap())
 }
 
 mod conforms_in_memory {

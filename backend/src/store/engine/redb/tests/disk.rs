@@ -14,7 +14,7 @@ const SECTOR_BYTES: usize = 512;
 
 /// A disk in memory. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SimulatedDisk(Arc<Mutex<State>>);
+pub(crate) struct SimulatedDisk(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -64,12 +64,12 @@ impl SimulatedDisk {
     }
 
     /// Has the power fail after so many more operations.
-    pub(super) fn fail_power_after(&self, operations: u64) {
+    pub(crate) fn fail_power_after(&self, operations: u64) {
         self.state().power_left = Some(operations);
     }
 
     /// Puts the power back: of what was not synced, any sectors are there, torn in any order.
-    pub(super) fn restore_power(&self, random: &mut StdRng) {
+    pub(crate) fn restore_power(&self, random: &mut StdRng) {
         let mut state = self.state();
         let mut unsynced = std::mem::take(&mut state.unsynced);
         let mut image = std::mem::take(&mut state.durable);
@@ -105,29 +105,29 @@ impl SimulatedDisk {
     }
 
     /// Has one operation fail after so many that do not.
-    pub(super) fn fail_after(&self, operations: u64) {
+    pub(crate) fn fail_after(&self, operations: u64) {
         self.state().good_left = Some(operations);
     }
 
     /// Lets so many bytes fit beyond those that are there, with so many held back.
-    pub(super) fn limit_room(&self, free: usize, reserve: usize) {
+    pub(crate) fn limit_room(&self, free: usize, reserve: usize) {
         let mut state = self.state();
         state.capacity = Some(state.used() + free + reserve);
         state.reserve = reserve;
     }
 
     /// Makes room for everything.
-    pub(super) fn free_room(&self) {
+    pub(crate) fn free_room(&self) {
         self.state().capacity = None;
     }
 
     /// Has the sums of the blocks be lost.
-    pub(super) fn forget_checksums(&self) {
+    pub(crate) fn forget_checksums(&self) {
         self.state().checksums = None;
     }
 
     /// Another disk with the same content, one bit of it flipped.
-    pub(super) fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
+    pub(crate) fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
         let state = self.state();
         let mut image = state.live.clone();
         let bit = random.random_range(0..image.len() * 8);

@@ -2,9 +2,12 @@
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::{SimulatedDisk, number_of, open};
-use crate::store::engine::{
-    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+use super::{SimulatedDisk, open};
+use crate::{
+    store::engine::{
+        Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+    },
+    tests::number_of,
 };
 
 const FLIPS_DEFAULT: u64 = 300;

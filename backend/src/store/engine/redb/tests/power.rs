@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{SETTINGS, Settings, SimulatedDisk, number_of, open_with};
-use crate::store::engine::{
-    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
-    redb::RedbEngine,
+use super::{SETTINGS, Settings, SimulatedDisk, open_with};
+use crate::{
+    store::engine::{
+        Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
+        redb::RedbEngine,
+    },
+    tests::number_of,
 };
 
 const LIVES_DEFAULT: u64 = 200;

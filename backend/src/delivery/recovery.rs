@@ -1,0 +1,130 @@
+//! Takes up at the start what an earlier life of the service left under way.
+
+use crate::{
+    clock::Clock,
+    delivery::decide::{self, attempt_key},
+    domain::{Attempt, Delivery, DeliveryState},
+    error::Error,
+    ops::commit::commit,
+    store::{Changes, Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
+};
+
+/// Deliveries that one commit takes up.
+const STEP: usize = 100;
+
+/// Ends attempts that an earlier life began, as of unknown outcome, and has their deliveries tried
+/// again at once; a test ends with its attempt. Answers how many attempts it ended.
+///
+/// To be called before anything of this life delivers. Where another process may be delivering as
+/// well it does nothing: there a lease has to run out.
+///
+/// # Errors
+/// Those of the store.
+pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
+    let mut recovered = 0;
+    while !store.engine().is_shared() {
+        let decide = || step(store, clock.now_ms());
+        let (count, _) = commit(store, Lane::Bulk, decide).await?;
+        recovered += count;
+        if count < STEP {
+            break;
+        }
+    }
+    if recovered > 0 {
+        tracing::info!(recovered, "attempts that were cut off are made again");
+    }
+    Ok(recovered)
+}
+
+async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
+    let leased = DeliveryState::Leased { until_ms: 0 }.number();
+    let range = Range::under(&Key::new().byte(leased).build());
+    let index = Index::DeliveryByState;
+    let found = store
+        .page_by::<Delivery>(index, range, Direction::Ascending, STEP)
+        .await?;
+    let keys = found
+        .iter()
+        .map(|(_, delivery)| attempt_key(delivery.value.id, delivery.value.attempts))
+        .collect();
+    let attempts = store.get_many::<Attempt>(keys).await?;
+    let mut changes = store.changes();
+    for ((_, delivery), attempt) in found.iter().zip(attempts) {
+        changes.update(delivery, &decide::cut_off(&delivery.value, now_ms));
+        if let Some(attempt) = attempt {
+            changes.update(&attempt, &decide::lost(&attempt.value));
+        }
+    }
+    Ok((changes, found.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        delivery::sample,
+        domain::{Outcome, RecordId},
+        ops::samples::{self, START_MS},
+        store::verify,
+    };
+
+    fn delivery(number: u64, state: DeliveryState, test: bool) -> Delivery {
+        let kind = samples::destination("hook").kind;
+        Delivery {
+            id: RecordId::from_parts(number, 7),
+            rule: None,
+            destination: samples::id("hook"),
+            destination_name: "hook".into(),
+            event: None,
+            state,
+            test,
+            attempts: 0,
+            last_error: String::new(),
+            create_ms: START_MS,
+            end_ms: None,
+            retry_of: None,
+            content: sample::content(sample::occurrence(START_MS), kind, String::new()),
+        }
+    }
+
+    #[tokio::test]
+    async fn every_attempt_that_was_cut_off_ends_and_nothing_else_changes() {
+        let store = samples::store();
+        let clock = ManualClock::at(START_MS + 1_000);
+        let waiting = DeliveryState::Pending { due_ms: START_MS };
+        let mut changes = store.changes();
+        let untouched = delivery(1, DeliveryState::Retry { due_ms: 9 }, false);
+        changes.insert(&untouched);
+        for number in 0..250 {
+            let planned = delivery(100 + number, waiting, number == 0);
+            let (begun, attempt) = decide::begun(&planned, Duration::from_secs(15), START_MS);
+            changes.insert(&begun);
+            changes.insert(&attempt);
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+
+        assert_eq!(recover(&store, &clock).await.unwrap(), 250);
+
+        let all = samples::all::<Delivery>(&store).await;
+        assert_eq!(all[0], untouched);
+        let due_ms = START_MS + 1_000;
+        assert_eq!(
+            (all[1].state, all[1].end_ms),
+            (DeliveryState::Dead, Some(due_ms)),
+            "nobody waits for the test any more"
+        );
+        for delivery in &all[2..] {
+            assert_eq!(delivery.state, DeliveryState::Retry { due_ms });
+            assert_eq!(delivery.attempts, 1, "the attempt counts");
+            assert!(!delivery.last_error.is_empty());
+        }
+        for attempt in samples::all::<Attempt>(&store).await {
+            assert_eq!(attempt.outcome, Some(Outcome::Unknown));
+        }
+        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+        assert_eq!(recover(&store, &clock).await.unwrap(), 0);
+    }
+}

@@ -1,0 +1,15 @@
+//! The service as a whole on disks and clocks that fail, and a network that misbehaves.
+
+mod ground;
+mod invariants;
+mod simulation;
+
+/// A number that long runs set from outside.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "long runs are asked for from outside"
+)]
+pub(crate) fn number_of(variable: &str, default: u64) -> u64 {
+    let asked = std::env::var(variable).ok();
+    asked.map_or(default, |asked| asked.parse().unwrap())
+}

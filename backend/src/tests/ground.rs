@@ -1,0 +1,65 @@
+//! What a service of a test keeps its records on: memory, or a disk that loses power.
+
+use std::sync::Arc;
+
+use rand::rngs::StdRng;
+
+use crate::store::{
+    Sealer, Store,
+    engine::{
+        memory::MemoryEngine,
+        redb::{Medium, RedbEngine, Settings, SimulatedDisk},
+    },
+};
+
+const SETTINGS: Settings = Settings {
+    cache_bytes: 4 * 1024 * 1024,
+    two_phase_commit: true,
+    first_place: 0,
+};
+
+/// What records are kept on.
+#[derive(Debug)]
+pub(super) enum Ground {
+    /// Memory, which a crash of the service leaves as it is.
+    Memory(Store),
+    /// A disk, which loses what was not synced.
+    Disk(SimulatedDisk, Arc<Sealer>),
+}
+
+impl Ground {
+    pub(super) fn memory() -> Self {
+        let engine = Arc::new(MemoryEngine::new());
+        Self::Memory(Store::new(engine, Arc::new(Sealer::ephemeral())))
+    }
+
+    pub(super) fn disk() -> Self {
+        Self::Disk(SimulatedDisk::default(), Arc::new(Sealer::ephemeral()))
+    }
+
+    /// Opens the store, as a start of the service does.
+    pub(super) fn open(&self) -> Store {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::Disk(disk, sealer) => {
+                let medium: Arc<dyn Medium> = Arc::new(disk.clone());
+                let engine = RedbEngine::open(medium, SETTINGS).unwrap();
+                Store::new(Arc::new(engine), Arc::clone(sealer))
+            }
+        }
+    }
+
+    /// Has the power fail after so many more operations of the disk.
+    pub(super) fn fail_power_after(&self, operations: u64) {
+        if let Self::Disk(disk, _) = self {
+            disk.fail_power_after(operations);
+        }
+    }
+
+    /// Puts the power back.
+    pub(super) fn restore_power(&self, random: &mut StdRng) {
+        if let Self::Disk(disk, _) = self {
+            disk.restore_power(random);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What holds for every store at rest, whatever happened to it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::{
+    domain::{Attempt, Delivery, DeliveryState, Occurrence},
+    ops::samples::all,
+    store::{Store, verify},
+};
+
+/// Reads everything and fails on the first thing that does not belong together.
+pub(super) async fn check(store: &Store, attempts_max: usize) {
+    let findings = verify(store, &|_| {}).await;
+    assert_eq!(findings.told, Vec::<String>::new());
+    assert!(findings.is_complete);
+    let occurrences: Vec<Occurrence> = all(store).await;
+    let events: HashSet<_> = occurrences.iter().map(Occurrence::id).collect();
+    let mut attempts: BTreeMap<_, Vec<Attempt>> = BTreeMap::new();
+    for attempt in all::<Attempt>(store).await {
+        attempts.entry(attempt.delivery).or_default().push(attempt);
+    }
+    for delivery in all::<Delivery>(store).await {
+        let attempts = attempts.remove(&delivery.id).unwrap_or_default();
+        check_delivery(&delivery, &attempts, attempts_max);
+        let occurrence = delivery.content.occurrence.id();
+        assert!(
+            delivery.test || events.contains(&occurrence),
+            "delivery {} tells of {occurrence}, which is not there",
+            delivery.id
+        );
+    }
+}
+
+fn check_delivery(delivery: &Delivery, attempts: &[Attempt], attempts_max: usize) {
+    let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
+    let begun: Vec<_> = (1..=delivery.attempts).collect();
+    assert_eq!(numbers, begun, "{delivery:?}");
+    assert!(numbers.len() <= attempts_max, "{delivery:?}");
+    let waits = delivery.state.due_ms().is_some();
+    assert_ne!(waits, delivery.end_ms.is_some(), "{delivery:?}");
+    let is_leased = matches!(delivery.state, DeliveryState::Leased { .. });
+    let under_way = attempts.iter().filter(|it| it.outcome.is_none());
+    let latest = under_way.map(|attempt| attempt.number);
+    let expected = is_leased.then_some(delivery.attempts);
+    assert_eq!(
+        latest.collect::<Vec<_>>(),
+        Vec::from_iter(expected),
+        "{delivery:?}"
+    );
+}

@@ -1,0 +1,36 @@
+//! An hour of a whole installation in seconds: what comes out is exactly what a small model of the
+//! contract says, whatever misbehaves, is edited, or crashes on the way.
+
+mod check;
+mod model;
+mod outside;
+mod scenario;
+mod service;
+
+use scenario::Scenario;
+
+use super::{ground::Ground, number_of};
+
+/// Places that events come from; the last ones are those of the misbehaving destinations.
+const SITES: usize = 45;
+
+async fn hours(ground: impl Fn() -> Ground) {
+    let first = number_of("BELLWETHER_SIMULATION_SEED", 1);
+    for seed in first..first + number_of("BELLWETHER_SIMULATIONS", 1) {
+        eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
+        let mut scenario = Scenario::new(ground(), seed).await;
+        scenario.pass_an_hour().await;
+        scenario.end().await;
+        scenario.check().await;
+    }
+}
+
+#[tokio::test]
+async fn an_hour_in_memory_ends_as_the_model_says() {
+    hours(Ground::memory).await;
+}
+
+#[tokio::test]
+async fn an_hour_on_a_disk_that_loses_power_ends_as_the_model_says() {
+    hours(Ground::disk).await;
+}

@@ -1,0 +1,164 @@
+//! What came of the hour, held against the model and against what holds for every delivery.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    model::Told,
+    outside::{ASKED_WAIT_SECONDS, Mood, Seen},
+    scenario::{Scenario, event_of},
+};
+use crate::{
+    domain::{Attempt, Delivery, DeliveryState, EventId, Occurrence, Outcome},
+    ops::samples::all,
+    tests::invariants,
+};
+
+/// How much earlier than its step an attempt may come.
+const JITTER: f64 = 0.2;
+
+impl Scenario {
+    pub(super) async fn check(&self) {
+        let deliveries: Vec<Delivery> = all(self.service.store()).await;
+        self.check_told(&deliveries);
+        self.check_occurrences().await;
+        self.check_ends(&deliveries).await;
+        invariants::check(self.service.store(), self.schedule.len()).await;
+    }
+
+    fn hosts(&self) -> HashMap<EventId, usize> {
+        let hosts = self.model.lines.keys();
+        hosts.map(|host| (event_of(*host).id(), *host)).collect()
+    }
+
+    /// Exactly those messages were decided that the model knows of, each as often.
+    fn check_told(&self, deliveries: &[Delivery]) {
+        let hosts = self.hosts();
+        let number = |name: &str| name[1..].parse::<usize>().unwrap();
+        let mut told: BTreeMap<Told, usize> = BTreeMap::new();
+        for delivery in deliveries {
+            let occurrence = &delivery.content.occurrence;
+            let of = (
+                number(&delivery.content.rule.name),
+                number(&delivery.destination_name),
+                hosts[&occurrence.event],
+                occurrence.number as usize,
+                delivery.content.clear,
+            );
+            *told.entry(of).or_default() += 1;
+        }
+        for (of, count) in &self.model.told {
+            assert_eq!(told.get(of), Some(count), "{of:?} is missing");
+        }
+        for (of, count) in &told {
+            assert_eq!(self.model.told.get(of), Some(count), "{of:?} is too much");
+        }
+        let updates = told.keys().filter(|of| of.4).count();
+        let repeats = told.values().filter(|count| **count > 1).count();
+        assert!(told.len() > 1_000, "only {} were told", told.len());
+        assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
+    }
+
+    /// The occurrences are as the model has them.
+    async fn check_occurrences(&self) {
+        let hosts = self.hosts();
+        let mut found = 0;
+        for occurrence in all::<Occurrence>(self.service.store()).await {
+            // The service speaks of itself as well.
+            let Some(host) = hosts.get(&occurrence.event) else {
+                continue;
+            };
+            found += 1;
+            let expected = &self.model.lines[host][occurrence.number as usize - 1];
+            assert_eq!(
+                (
+                    occurrence.severity,
+                    occurrence.status,
+                    occurrence.acknowledged,
+                    occurrence.last_seen_ms,
+                    occurrence.count,
+                ),
+                (
+                    expected.severity,
+                    expected.status,
+                    expected.acknowledged,
+                    expected.last_seen_ms,
+                    expected.count,
+                ),
+                "{}",
+                occurrence.id()
+            );
+        }
+        let expected: usize = self.model.lines.values().map(Vec::len).sum();
+        assert_eq!(found, expected);
+        assert!(found >= 2_000, "only {found} occurrences");
+    }
+
+    /// Every delivery ended as its destination behaves, and what was received is what was sent.
+    async fn check_ends(&self, deliveries: &[Delivery]) {
+        let mut seen: HashMap<String, Vec<Seen>> = HashMap::new();
+        for request in self.outside.seen.lock().unwrap().iter() {
+            let id = request.id.clone();
+            seen.entry(id).or_default().push(request.clone());
+        }
+        let mut attempts: BTreeMap<_, Vec<Attempt>> = BTreeMap::new();
+        for attempt in all::<Attempt>(self.service.store()).await {
+            attempts.entry(attempt.delivery).or_default().push(attempt);
+        }
+        let mut cancelled = 0;
+        for delivery in deliveries {
+            let number: usize = delivery.destination_name[1..].parse().unwrap();
+            let mood = self.moods[number];
+            let is_as_expected = match (mood, delivery.state) {
+                (Mood::Gone, DeliveryState::Cancelled) => {
+                    cancelled += 1;
+                    true
+                }
+                (Mood::Refuses, state) => match state {
+                    DeliveryState::Dead => delivery.attempts == 3,
+                    // It was deleted before it had refused often enough.
+                    state => state == DeliveryState::Cancelled && delivery.attempts < 3,
+                },
+                (Mood::Hangs, state) => state == DeliveryState::Dead && delivery.attempts == 2,
+                (_, state) => state == DeliveryState::Delivered,
+            };
+            assert!(is_as_expected, "{mood:?}: {delivery:?}");
+            let seen = seen.remove(&delivery.id.to_string()).unwrap_or_default();
+            check_received(delivery, number, &seen);
+            let attempts = attempts.remove(&delivery.id).unwrap_or_default();
+            self.check_waits(&attempts);
+        }
+        assert_eq!(cancelled, self.cancelled);
+        assert!(seen.is_empty(), "nobody knows of {:?}", seen.keys());
+    }
+
+    /// No attempt was made before it was due.
+    fn check_waits(&self, attempts: &[Attempt]) {
+        for pair in attempts.windows(2) {
+            // After a crash an attempt is made again at once.
+            if pair[0].outcome == Some(Outcome::Unknown) {
+                continue;
+            }
+            let waited_ms = pair[1].start_ms - pair[0].start_ms;
+            let step = self.schedule[pair[0].number as usize];
+            let response = pair[0].transcript.response.as_ref();
+            let asked = response.is_some_and(|response| response.status == 429);
+            let least_ms = if asked {
+                (ASKED_WAIT_SECONDS * 1000).try_into().unwrap()
+            } else {
+                i64::try_from(step.mul_f64(1.0 - JITTER).as_millis()).unwrap()
+            };
+            assert!(waited_ms >= least_ms, "{waited_ms} ms: {pair:?}");
+        }
+    }
+}
+
+/// All that was received under one id is one message, at most once for each attempt.
+fn check_received(delivery: &Delivery, number: usize, seen: &[Seen]) {
+    assert!(seen.len() <= delivery.attempts as usize, "{delivery:?}");
+    for request in seen {
+        assert_eq!(request.path, format!("/{number}"));
+        assert_eq!(request.body, seen[0].body, "two messages under one id");
+    }
+    let was_taken = seen.iter().any(|request| request.taken);
+    assert_eq!(was_taken, delivery.state == DeliveryState::Delivered);
+}

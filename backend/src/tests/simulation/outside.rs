@@ -1,0 +1,93 @@
+//! The receivers of the simulation: one server whose paths are destinations, each with a mood.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{
+    clock::{Clock, ManualClock},
+    delivery::receiver::{Receiver, Reply},
+};
+
+/// How a destination behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mood {
+    /// Takes everything.
+    Good,
+    /// Finds something wrong with every message.
+    Refuses,
+    /// Takes the connection and never answers.
+    Hangs,
+    /// Is gone for good, says 410; until it is mended.
+    Gone,
+    /// Asks for time when it first hears of a message.
+    Busy,
+    /// Is down for two minutes of every ten.
+    Flaps,
+}
+
+/// How long a busy one asks to wait.
+pub(super) const ASKED_WAIT_SECONDS: u64 = 90;
+
+/// A request that came in.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) path: String,
+    pub(super) id: String,
+    pub(super) body: String,
+    /// Whether it was answered with success.
+    pub(super) taken: bool,
+}
+
+/// Everything that is not the service.
+#[derive(Debug)]
+pub(super) struct Outside {
+    pub(super) receiver: Receiver,
+    pub(super) seen: Arc<Mutex<Vec<Seen>>>,
+    pub(super) mended: Arc<AtomicBool>,
+}
+
+impl Outside {
+    /// Destinations at the paths `/0`, `/1` and so on.
+    pub(super) async fn start(moods: Vec<Mood>, clock: Arc<ManualClock>) -> Self {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mended = Arc::new(AtomicBool::new(false));
+        let heard_of = Mutex::new(BTreeSet::new());
+        let (log, is_mended) = (Arc::clone(&seen), Arc::clone(&mended));
+        let receiver = Receiver::start(move |request| {
+            let number: usize = request.path[1..].parse().unwrap();
+            let id = request.header("webhook-id").to_owned();
+            let is_first = heard_of.lock().unwrap().insert(id.clone());
+            let minute = clock.now_ms() / 60_000;
+            let reply = match moods[number] {
+                Mood::Refuses => Reply::status(400),
+                Mood::Hangs => Reply::Hang,
+                Mood::Gone if is_mended.load(Ordering::Relaxed) => Reply::status(200),
+                Mood::Gone => Reply::status(410),
+                Mood::Busy if is_first => {
+                    let wait = vec![("retry-after", ASKED_WAIT_SECONDS.to_string())];
+                    Reply::Answer(429, wait, String::new())
+                }
+                Mood::Flaps if minute % 10 < 2 => Reply::status(503),
+                Mood::Good | Mood::Busy | Mood::Flaps => Reply::status(200),
+            };
+            log.lock().unwrap().push(Seen {
+                path: request.path.clone(),
+                id,
+                body: request.body.clone(),
+                taken: matches!(reply, Reply::Answer(200, ..)),
+            });
+            reply
+        })
+        .await;
+        Self {
+            receiver,
+            seen,
+            mended,
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! What happens in the hour, to the service and to the model alike; chosen by a seed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{
+    SITES,
+    model::{self, Model, Trigger},
+    outside::{Mood, Outside},
+    service::Service,
+};
+use crate::{
+    clock::{Clock, ManualClock},
+    config::Config,
+    domain::{
+        Clause, Delivery, DeliverySettings, DestinationKind, IncomingEvent, Literal, Query,
+        Severity, Status,
+        destination::{Webhook, WebhookMethod},
+    },
+    ops::{
+        destination::DestinationDraft,
+        edit::Target,
+        occurrence::Wish,
+        rule::RuleDraft,
+        samples::{self, START_MS},
+        set_status::{StatusItem, set_status},
+        trigger::TriggerDraft,
+    },
+    tests::ground::Ground,
+};
+
+const MINUTE_MS: i64 = 60_000;
+/// Rules to good destinations, and places of theirs; one more of each for every misbehaving one.
+const GOOD_RULES: usize = 45;
+const GOOD_SITES: usize = 40;
+const GOOD: usize = 15;
+/// The misbehaving destinations, in the order of their numbers.
+const BAD: [Mood; 5] = [
+    Mood::Refuses,
+    Mood::Hangs,
+    Mood::Gone,
+    Mood::Busy,
+    Mood::Flaps,
+];
+const REFUSES: usize = GOOD;
+const GONE: usize = GOOD + 2;
+/// Waits before each attempt.
+const SCHEDULE_SECONDS: [u64; 5] = [0, 5, 60, 120, 300];
+const OCCURRENCES: usize = 2_000;
+const EVENTS_PER_STEP: usize = 30;
+
+/// An installation, its surroundings, and what ought to come of them.
+pub(super) struct Scenario {
+    pub(super) service: Service,
+    pub(super) outside: Outside,
+    pub(super) model: Model,
+    pub(super) moods: Vec<Mood>,
+    pub(super) schedule: Vec<Duration>,
+    /// Whether somebody cancelled a delivery to the one that is gone.
+    pub(super) cancelled: usize,
+    random: StdRng,
+    clock: Arc<ManualClock>,
+    hosts: usize,
+}
+
+impl Scenario {
+    pub(super) async fn new(ground: Ground, seed: u64) -> Self {
+        let mut moods = vec![Mood::Good; GOOD];
+        moods.extend(BAD);
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let outside = Outside::start(moods.clone(), Arc::clone(&clock)).await;
+        let schedule = SCHEDULE_SECONDS.map(Duration::from_secs).to_vec();
+        let mut config = Config::new("unused");
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        // The only time that is not simulated: how long the hanging one is waited for.
+        config.delivery.timeout = Duration::from_millis(200);
+        config.delivery.schedule.clone_from(&schedule);
+        let mut scenario = Self {
+            service: Service::start(ground, config, Arc::clone(&clock)).await,
+            outside,
+            model: Model::default(),
+            moods,
+            schedule,
+            cancelled: 0,
+            random: StdRng::seed_from_u64(seed),
+            clock,
+            hosts: 0,
+        };
+        scenario.set_up().await;
+        scenario
+    }
+
+    async fn set_up(&mut self) {
+        for number in 0..self.moods.len() {
+            let draft = self.destination_draft(number);
+            let destinations = self.service.destinations();
+            destinations.create(draft, false).await.unwrap();
+        }
+        for number in 0..GOOD_RULES + BAD.len() {
+            let bad = number.checked_sub(GOOD_RULES);
+            let trigger = match bad {
+                Some(bad) => Trigger {
+                    site: GOOD_SITES + bad,
+                    level: Severity::Critical,
+                },
+                None => Trigger {
+                    site: self.random.random_range(0..GOOD_SITES),
+                    level: self.level(),
+                },
+            };
+            self.model.triggers.push(trigger);
+            let draft = trigger_draft(number, trigger);
+            let triggers = self.service.triggers();
+            triggers.create(draft, false).await.unwrap();
+            let rule = match bad {
+                Some(bad) => model::Rule {
+                    enabled: true,
+                    triggers: vec![number],
+                    destinations: BTreeSet::from([GOOD + bad]),
+                    repeat_ms: None,
+                    updates: true,
+                },
+                None => self.some_rule(number),
+            };
+            let draft = rule_draft(number, &rule);
+            self.service.rules().create(draft, false).await.unwrap();
+            self.model.rules.insert(number, rule);
+        }
+    }
+
+    fn level(&mut self) -> Severity {
+        Severity::ALL[self.random.random_range(2..Severity::ALL.len())]
+    }
+
+    fn some_rule(&mut self, number: usize) -> model::Rule {
+        let random = &mut self.random;
+        let mut triggers = vec![number];
+        if number > 0 && random.random_bool(0.2) {
+            triggers.push(random.random_range(0..number));
+        }
+        let destinations = (0..random.random_range(1..=2)).map(|_| random.random_range(0..GOOD));
+        let destinations = destinations.collect();
+        let interval = [0, 60_000, 600_000][random.random_range(0..3)];
+        model::Rule {
+            enabled: random.random_bool(0.9),
+            triggers,
+            destinations,
+            repeat_ms: random.random_bool(0.4).then_some(interval),
+            updates: random.random_bool(0.4),
+        }
+    }
+
+    fn destination_draft(&self, number: usize) -> DestinationDraft {
+        let is_hanging = self.moods[number] == Mood::Hangs;
+        DestinationDraft {
+            name: format!("d{number}"),
+            kind: Some(DestinationKind::Webhook(Webhook {
+                url: self.outside.receiver.url(&format!("/{number}")),
+                method: WebhookMethod::Post,
+                headers: Vec::new(),
+                payload: String::new(),
+                signing_secret: None,
+            })),
+            delivery: DeliverySettings {
+                max_attempts: is_hanging.then_some(2),
+                ..DeliverySettings::default()
+            },
+            ..DestinationDraft::default()
+        }
+    }
+
+    pub(super) async fn pass_an_hour(&mut self) {
+        let mut timed: BTreeMap<i64, &str> =
+            BTreeMap::from([(39, "cancel"), (40, "mend"), (50, "delete")]);
+        for _ in 0..3 {
+            timed.insert(self.random.random_range(1..39), "crash");
+        }
+        loop {
+            let passed_ms = self.clock.now_ms() - START_MS;
+            if passed_ms >= 60 * MINUTE_MS {
+                break;
+            }
+            self.events().await;
+            if self.random.random_bool(0.5) {
+                self.operate().await;
+            }
+            if self.random.random_bool(0.2) {
+                self.edit().await;
+            }
+            while let Some(first) = timed.first_entry()
+                && *first.key() * MINUTE_MS <= passed_ms
+            {
+                match first.remove() {
+                    "cancel" => self.cancel().await,
+                    "mend" => self.mend().await,
+                    "delete" => self.delete().await,
+                    _ => self.service.crash(&mut self.random).await,
+                }
+            }
+            let seconds = self.random.random_range(5..55);
+            self.service.live(Duration::from_secs(seconds)).await;
+        }
+    }
+
+    /// Lets time pass until nothing waits any more.
+    pub(super) async fn end(&mut self) {
+        let mut hours = 0;
+        while self.service.waits().await {
+            hours += 1;
+            assert!(hours <= 240, "something is stuck");
+            self.service.live(Duration::from_secs(3600)).await;
+        }
+    }
+
+    /// A request of some events, of hosts that were heard of and of new ones.
+    async fn events(&mut self) {
+        let now_ms = self.clock.now_ms();
+        let count = self.random.random_range(1..=EVENTS_PER_STEP * 2);
+        let mut events = Vec::new();
+        for _ in 0..count {
+            let is_new =
+                self.hosts == 0 || (self.hosts < OCCURRENCES && self.random.random_bool(0.75));
+            let host = if is_new {
+                self.hosts += 1;
+                self.hosts - 1
+            } else {
+                self.random.random_range(0..self.hosts)
+            };
+            let random = &mut self.random;
+            let is_late = !is_new && random.random_bool(0.1);
+            let late_ms = random.random_range(1..10 * MINUTE_MS);
+            let is_told = random.random_bool(0.9);
+            let severity = Severity::ALL[random.random_range(0..Severity::ALL.len())];
+            let status = match random.random_range(0..20) {
+                0..=2 => Some(Status::Closed),
+                3 => Some(Status::Suppressed),
+                4..=6 => Some(Status::Open),
+                _ => None,
+            };
+            let event = model::Event {
+                host,
+                severity: is_told.then_some(severity),
+                status,
+                acknowledged: random.random_bool(0.05).then(|| random.random()),
+                timestamp_ms: if is_late { now_ms - late_ms } else { now_ms },
+            };
+            self.model.event(event, now_ms);
+            events.push(incoming(&event));
+        }
+        let submitted = self.service.intake().submit(events, None).await.unwrap();
+        assert!(submitted.failed.is_empty());
+    }
+
+    /// An operator sets the status or the flag of some occurrence.
+    async fn operate(&mut self) {
+        let host = self.random.random_range(0..self.hosts);
+        let status = Status::ALL[self.random.random_range(0..Status::ALL.len())];
+        let (status, acknowledged) = match self.random.random_range(0..3) {
+            0 => (None, Some(self.random.random())),
+            _ => (Some(status), None),
+        };
+        let now_ms = self.clock.now_ms();
+        self.model.set(host, status, acknowledged, now_ms);
+        let item = StatusItem {
+            target: Target::Newest(event_of(host).id()),
+            wish: Wish {
+                status,
+                acknowledged,
+                ..Wish::default()
+            },
+        };
+        let author = samples::name("operator");
+        let set = set_status(self.service.deciding(), &[item], &author).await;
+        set.unwrap().remove(0).unwrap();
+    }
+
+    /// An editor changes a rule or its trigger, or deletes a rule.
+    async fn edit(&mut self) {
+        let number = self.random.random_range(0..GOOD_RULES);
+        let Some(mut rule) = self.model.rules.get(&number).cloned() else {
+            return;
+        };
+        match self.random.random_range(0..12) {
+            0 => {
+                self.model.rules.remove(&number);
+                let name = format!("r{number}");
+                return self.service.rules().delete(&name, "").await.unwrap();
+            }
+            1 | 2 => {
+                let level = self.level();
+                self.model.triggers[number].level = level;
+                let draft = trigger_draft(number, self.model.triggers[number]);
+                let triggers = self.service.triggers();
+                drop(triggers.update(draft, false).await.unwrap());
+                return;
+            }
+            3..=5 => rule.enabled = !rule.enabled,
+            6 | 7 => rule.updates = !rule.updates,
+            8 | 9 => rule.repeat_ms = Some([0, 60_000][self.random.random_range(0..2)]),
+            _ => rule.destinations = BTreeSet::from([self.random.random_range(0..GOOD)]),
+        }
+        let draft = rule_draft(number, &rule);
+        self.service.rules().update(draft, false).await.unwrap();
+        self.model.rules.insert(number, rule);
+    }
+
+    /// An operator cancels what waits first for the destination that is gone.
+    async fn cancel(&mut self) {
+        let all = samples::all::<Delivery>(self.service.store()).await;
+        let name = format!("d{GONE}");
+        let mut waiting = all
+            .iter()
+            .filter(|it| it.destination_name == name && it.end_ms.is_none());
+        if let Some(first) = waiting.next() {
+            let deliveries = self.service.deliveries();
+            deliveries.cancel(first.id).await.unwrap();
+            self.cancelled += 1;
+        }
+    }
+
+    /// The destination that was gone is there again, and somebody saves it.
+    async fn mend(&mut self) {
+        self.outside.mended.store(true, Ordering::Relaxed);
+        let draft = self.destination_draft(GONE);
+        let destinations = self.service.destinations();
+        destinations.update(draft, false).await.unwrap();
+    }
+
+    /// The destination that refuses everything is deleted, and taken out of its rules.
+    async fn delete(&mut self) {
+        let destinations = self.service.destinations();
+        let name = format!("d{REFUSES}");
+        destinations.delete(&name, "", true).await.unwrap();
+        self.model.gone.insert(REFUSES);
+        for rule in self.model.rules.values_mut() {
+            rule.destinations.remove(&REFUSES);
+        }
+    }
+}
+
+/// What every event about a host has in common.
+pub(super) fn event_of(host: usize) -> IncomingEvent {
+    IncomingEvent {
+        name: "load".into(),
+        kind: "load".into(),
+        dimensions: BTreeMap::from([
+            ("host".into(), format!("h{host}")),
+            ("site".into(), format!("s{}", model::site_of(host))),
+        ]),
+        metadata: BTreeMap::new(),
+        summary: format!("load of h{host}"),
+        body: String::new(),
+        severity: None,
+        status: None,
+        acknowledged: None,
+        timestamp_ms: START_MS,
+    }
+}
+
+fn incoming(event: &model::Event) -> IncomingEvent {
+    IncomingEvent {
+        severity: event.severity,
+        status: event.status,
+        acknowledged: event.acknowledged,
+        timestamp_ms: event.timestamp_ms,
+        ..event_of(event.host)
+    }
+}
+
+fn trigger_draft(number: usize, trigger: Trigger) -> TriggerDraft {
+    let text = |text: &str| Literal::Text(text.into());
+    let site = text(&format!("s{}", trigger.site));
+    let level = text(trigger.level.word());
+    TriggerDraft {
+        name: format!("t{number}"),
+        query: Some(Query {
+            clause: Clause::And(vec![
+                Clause::Equals("dimensions.site".into(), site),
+                Clause::GreaterAndEquals("severity".into(), level),
+            ]),
+        }),
+        ..TriggerDraft::default()
+    }
+}
+
+fn rule_draft(number: usize, rule: &model::Rule) -> RuleDraft {
+    let named = |letter: char, number: &usize| format!("{letter}{number}");
+    let triggers = rule.triggers.iter().map(|it| named('t', it));
+    let destinations = rule.destinations.iter().map(|it| named('d', it));
+    RuleDraft {
+        name: format!("r{number}"),
+        enabled: rule.enabled,
+        trigger_names: triggers.collect(),
+        destination_names: destinations.collect(),
+        message: "{{event.summary}} is {{event.severity}}".into(),
+        repeat: rule.repeat_ms.is_some(),
+        repeat_interval: rule.repeat_ms.map(|it| it / 1000),
+        send_updates: rule.updates,
+        ..RuleDraft::default()
+    }
+}
+
+const _: () = assert!(GOOD_SITES + BAD.len() == SITES);

@@ -1,0 +1,174 @@
+//! The service of the simulation: real operations, a real store, a real dispatcher.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, ManualClock},
+    config::{Config, LifetimeConfig},
+    delivery::{Dispatcher, Guard, Sender, Standing, recovery::recover},
+    ops::{
+        deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
+        rule::Rules, ruleset::Ruleset, trigger::Triggers,
+    },
+    store::{Direction, Index, Range, Store},
+    tests::ground::Ground,
+};
+
+/// How long the dispatcher may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A service that can crash and be started again.
+pub(super) struct Service {
+    pub(super) ground: Ground,
+    config: Config,
+    pub(super) clock: Arc<ManualClock>,
+    life: Option<Life>,
+    lives: u64,
+}
+
+/// What is in memory.
+struct Life {
+    deciding: Deciding,
+    intake: Intake,
+    standing: watch::Receiver<Standing>,
+    tasks: JoinSet<()>,
+}
+
+impl Service {
+    pub(super) async fn start(ground: Ground, config: Config, clock: Arc<ManualClock>) -> Self {
+        let mut service = Self {
+            ground,
+            config,
+            clock,
+            life: None,
+            lives: 0,
+        };
+        service.live_again().await;
+        service
+    }
+
+    async fn live_again(&mut self) {
+        let store = self.ground.open();
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
+        recover(&store, clock.as_ref()).await.unwrap();
+        let deciding = Deciding {
+            ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
+            clock: Arc::clone(&clock),
+            lifetime: LifetimeConfig {
+                info_age_max: Duration::ZERO,
+                warning_age_max: Duration::ZERO,
+                error_age_max: Duration::ZERO,
+                retention: Duration::ZERO,
+            },
+            traffic: Arc::default(),
+            store: store.clone(),
+        };
+        let (intake, workers) = Intake::new(deciding.clone());
+        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let sink = Arc::new(intake.clone());
+        let sender = Sender::new(&self.config, guard, Arc::clone(&clock), Some(sink));
+        self.lives += 1;
+        let random = StdRng::seed_from_u64(self.lives);
+        let delivery = self.config.delivery.clone();
+        let dispatcher = Dispatcher::new(store, clock, sender, delivery, random);
+        let standing = dispatcher.standing();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(workers.run(CancellationToken::new()));
+        tasks.spawn(dispatcher.run(CancellationToken::new()));
+        self.life = Some(Life {
+            deciding,
+            intake,
+            standing,
+            tasks,
+        });
+    }
+
+    /// Ends everything in the midst of what it does, with the power of its disk, and starts again.
+    pub(super) async fn crash(&mut self, random: &mut StdRng) {
+        self.ground.fail_power_after(random.random_range(0..40));
+        for _ in 0..random.random_range(0..200) {
+            tokio::task::yield_now().await;
+        }
+        self.ground.fail_power_after(0);
+        let mut life = self.life.take().expect("it lives");
+        life.tasks.shutdown().await;
+        drop(life);
+        self.ground.restore_power(random);
+        self.live_again().await;
+    }
+
+    fn life(&self) -> &Life {
+        self.life.as_ref().expect("it lives")
+    }
+
+    pub(super) fn deciding(&self) -> &Deciding {
+        &self.life().deciding
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.deciding().store
+    }
+
+    pub(super) fn intake(&self) -> &Intake {
+        &self.life().intake
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        Rules::new(self.store().clone(), self.clock())
+    }
+
+    pub(super) fn triggers(&self) -> Triggers {
+        Triggers::new(self.store().clone(), self.clock())
+    }
+
+    pub(super) fn destinations(&self) -> Destinations {
+        Destinations::new(self.store().clone(), self.clock())
+    }
+
+    pub(super) fn deliveries(&self) -> Deliveries {
+        Deliveries::new(self.store().clone(), self.clock())
+    }
+
+    /// Whether anything waits to be delivered.
+    pub(super) async fn waits(&self) -> bool {
+        let index = Index::DeliveryByDue;
+        let engine = self.store().engine();
+        let first = engine.entries(index, Range::under(&[]), Direction::Ascending, 1);
+        !first.await.unwrap().is_empty()
+    }
+
+    /// Waits until there is nothing to do before the clock moves; answers when there will be.
+    async fn settled(&mut self) -> i64 {
+        let head = self.store().engine().log_head().await.unwrap();
+        let clock = Arc::clone(&self.clock);
+        let life = self.life.as_mut().expect("it lives");
+        let settled = life.standing.wait_for(|standing| {
+            standing.in_flight == 0
+                && standing.wakes_ms > clock.now_ms()
+                && standing.log_sequence >= head
+        });
+        let settled = tokio::time::timeout(PATIENCE, settled).await;
+        settled.expect("settles in time").unwrap().wakes_ms
+    }
+
+    /// Moves the clock from one thing to do to the next for so long.
+    pub(super) async fn live(&mut self, time: Duration) {
+        let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
+        loop {
+            let next_ms = self.settled().await.min(end_ms);
+            let left_ms = u64::try_from(next_ms - self.clock.now_ms()).unwrap();
+            self.clock.advance(Duration::from_millis(left_ms));
+            if next_ms == end_ms {
+                return;
+            }
+        }
+    }
+}
