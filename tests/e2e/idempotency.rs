@@ -20,7 +20,7 @@ fn body(host: &str) -> Value {
 async fn send(rest: &Rest, key: &str, body: &Value) -> Answer {
     let headers = [("idempotency-key", key)];
     let sent = rest.try_send(Method::POST, PATH, &headers, body.to_string());
-    sent.await.unwrap()
+    sent.await.expect("the service answers")
 }
 
 /// How often the event about a host was taken in.
@@ -114,7 +114,7 @@ async fn a_key_that_cannot_be_remembered_is_refused_by_name() {
 fn keyed<T>(message: T, key: &'static str) -> Request<T> {
     let mut request = Request::new(message);
     let metadata = request.metadata_mut();
-    metadata.insert("idempotency-key", key.parse().unwrap());
+    metadata.insert("idempotency-key", key.parse().expect("a key is a header"));
     request
 }
 
