@@ -1,6 +1,7 @@
 //! Checks JSON in both directions: a table of cases, and the reference implementation.
 
 mod differential;
+mod reference;
 mod table;
 
 use std::path::Path;
