@@ -23,9 +23,13 @@ keys:
 check:
     bash .ci/run
 
-# Print the benchmarks beside their references.
-bench NAME="intake":
-    cargo bench --package bellwether-tests --bench {{NAME}}
+# Print every promised figure beside its goal and its reference, or those that contain a word.
+bench *ARGUMENTS:
+    cargo bench --package bellwether-tests --bench figures -- {{ARGUMENTS}}
+
+# Fuzz TARGET (a file of tests/fuzz/targets) for SECONDS; needs cargo-fuzz and a nightly toolchain.
+fuzz TARGET SECONDS="60":
+    cargo +nightly fuzz run --fuzz-dir tests/fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -timeout=10 -rss_limit_mb=2048
 
 # Kill the service under load ROUNDS times.
 crash ROUNDS="100":

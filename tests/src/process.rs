@@ -130,6 +130,11 @@ impl Service {
         }
     }
 
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The address of a part, without scheme.
     ///
     /// # Panics

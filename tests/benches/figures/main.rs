@@ -1,0 +1,42 @@
+//! Every figure that is promised for the service, beside its goal and a reference of the same run.
+//!
+//! `cargo bench --package bellwether-tests --bench figures -- [ROW…] [--out FILE] [--against FILE]`
+//! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
+//! they changed since an earlier such file.
+
+mod delivery;
+mod gateway;
+mod intake;
+mod load;
+mod matching;
+mod peer;
+mod process;
+mod report;
+mod sink;
+
+use std::io::Write;
+
+use report::Report;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let report = tokio::runtime::Runtime::new()
+        .expect("threads")
+        .block_on(measure(Report::new(&arguments)));
+    std::io::stdout()
+        .write_all(report.finish().as_bytes())
+        .expect("standard output");
+}
+
+async fn measure(mut report: Report) -> Report {
+    intake::measure(&mut report).await;
+    gateway::measure(&mut report).await;
+    matching::measure(&mut report).await;
+    delivery::measure(&mut report).await;
+    process::measure_starts(&mut report);
+    report
+}

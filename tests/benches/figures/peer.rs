@@ -1,0 +1,107 @@
+//! Alertmanager, where it is installed, as a reference that operators know.
+
+use std::{
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use bellwether_tests::{eventually::eventually, rest::Rest};
+use http::Method;
+
+use crate::report::say;
+
+/// A running Alertmanager. It keeps alerts in memory only.
+#[derive(Debug)]
+pub(crate) struct Alertmanager {
+    process: Child,
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Alertmanager {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&path).flat_map(|folder| {
+        ["prometheus-alertmanager", "alertmanager"].map(|name| folder.join(name))
+    });
+    found.find(|file| file.is_file())
+}
+
+impl Alertmanager {
+    /// Starts one that sends each alert to that address by itself; none where it is not installed.
+    pub(crate) async fn start(webhook: &str) -> Option<Self> {
+        let Some(program) = program() else {
+            say("(Alertmanager is not installed: figures without it)");
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = format!(
+            "route: {{receiver: sink, group_by: ['...'], group_wait: 0s, group_interval: 1h}}\n\
+             receivers: [{{name: sink, webhook_configs: [{{url: '{webhook}', send_resolved: false}}]}}]\n"
+        );
+        std::fs::write(folder.path().join("peer.yml"), settings).expect("its settings");
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = free.expect("a free port").to_string();
+        let process = Command::new(program)
+            .arg(format!(
+                "--config.file={}",
+                folder.path().join("peer.yml").display()
+            ))
+            .arg(format!(
+                "--storage.path={}",
+                folder.path().join("data").display()
+            ))
+            .arg(format!("--web.listen-address={address}"))
+            .arg("--cluster.listen-address=")
+            .arg("--log.level=error")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let peer = Self {
+            process,
+            address,
+            _folder: folder,
+        };
+        let rest = peer.rest();
+        eventually("Alertmanager to answer", || async {
+            let answer = rest.try_send(Method::GET, "/-/ready", &[], "").await;
+            answer.ok().filter(|answer| answer.status == 200)
+        })
+        .await;
+        Some(peer)
+    }
+
+    /// Its interface.
+    pub(crate) fn rest(&self) -> Rest {
+        Rest::new(&self.address, None)
+    }
+}
+
+/// Gives it alerts with these numbers.
+pub(crate) async fn send(client: Rest, first: usize, count: usize) {
+    let alert = |number: usize| {
+        format!(
+            r#"{{"labels":{{"alertname":"bench","host":"h{number}","severity":"warning"}},"annotations":{{"summary":"something happened that somebody may want to know"}}}}"#
+        )
+    };
+    let alerts: Vec<String> = (first..first + count).map(alert).collect();
+    let body = format!("[{}]", alerts.join(","));
+    let answer = client.send(Method::POST, "/api/v2/alerts", body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// An address where nothing listens, for an Alertmanager that is not to spend time on sending.
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:9/";
+
+/// How long one is given to forget its last load.
+pub(crate) const REST: Duration = Duration::from_millis(500);

@@ -1,0 +1,48 @@
+//! The service as a process: the processor time it takes, and how long it takes to start.
+
+use std::time::Duration;
+
+use bellwether_tests::process::{self, Service};
+
+use crate::report::{Figure, Goal, Report};
+
+/// Starts, of which the median is told.
+const STARTS: usize = 9;
+/// Ticks of processor time a second, as Linux counts them for programs.
+const TICKS: f64 = 100.0;
+
+/// The processor time that a process has taken so far, in microseconds.
+pub(crate) fn cpu_us(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+    let after_name = stat.rsplit(')').next().expect("its name is in brackets");
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    // User and system time are fields 14 and 15 of the whole line.
+    let ticks = |field: usize| fields[field - 3].parse::<f64>().expect("a number");
+    (ticks(14) + ticks(15)) / TICKS * 1e6
+}
+
+pub(crate) fn measure_starts(report: &mut Report) {
+    if !report.wants("start") {
+        return;
+    }
+    let mut times: Vec<Duration> = (0..STARTS).map(|_| start_time()).collect();
+    times.sort_unstable();
+    let median_ms = times[STARTS / 2].as_secs_f64() * 1e3;
+    let figure = Figure::new("start: empty service to its ready line", median_ms, "ms");
+    report.add(figure.goal(Goal::Most(50.0)));
+}
+
+/// From the start of the process to its ready line, on an empty data folder.
+fn start_time() -> Duration {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listen = [
+        "serve",
+        "--grpc-listen",
+        "127.0.0.1:0",
+        "--rest-listen",
+        "127.0.0.1:0",
+    ];
+    let mut serve = process::command(folder.path(), listen);
+    serve.arg("--data-dir").arg(folder.path().join("data"));
+    Service::start(serve, &folder.path().join("log")).start_time
+}

@@ -1,0 +1,107 @@
+//! A receiver of messages that counts, and no more.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpListener, task::JoinSet};
+
+/// A message: its path, when it came, and its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    pub(crate) at: Instant,
+    pub(crate) body: Bytes,
+}
+
+/// Takes in messages. A path that begins with `/hang` never answers.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    address: SocketAddr,
+    messages: Arc<Mutex<Vec<Message>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Sink {
+    /// Starts on a free port.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let messages = Arc::<Mutex<Vec<Message>>>::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listen(listener, Arc::clone(&messages)));
+        Self {
+            address,
+            messages,
+            _tasks: tasks,
+        }
+    }
+
+    /// The address of a path here.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// How many came.
+    pub(crate) fn count(&self) -> usize {
+        self.messages.lock().expect("nobody panicked").len()
+    }
+
+    /// What came since it was last asked.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut *self.messages.lock().expect("nobody panicked"))
+    }
+
+    /// Waits until so many came, or nothing came for a while.
+    pub(crate) async fn wait_for(&self, count: usize) {
+        let mut last = (self.count(), Instant::now());
+        while last.0 < count && last.1.elapsed() < Duration::from_secs(10) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if self.count() != last.0 {
+                last = (self.count(), Instant::now());
+            }
+        }
+    }
+}
+
+async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let messages = Arc::clone(&messages);
+        let service = service_fn(move |request| answer(request, Arc::clone(&messages)));
+        connections.spawn(async move {
+            let connection = hyper::server::conn::http1::Builder::new();
+            // The other side may hang up whenever it likes.
+            drop(
+                connection
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await,
+            );
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    messages: Arc<Mutex<Vec<Message>>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    if request.uri().path().starts_with("/hang") {
+        std::future::pending::<()>().await;
+    }
+    if let Ok(body) = request.into_body().collect().await {
+        let message = Message {
+            at: Instant::now(),
+            body: body.to_bytes(),
+        };
+        messages.lock().expect("nobody panicked").push(message);
+    }
+    Ok(Response::default())
+}

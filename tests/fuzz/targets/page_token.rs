@@ -1,0 +1,21 @@
+//! A token leads on only where it was made: any other text is refused.
+#![no_main]
+
+use bellwether_backend::ops::page::Scope;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let scope = Scope::new("deliveries").with("states", ["dead"]);
+    let other = Scope::new("deliveries").with("states", ["dead", ""]);
+    if let Ok(text) = std::str::from_utf8(input)
+        && let Ok(Some(key)) = scope.last_key(text)
+    {
+        assert_eq!(scope.token(&key), text);
+    }
+    let token = scope.token(input);
+    assert_eq!(
+        scope.last_key(&token).ok().flatten().as_deref(),
+        Some(input)
+    );
+    assert!(other.last_key(&token).is_err());
+});

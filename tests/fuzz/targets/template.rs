@@ -1,0 +1,47 @@
+//! A template parses or is refused with its place, renders within its limit, and lets nothing of
+//! the data out of the place that it stands in.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use bellwether_backend::template::{Escape, Template};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+const BYTES_MAX: usize = 1 << 14;
+
+/// Texts that would break out of HTML and of a JSON string; no part of a template can make `\u{1}`.
+static DATA: LazyLock<Value> = LazyLock::new(|| {
+    json!({
+        "a": "\u{1}<script>\"'&\\\n", "b": true, "c": false, "n": 1.5, "e": "",
+        "list": [{"a": "x"}, {"a": "\u{1}</b>"}, {}], "object": {"a": {"b": "\u{1}\""}},
+        "event": {"name": "disk", "dimensions": {"host": "\u{1}\"web"}},
+    })
+});
+
+fuzz_target!(|text: &str| {
+    let template = match Template::parse(text) {
+        Ok(template) => template,
+        Err(fault) => {
+            assert!(fault.line >= 1 && fault.column >= 1 && !fault.message.is_empty());
+            return;
+        }
+    };
+    for escape in [Escape::None, Escape::Html, Escape::Json] {
+        if let Ok(out) = template.render(&DATA, escape, BYTES_MAX) {
+            assert!(out.len() <= BYTES_MAX);
+        }
+    }
+    // Raw text is the author's own; without it, a value cannot end the text it stands in.
+    let raw = text.contains("{{{") || text.contains('&') || text.contains("{{=");
+    if !raw && !text.contains('\u{1}') && !text.contains('=') {
+        let html = template
+            .render(&DATA, Escape::Html, BYTES_MAX)
+            .unwrap_or_default();
+        assert!(!html.contains("\u{1}<"), "{html}");
+        let json = template
+            .render(&DATA, Escape::Json, BYTES_MAX)
+            .unwrap_or_default();
+        assert!(!json.contains('\u{1}'), "{json}");
+    }
+});
