@@ -108,7 +108,7 @@ fn rate(messages: &[Message]) -> f64 {
 
 async fn alertmanager() -> Option<f64> {
     let sink = Sink::start().await;
-    let peer = Alertmanager::start(&sink.url("/")).await?;
+    let peer = Alertmanager::start(Some(&sink.url("/"))).await?;
     for first in (0..EVENTS).step_by(BATCH) {
         peer::send(peer.rest(), first, BATCH).await;
     }

@@ -102,7 +102,7 @@ async fn alertmanager() -> Option<(Load, Load)> {
     let mut loads = Vec::new();
     for (in_flight, alerts) in [(SINGLES_IN_FLIGHT, 1), (BATCHES_IN_FLIGHT, BATCH)] {
         // A new one each time: the more it holds, the slower it is.
-        let peer = Alertmanager::start(peer::NOWHERE).await?;
+        let peer = Alertmanager::start(None).await?;
         let (numbers, client) = (Numbers::default(), peer.rest());
         let load = keep_under_way(in_flight, alerts, move || {
             peer::send(client.clone(), numbers.take(alerts), alerts)

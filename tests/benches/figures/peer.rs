@@ -36,17 +36,21 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Alertmanager {
-    /// Starts one that sends each alert to that address by itself; none where it is not installed.
-    pub(crate) async fn start(webhook: &str) -> Option<Self> {
+    /// Starts one that sends each alert by itself to that address, or nothing to nobody; none where
+    /// it is not installed.
+    pub(crate) async fn start(webhook: Option<&str>) -> Option<Self> {
         let Some(program) = program() else {
             say("(Alertmanager is not installed: figures without it)");
             return None;
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = format!(
-            "route: {{receiver: sink, group_by: ['...'], group_wait: 0s, group_interval: 1h}}\n\
-             receivers: [{{name: sink, webhook_configs: [{{url: '{webhook}', send_resolved: false}}]}}]\n"
-        );
+        let settings = match webhook {
+            Some(url) => format!(
+                "route: {{receiver: r, group_by: ['...'], group_wait: 0s, group_interval: 1h}}\n\
+                 receivers: [{{name: r, webhook_configs: [{{url: '{url}', send_resolved: false}}]}}]\n"
+            ),
+            None => "route: {receiver: r}\nreceivers: [{name: r}]\n".into(),
+        };
         std::fs::write(folder.path().join("peer.yml"), settings).expect("its settings");
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = free.expect("a free port").to_string();
@@ -99,9 +103,6 @@ pub(crate) async fn send(client: Rest, first: usize, count: usize) {
     let answer = client.send(Method::POST, "/api/v2/alerts", body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
-
-/// An address where nothing listens, for an Alertmanager that is not to spend time on sending.
-pub(crate) const NOWHERE: &str = "http://127.0.0.1:9/";
 
 /// How long one is given to forget its last load.
 pub(crate) const REST: Duration = Duration::from_millis(500);

@@ -30,11 +30,11 @@ fn inside(address: IpAddr) -> bool {
     };
     let parts = address.segments();
     address.to_ipv4_mapped().is_some_and(inside_v4)
-        || address.is_loopback()
-        || address.is_unspecified()
         || address.is_multicast()
         || address.is_unique_local()
         || address.is_unicast_link_local()
+        || parts[..6] == [0; 6]
+        || parts[0] & 0xffc0 == 0xfec0
         || parts[0] == 0x2002
         || parts[0] == 0x5f00
         || parts[..2] == [0x2001, 0xdb8]
