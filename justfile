@@ -19,6 +19,10 @@ format:
 keys:
     BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib table_of_keys
 
+# Write how every screen of the console looks, to be read and approved as a difference.
+looks:
+    INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
+
 # Everything that has to hold before a change lands.
 check:
     bash .ci/run

@@ -80,6 +80,11 @@ impl<B: Backend> Console<B> {
         !self.outward.is_empty()
     }
 
+    /// Draws in that theme from now on.
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
+        self.model.theme = theme;
+    }
+
     /// Whether the terminal's background matters and is not known.
     pub(crate) fn wants_background(&self) -> bool {
         self.model.theme == Theme::Auto && self.model.background.is_none()

@@ -12,6 +12,7 @@ use crate::{
     model::message::Msg,
     options::Options,
     text,
+    theme::Theme,
 };
 
 /// Draws one frame of a screen as text: connects, reads, draws, and leaves.
@@ -52,6 +53,12 @@ const SCREENS: [&str; 7] = [
     "clients",
 ];
 const KEYS: [char; 7] = ['1', '2', '3', '4', '5', '6', '7'];
+
+/// The names of all screens, as [`snapshot`] knows them.
+#[must_use]
+pub fn screens() -> &'static [&'static str] {
+    &SCREENS
+}
 
 /// A name that no screen has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,6 +182,12 @@ impl Headless {
     /// Whether the operator has left.
     pub fn has_quit(&self) -> bool {
         self.console.wants_to_quit()
+    }
+
+    /// The screen with its styles, drawn in a theme from now on.
+    pub fn in_theme(&mut self, theme: Theme) -> &Buffer {
+        self.console.set_theme(theme);
+        self.buffer()
     }
 
     /// The screen with its styles.

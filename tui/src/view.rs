@@ -31,7 +31,7 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
 
 fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        frame::too_small(pen, area);
+        frame::too_small(model, pen, area);
         return;
     }
     let body = frame::around(model, pen, area);

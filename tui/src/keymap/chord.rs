@@ -103,6 +103,7 @@ fn shown_key(key: KeyEvent) -> String {
         KeyCode::F(number) => format!("F{number}"),
         code => match NAMED.iter().find(|(_, known)| *known == code) {
             Some(("lt", _)) => "<".to_owned(),
+            Some(("S-Tab", _)) => "Shift-Tab".to_owned(),
             Some((name, _)) => (*name).to_owned(),
             None => code.to_string(),
         },

@@ -4,7 +4,7 @@ use super::{
     Connection, Model,
     form::{FieldKind, FormKind},
 };
-use crate::keymap::{Entry, Need};
+use crate::keymap::{Entry, Need, Place};
 
 /// Whether an action can be taken; the reason for people when not.
 pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
@@ -53,7 +53,11 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 !model.back.is_empty() || model.page.list.filter != model.page.list.given
             }
             Action::Forward => !model.forward.is_empty(),
-            _ => true,
+            Action::New | Action::Filter | Action::OpenOnly | Action::Pause => true,
+            _ => {
+                let everywhere = entry.places.contains(&Place::Anywhere);
+                everywhere || !model.page.route.is_list() || model.page.list.count > 0
+            }
         };
     };
     let has = |wanted: fn(&FieldKind) -> bool| {

@@ -47,6 +47,8 @@ pub(crate) struct List {
     pub(crate) selected: Option<String>,
     /// Where it was when last seen; the place to go on from when it is gone.
     pub(crate) index: usize,
+    /// How many rows there were.
+    pub(crate) count: usize,
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
@@ -64,6 +66,7 @@ impl List {
     /// Finds the selection again after the rows or the height changed.
     pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize) {
         let count = rows.len();
+        self.count = count;
         if count == 0 {
             // The selection is kept: the row may come back with the next answer.
             self.top = 0;

@@ -304,10 +304,6 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         format!("Right takes {}", completions.join("  "))
     };
-    pen.put(area.x + 1, area.y, room, Token::Info, &help);
-    if area.height < 2 {
-        return;
-    }
     let (token, words) = if form.waiting.is_some() {
         (Token::Dim, "being saved…".to_owned())
     } else if !form.errors.is_empty() {
@@ -315,7 +311,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else if form.checked {
         (
             Token::Good,
-            "✓ the service finds nothing wrong; ^S saves".to_owned(),
+            model.tell("✓ the service finds nothing wrong; ‹form_save› saves"),
         )
     } else if !model.is_up() {
         (
@@ -325,5 +321,15 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         (Token::Dim, String::new())
     };
-    pen.put(area.x + 1, area.y + 1, room, token, &words);
+    // The help has both lines while there is nothing else to say.
+    let lines = text::wrap(&help, room);
+    let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
+        (lines[0].clone(), Token::Info, lines[1..].join(" "))
+    } else {
+        (help, token, words)
+    };
+    pen.put(area.x + 1, area.y, room, Token::Info, &first);
+    if area.height > 1 {
+        pen.put(area.x + 1, area.y + 1, room, token, &second);
+    }
 }

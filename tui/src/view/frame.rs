@@ -16,10 +16,11 @@ use crate::{
 };
 
 /// A word for screens that are too small to work on.
-pub(super) fn too_small(pen: &mut Pen<'_>, area: Rect) {
-    let words = ["Bellwether", "needs 40x8", "q quits"];
+pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
-        pen.put(area.x, y, usize::from(area.width), Token::Text, word);
+        let word = model.tell(word);
+        pen.put(area.x, y, usize::from(area.width), Token::Text, &word);
     }
 }
 

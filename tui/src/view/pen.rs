@@ -42,6 +42,8 @@ impl<'a> Pen<'a> {
     }
 
     fn put_styled(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
+        // What was there before leaves nothing behind.
+        let style = Style::reset().patch(self.look.base()).patch(style);
         let area = *self.buffer.area();
         if y >= area.bottom() || x >= area.right() {
             return x;

@@ -4,6 +4,7 @@
 
 mod finding;
 mod flows;
+mod looks;
 mod screens;
 mod service;
 

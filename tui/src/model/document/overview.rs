@@ -14,14 +14,14 @@ pub(super) fn write(into: &mut Document, model: &Model) {
         into.missing(waiting, model.store.overview.failure.as_ref());
         return;
     };
-    first_steps(into, overview);
+    first_steps(into, model, overview);
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
     service(into, model, overview);
 }
 
-fn first_steps(into: &mut Document, overview: &Overview) {
+fn first_steps(into: &mut Document, model: &Model, overview: &Overview) {
     let steps = [
         (
             overview.destination_count > 0,
@@ -58,7 +58,8 @@ fn first_steps(into: &mut Document, overview: &Overview) {
             );
         }
     }
-    let words = "Enable the rule (o in Rules), then send it an event";
+    let words = model.tell("Enable the rule (‹toggle› in Rules), then send it an event");
+    let words = words.as_str();
     if enabled {
         into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, words)]);
     } else {

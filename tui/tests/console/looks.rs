@@ -1,0 +1,141 @@
+//! How every screen and dialog looks: its text at each size, and what each cell means by its style.
+//!
+//! A scene's file holds its text at every size, then a grid of letters for its styles. That the
+//! themes differ in nothing but their styles is checked; `themes.snap` tells those styles. What has
+//! changed on purpose is written by `just looks`; the difference is what a reviewer reads.
+
+mod hostile;
+mod scenes;
+mod styles;
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use bellwether_tui::{Depth, Theme};
+
+use self::{
+    scenes::{Scene, World},
+    styles::{Letters, grid},
+};
+use super::*;
+
+const SIZES: [(u16, u16); 5] = [(120, 40), (80, 24), (60, 15), (20, 5), (1, 1)];
+/// The sizes at which themes are compared.
+const STYLED: [(u16, u16); 2] = [(80, 24), (60, 15)];
+
+#[tokio::test]
+async fn every_screen_and_dialog_looks_as_it_was_approved_in_every_theme() {
+    let mut letters = Letters::default();
+    for world in World::ALL {
+        let mut service = world.service();
+        for scene in scenes::all(world) {
+            let mut console = open(&mut service, world, &scene).await;
+            let mut drawn = String::new();
+            for (columns, rows) in SIZES {
+                let screen = at_size(&mut console, columns, rows).await;
+                writeln!(drawn, "── {columns}×{rows} {}\n{screen}", "─".repeat(60)).unwrap();
+            }
+            for (columns, rows) in STYLED {
+                at_size(&mut console, columns, rows).await;
+                letters.compare(&mut console);
+            }
+            let (columns, rows) = STYLED[0];
+            at_size(&mut console, columns, rows).await;
+            let mut styles = grid(console.buffer());
+            if world == World::Lost {
+                // How long the banner is has to do with why the link was lost.
+                let banner = |row: &str| !row.is_empty() && row.trim_matches('c').is_empty();
+                let rows = styles
+                    .lines()
+                    .map(|row| if banner(row) { "c" } else { row });
+                styles = rows.collect::<Vec<_>>().join("\n");
+            }
+            writeln!(drawn, "── styles at {columns}×{rows}\n{styles}").unwrap();
+            snapshot(&scene.name, &drawn);
+            if world == World::Lost {
+                service = world.service();
+            }
+        }
+    }
+    snapshot("themes", &letters.legend());
+}
+
+#[tokio::test]
+async fn text_from_outside_breaks_no_line_and_hides_nothing() {
+    let service = hostile::service();
+    for (name, keys) in hostile::SCENES {
+        let mut options = options(&service);
+        options.theme = Theme::Mono;
+        let mut console = Headless::start(options, 80, 24);
+        assert!(console.idle().await);
+        press(&mut console, keys).await;
+        let mut drawn = String::new();
+        for (columns, rows) in SIZES {
+            let screen = at_size(&mut console, columns, rows).await;
+            hostile::check(&console.buffer().clone());
+            if STYLED.contains(&(columns, rows)) {
+                writeln!(drawn, "── {columns}×{rows} {}\n{screen}", "─".repeat(60)).unwrap();
+            }
+        }
+        snapshot(&format!("hostile_{name}"), &drawn);
+    }
+}
+
+/// A console on which a scene has been set.
+async fn open(service: &mut Service, world: World, scene: &Scene) -> Headless {
+    let mut options = options(service);
+    options.depth = Depth::Full;
+    options.read_only = world == World::ReadOnly;
+    let mut console = Headless::start(options, 80, 24);
+    assert!(console.idle().await, "{}", console.screen());
+    for keys in scene.keys.split('|') {
+        press(&mut console, keys).await;
+    }
+    if let Some(wanted) = scene.shows {
+        assert!(console.shows(wanted).await, "{}", console.screen());
+    }
+    if world == World::Lost {
+        service.break_down();
+        assert!(
+            console.shows("what you see is").await,
+            "{}",
+            console.screen()
+        );
+    }
+    console
+}
+
+async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
+    console.resize(columns, rows);
+    assert!(console.idle().await);
+    let screen = console.screen();
+    assert_eq!(screen.lines().count(), usize::from(rows));
+    without_chance(&screen)
+}
+
+/// Why and since when there is no link, and the service's port, are not the same in every run.
+fn without_chance(screen: &str) -> String {
+    let mut out = String::new();
+    for line in screen.lines() {
+        let counts = line.contains("next try in") || line.contains("trying now");
+        let line = if counts { " ✗ not connected" } else { line };
+        // The port has always five digits here, so that what is beside it stays where it is.
+        let port = line.find("127.0.0.1:").map(|at| at + "127.0.0.1:".len());
+        if let Some((before, after)) = port.and_then(|at| line.split_at_checked(at)) {
+            out += before;
+            out += "PPPPP";
+            out += after.trim_start_matches(|char: char| char.is_ascii_digit());
+        } else {
+            out += line;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn snapshot(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots/looks");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, drawn));
+}

@@ -1,0 +1,107 @@
+//! The scenes: every screen, every dialog, and the states a console can be in.
+
+use super::*;
+
+/// What a console looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum World {
+    /// A service with something of everything.
+    Stocked,
+    /// A new service.
+    Empty,
+    /// The same as stocked, and nothing may be changed.
+    ReadOnly,
+    /// A service that is gone after it was read.
+    Lost,
+}
+
+pub(super) struct Scene {
+    pub(super) name: String,
+    pub(super) keys: String,
+    /// What shows that the scene is set, when that takes more than being idle.
+    pub(super) shows: Option<&'static str>,
+}
+
+/// Scenes on a stocked service, besides the screens themselves.
+const STOCKED: [(&str, &str); 32] = [
+    ("event", "2<Enter>"),
+    ("event_notes", "2<Enter><Tab>"),
+    ("event_explain", "2x"),
+    ("trigger", "3<Enter>"),
+    ("destination", "4j<Enter>"),
+    ("rule", "5<Enter>"),
+    ("delivery", "6|<Enter>"),
+    ("report_test", "4jt"),
+    ("report_try", "3t"),
+    ("report_preview", "5p"),
+    ("form_trigger", "3e<Tab><Tab>"),
+    ("form_destination", "4e"),
+    ("form_rule", "5e"),
+    ("form_pick", "5e<Tab><Tab><Enter>"),
+    ("form_client", "7n"),
+    ("form_leave", "4nx<Esc>"),
+    ("form_quit", "4nx<C-c>"),
+    ("client_key", "7nnew<C-s>y"),
+    ("confirm_delete", "4jd"),
+    ("confirm_events", "2<Space><Space>c"),
+    ("confirm_save", "5e<Tab><Tab><Tab>at night<C-s>"),
+    ("prompt_note", "2N"),
+    ("palette", ":"),
+    ("palette_found", ":pag"),
+    ("palette_argument", ":theme "),
+    ("help_list", "2?"),
+    ("help_form", "5e<F1>"),
+    ("filter_typed", "4/pag"),
+    ("filter_nothing", "4/zzz<Enter>"),
+    ("marked", "2<Space>j<Space>"),
+    ("sorted", "4SSSS"),
+    ("notice", "2y"),
+];
+
+impl World {
+    pub(super) const ALL: [Self; 4] = [Self::Stocked, Self::Empty, Self::ReadOnly, Self::Lost];
+
+    pub(super) fn service(self) -> Service {
+        match self {
+            Self::Empty => Service::start(),
+            _ => stocked(),
+        }
+    }
+}
+
+/// The scenes of a world. Every screen that there is comes by itself.
+pub(super) fn all(world: World) -> Vec<Scene> {
+    let scene = |name: String, keys: String| Scene {
+        name,
+        keys,
+        shows: None,
+    };
+    let screens = |prefix: &'static str| {
+        let screens = bellwether_tui::screens().iter();
+        screens.map(move |screen| {
+            scene(
+                format!("{prefix}{screen}"),
+                format!(":go to {screen}<Enter>"),
+            )
+        })
+    };
+    match world {
+        World::Stocked => {
+            let more = STOCKED.map(|(name, keys)| scene(name.to_owned(), keys.to_owned()));
+            let refused = Scene {
+                shows: Some("✗ must begin with http:// or https://"),
+                ..scene("form_refused".into(), "4nhook<Tab><Tab>ftp://x".into())
+            };
+            screens("").chain(more).chain([refused]).collect()
+        }
+        World::Empty => screens("empty_").collect(),
+        World::ReadOnly => vec![
+            scene("read_only_rules".into(), "5".into()),
+            scene("read_only_palette".into(), "5:delete ni".into()),
+        ],
+        World::Lost => vec![
+            scene("lost_events".into(), "2".into()),
+            scene("lost_form".into(), "5e".into()),
+        ],
+    }
+}

@@ -1,0 +1,141 @@
+//! Styles as letters: one for each meaning, in capitals on the selected row.
+
+use std::collections::HashSet;
+
+use ratatui::{
+    buffer::{Buffer, Cell},
+    style::{Color, Modifier, Style},
+};
+
+use super::*;
+
+const NONE: Modifier = Modifier::empty();
+
+/// The letter of a style of the terminal's own colours, which tell all meanings apart.
+fn letter(cell: &Cell) -> char {
+    let selected = cell.modifier.contains(Modifier::REVERSED);
+    let letter = match (cell.fg, cell.bg, cell.modifier - Modifier::REVERSED) {
+        (Color::Reset, Color::Reset, Modifier::DIM) => 'd',
+        (Color::Reset, Color::Reset, Modifier::BOLD) => 't',
+        (Color::Reset, Color::Reset, Modifier::UNDERLINED) => '_',
+        (Color::Reset, Color::Reset, NONE) if selected => return '#',
+        (Color::Reset, Color::Reset, NONE) => '.',
+        (Color::Cyan, Color::Reset, Modifier::BOLD) => 'h',
+        (Color::Cyan, Color::Reset, Modifier::UNDERLINED) => 'l',
+        (Color::Cyan, Color::Reset, NONE) => 'k',
+        (Color::Green, Color::Reset, NONE) => 'g',
+        (Color::Blue, Color::Reset, NONE) => 'i',
+        (Color::Yellow, Color::Reset, NONE) => 'w',
+        (Color::Red, Color::Reset, NONE) => 'b',
+        (Color::Red, Color::Reset, Modifier::BOLD) => 'c',
+        (Color::Black, Color::Cyan, NONE) => '=',
+        _ => '?',
+    };
+    if selected {
+        letter.to_ascii_uppercase()
+    } else {
+        letter
+    }
+}
+
+/// What the letters mean.
+fn meaning(letter: char) -> &'static str {
+    match letter.to_ascii_lowercase() {
+        '.' | '#' => "text",
+        'd' => "dim",
+        't' => "title",
+        '_' => "field",
+        'h' => "heading",
+        'l' => "link",
+        'k' => "key",
+        'g' => "good",
+        'i' => "info",
+        'w' => "warning",
+        'b' => "bad",
+        'c' => "critical",
+        '=' => "bar",
+        _ => "no meaning of the console",
+    }
+}
+
+/// The letters of a screen, a line for each row, without the plain ones at the ends.
+pub(super) fn grid(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    let area = buffer.area;
+    for y in area.top()..area.bottom() {
+        let row: String = (area.left()..area.right())
+            .map(|x| letter(&buffer[(x, y)]))
+            .collect();
+        out += row.trim_end_matches('.');
+        out.push('\n');
+    }
+    out
+}
+
+/// What each letter is drawn with in every theme, collected from all scenes.
+#[derive(Default)]
+pub(super) struct Letters {
+    styles: BTreeMap<char, BTreeMap<&'static str, String>>,
+    /// What was told before, so that it is told once.
+    seen: HashSet<(char, &'static str, Style)>,
+}
+
+impl Letters {
+    /// Draws what is on the screen in every theme: the same text, and each letter in one style.
+    pub(super) fn compare(&mut self, console: &mut Headless) {
+        let own = console.in_theme(Theme::Terminal).clone();
+        for theme in Theme::ALL {
+            let other = console.in_theme(theme).clone();
+            for (position, (one, other)) in own
+                .area
+                .positions()
+                .zip(own.content.iter().zip(&other.content))
+            {
+                assert_eq!(one.symbol(), other.symbol(), "{theme:?} at {position}");
+                let letter = letter(one);
+                assert_ne!(letter, '?', "{one:?} at {position}");
+                if !self.seen.insert((letter, theme.word(), other.style())) {
+                    continue;
+                }
+                let drawn = told(other.style());
+                let known = self.styles.entry(letter).or_default();
+                let before = known.entry(theme.word()).or_insert_with(|| drawn.clone());
+                assert_eq!(*before, drawn, "{letter} in {theme:?} at {position}");
+            }
+        }
+        console.in_theme(Theme::Terminal);
+    }
+
+    pub(super) fn legend(&self) -> String {
+        let mut out = String::new();
+        for (letter, styles) in &self.styles {
+            let selected = if letter.is_ascii_uppercase() || *letter == '#' {
+                ", selected"
+            } else {
+                ""
+            };
+            writeln!(out, "{letter}  {}{selected}", meaning(*letter)).unwrap();
+            for (theme, style) in styles {
+                writeln!(out, "   {theme:9} {style}").unwrap();
+            }
+        }
+        out
+    }
+}
+
+/// A style in words.
+fn told(style: Style) -> String {
+    let color = |color: Option<Color>| match color {
+        None | Some(Color::Reset) => "own".to_owned(),
+        Some(color) => color.to_string().to_lowercase(),
+    };
+    let names = style
+        .add_modifier
+        .iter_names()
+        .map(|(name, _)| name.to_lowercase());
+    let modifiers: Vec<String> = names.collect();
+    let (fg, bg) = (color(style.fg), color(style.bg));
+    format!("{fg} on {bg} {}", modifiers.join(" "))
+        .trim_end()
+        .to_owned()
+}
