@@ -86,6 +86,14 @@ pub const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
 pub const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Bytes of one request's headers.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// How long a client may take to agree on TLS.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a connection may stay without its first call.
+pub const FIRST_CALL_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long a connection may stay without another call.
+pub const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(600);
+/// Calls on one connection that were taken back before anybody looked at them.
+pub const RESETS_PENDING_MAX: usize = 200;
 /// How long a client may take to send its headers.
 pub const HEADER_READ_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often a silent HTTP/2 connection is asked whether it is still there.

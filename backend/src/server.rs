@@ -1,6 +1,7 @@
 //! The service as a whole: opened, bound, served and drained.
 
 mod assemble;
+mod connection;
 mod deadline;
 mod listener;
 mod oversize;
@@ -9,6 +10,7 @@ mod work;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{HeaderName, Method};
+use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_web::GrpcWebLayer;
@@ -61,6 +63,7 @@ pub struct Backend {
     work: Work,
     /// Ends streams that would go on for ever.
     streams: CancellationToken,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 impl Backend {
@@ -90,7 +93,16 @@ impl Backend {
             routes,
             work,
             streams,
+            tls: None,
         })
+    }
+
+    /// Serves gRPC over TLS alone. What the configuration offers to agree on has to be `h2` and
+    /// `http/1.1`, which carries gRPC-Web.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
+        self.tls = Some(tls);
+        self
     }
 
     /// The address that gRPC is served at.
@@ -113,7 +125,7 @@ impl Backend {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
         let mut work = self.work.start(&stopping);
         let service = cors().layer(GrpcWebLayer::new().layer(self.routes));
-        let mut serving = std::pin::pin!(self.listener.serve(service, closing.clone()));
+        let mut serving = std::pin::pin!(self.listener.serve(service, self.tls, closing.clone()));
         let ended = tokio::select! {
             () = serving.as_mut() => Some("listener"),
             part = work.failed() => Some(part),

@@ -3,14 +3,14 @@
 mod activity;
 mod streams;
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::{config::HEADER_BUFFER_BYTES, limits, request::Handler};
@@ -26,7 +26,14 @@ const FAREWELL: Duration = Duration::from_millis(250);
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
-pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: CancellationToken) {
+pub(crate) async fn serve<Io>(
+    stream: Io,
+    peer: SocketAddr,
+    handler: Arc<Handler>,
+    shutdown: CancellationToken,
+) where
+    Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let header_timeout = handler.config.header_timeout;
     // A request under way may be silent until its deadline.
     let silence = limits::IDLE.max(handler.config.deadline + header_timeout);
@@ -35,7 +42,7 @@ pub(crate) async fn serve(stream: TcpStream, handler: Arc<Handler>, shutdown: Ca
         let activity = Arc::clone(&activity);
         service_fn(move |request| {
             let (handler, activity) = (Arc::clone(&handler), Arc::clone(&activity));
-            async move { Ok::<_, Infallible>(handler.answer(request, &activity).await) }
+            async move { Ok::<_, Infallible>(handler.answer(request, peer.ip(), &activity).await) }
         })
     };
     let builder = builder();

@@ -18,6 +18,8 @@ pub(crate) const REQUEST_ID_CHARS: usize = 128;
 pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of an answer's body handed to the connection at once.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
+/// Memory for the bodies of all requests under way, in KiB.
+pub(crate) const BODIES_KIB: usize = 96 * 1024;
 /// Requests under way on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 200;
 /// How long the backend may take to say whether it is ready.

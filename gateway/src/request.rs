@@ -6,7 +6,7 @@ mod headers;
 mod page;
 mod reply;
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -21,7 +21,7 @@ use crate::{
     Config, Upstream,
     answer::Answer,
     connection::Activity,
-    docs,
+    docs, limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
     plan::{Operation, Plan},
@@ -42,6 +42,8 @@ pub(crate) struct Handler {
     router: Router,
     upstream: Upstream,
     room: Arc<Semaphore>,
+    /// Room for bodies, in KiB.
+    memory: Arc<Semaphore>,
     openapi: Bytes,
     docs: Bytes,
 }
@@ -57,6 +59,7 @@ enum Target<'p> {
 #[derive(Clone, Copy)]
 struct Exchange<'a> {
     request_id: &'a HeaderValue,
+    peer: IpAddr,
     deadline: Instant,
     activity: &'a Activity,
 }
@@ -78,6 +81,9 @@ impl Handler {
         Ok(Self {
             metrics: Metrics::new(plan.operations.iter().map(name)),
             room: Arc::new(Semaphore::new(config.max_in_flight)),
+            memory: Arc::new(Semaphore::new(
+                limits::BODIES_KIB.max(config.body_limit_bytes / 1024),
+            )),
             openapi: document.to_string().into(),
             docs: docs::page(&document).into(),
             plan,
@@ -95,6 +101,7 @@ impl Handler {
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
+        peer: IpAddr,
         activity: &Arc<Activity>,
     ) -> Response<Answer> {
         let start = Instant::now();
@@ -111,6 +118,7 @@ impl Handler {
         let deadline = start + self.config.deadline;
         let exchange = Exchange {
             request_id: &request_id,
+            peer,
             deadline,
             activity,
         };
@@ -167,12 +175,8 @@ impl Handler {
             Target::Page(page) => return self.page(page).await,
             Target::Operation(at, captures) => (at, captures),
         };
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
-            let message = "too many requests are under way; try again in a moment";
-            return self.problem(&Problem::unavailable(message));
-        };
-        *permit = Some(place);
-        let calling = self.call(&self.plan.operations[at], &captures, request, exchange);
+        let operation = &self.plan.operations[at];
+        let calling = self.call(operation, &captures, request, exchange, permit);
         match tokio::time::timeout_at(exchange.deadline, calling).await {
             Ok(reply) => reply,
             Err(_) => self.problem(&Problem::deadline()),

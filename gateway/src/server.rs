@@ -2,11 +2,13 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,6 +27,7 @@ pub struct Gateway {
     listener: TcpListener,
     addr: SocketAddr,
     handler: Arc<Handler>,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 /// Why a gateway could not be started.
@@ -63,7 +66,16 @@ impl Gateway {
             listener,
             addr,
             handler,
+            tls: None,
         })
+    }
+
+    /// Serves REST over TLS alone. What the configuration offers to agree on has to be `h2` and
+    /// `http/1.1`.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
+        self.tls = Some(tls);
+        self
     }
 
     /// Where the gateway listens, with the port it was given.
@@ -78,9 +90,13 @@ impl Gateway {
     /// Dropping the future closes every connection at once.
     pub async fn serve(self, shutdown: CancellationToken) {
         let Self {
-            listener, handler, ..
+            listener,
+            handler,
+            tls,
+            ..
         } = self;
         let room = Arc::new(Semaphore::new(handler.config.max_connections));
+        let tls = tls.map(TlsAcceptor::from);
         let drain = handler.config.drain;
         let mut connections = JoinSet::new();
         loop {
@@ -89,14 +105,22 @@ impl Gateway {
                 Some(_) = connections.join_next() => continue,
                 accepted = accept(&listener, &room) => accepted,
             };
-            let Some((stream, place)) = accepted else {
+            let Some((stream, peer, place)) = accepted else {
                 continue;
             };
             handler.metrics.connected();
-            let served = connection::serve(stream, Arc::clone(&handler), shutdown.clone());
+            let (handler, shutdown) = (Arc::clone(&handler), shutdown.clone());
+            let tls = tls.clone();
             connections.spawn(async move {
-                served.await;
-                drop(place);
+                let _place = place;
+                match tls {
+                    None => connection::serve(stream, peer, handler, shutdown).await,
+                    Some(tls) => {
+                        if let Some(stream) = handshake(&tls, stream, &handler, &shutdown).await {
+                            connection::serve(stream, peer, handler, shutdown).await;
+                        }
+                    }
+                }
             });
         }
         drop(listener);
@@ -111,19 +135,40 @@ impl Gateway {
     }
 }
 
+/// Agrees on TLS; `None` when the client does not in time, or the gateway drains meanwhile.
+async fn handshake(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    handler: &Handler,
+    shutdown: &CancellationToken,
+) -> Option<TlsStream<TcpStream>> {
+    let most = handler.config.header_timeout;
+    tokio::select! {
+        agreed = tokio::time::timeout(most, tls.accept(stream)) => match agreed {
+            Ok(Ok(stream)) => Some(stream),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a client did not agree on TLS");
+                None
+            }
+            Err(_) => None,
+        },
+        () = shutdown.cancelled() => None,
+    }
+}
+
 /// Accepts a connection when there is room for one. `None` when accepting failed this time.
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let place = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => {
+        Ok((stream, peer)) => {
             // Without it the last piece of an answer may wait for an acknowledgement.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "failed to set nodelay");
             }
-            Some((stream, place))
+            Some((stream, peer, place))
         }
         Err(error) => {
             tracing::warn!(%error, "failed to accept a connection");

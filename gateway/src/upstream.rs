@@ -45,6 +45,15 @@ impl Upstream {
     /// # Errors
     /// When `uri` is not an `http` or `https` address with a host.
     pub fn connect(uri: &str) -> Result<Self, UpstreamError> {
+        Self::connect_with(uri, ClientTlsConfig::new().with_native_roots())
+    }
+
+    /// As [`Upstream::connect`], with what an address that begins with `https:` is to be trusted
+    /// by.
+    ///
+    /// # Errors
+    /// Those of [`Upstream::connect`], and when the trust cannot be used.
+    pub fn connect_with(uri: &str, tls: ClientTlsConfig) -> Result<Self, UpstreamError> {
         let refuse = |source| UpstreamError {
             uri: uri.to_owned(),
             source,
@@ -56,7 +65,7 @@ impl Upstream {
             (Some("http"), Some(_)) => {}
             (Some("https"), Some(_)) => {
                 endpoint = endpoint
-                    .tls_config(ClientTlsConfig::new().with_native_roots())
+                    .tls_config(tls)
                     .map_err(|error| refuse(Some(error)))?;
             }
             _ => return Err(refuse(None)),

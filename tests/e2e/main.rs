@@ -18,4 +18,5 @@ mod mail;
 mod resources;
 mod samples;
 mod tidy;
+mod tls;
 mod web;

@@ -16,5 +16,6 @@ pub mod receiver;
 pub mod rest;
 pub mod smtp;
 pub mod terminal;
+pub mod tls;
 pub mod tree;
 pub mod world;

@@ -84,6 +84,18 @@ pub(crate) struct Flags {
     /// gRPC address of a running service, for the console and `client`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) connect: Option<String>,
+    /// Certificate in PEM that gRPC and REST are served with over TLS.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_cert: Option<String>,
+    /// Private key in PEM of that certificate.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_key: Option<String>,
+    /// Authorities in PEM, one of which has to have signed the certificate that each client shows.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_client_ca: Option<String>,
+    /// Authorities in PEM that an `https` service is trusted by [default: those of the system].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_ca: Option<String>,
     /// File that holds the API key [default: `admin.key` in the data folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) key_file: Option<String>,
@@ -113,6 +125,10 @@ impl Flags {
             ("rest_listen", &self.rest_listen),
             ("backend", &self.backend),
             ("connect", &self.connect),
+            ("tls_cert", &self.tls_cert),
+            ("tls_key", &self.tls_key),
+            ("tls_client_ca", &self.tls_client_ca),
+            ("tls_ca", &self.tls_ca),
             ("key_file", &self.key_file),
             ("theme", &self.theme),
             ("log_format", &self.log_format),

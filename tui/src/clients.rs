@@ -18,7 +18,7 @@ use crate::{
     cli::{ClientCommand, Role},
     config::Settings,
     failure::Failure,
-    key, ready,
+    key, ready, tls,
 };
 
 /// How long connecting may take, and how long a call may take.
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let mut service = connect(&address, &key::read(settings)?).await?;
+    let mut service = connect(&address, settings).await?;
     let told = match command {
         ClientCommand::Create { name, role } => {
             let role = wire::Role::from(role).into();
@@ -61,7 +61,8 @@ pub(crate) async fn run(
 
 type Service = ClientServiceClient<InterceptedService<Channel, Bearer>>;
 
-async fn connect(address: &str, key: &str) -> Result<Service, Failure> {
+async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure> {
+    let key = key::read(settings)?;
     let unreachable = |error: tonic::transport::Error| {
         tracing::debug!(error = &error as &dyn std::error::Error, "cannot connect");
         Failure::new(format!(
@@ -70,7 +71,7 @@ async fn connect(address: &str, key: &str) -> Result<Service, Failure> {
         ))
     };
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
-    let channel = endpoint
+    let channel = tls::secure(endpoint, settings)?
         .connect_timeout(PATIENCE)
         .timeout(PATIENCE)
         .connect()

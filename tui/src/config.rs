@@ -78,11 +78,40 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     /// Which log lines are written.
     pub(crate) log_filter: Targets,
+    /// How connections are secured.
+    pub(crate) tls: TlsSettings,
     /// Whether to listen in clear where other machines reach it.
     pub(crate) insecure: bool,
     /// What only the parts of the service read.
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
+}
+
+/// How connections are secured, by files in PEM.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TlsSettings {
+    /// The certificate that the listeners show, and that a console or gateway shows when asked.
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of that certificate.
+    pub(crate) key: Option<PathBuf>,
+    /// Whose certificates clients have to show.
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Whose certificate a service has to show; none means one of the system's authorities.
+    pub(crate) ca: Option<PathBuf>,
+    /// The name in that certificate; none means the host of the address.
+    pub(crate) name: Option<String>,
+}
+
+impl TlsSettings {
+    fn check(&self) -> Result<(), ConfigError> {
+        let told = match (&self.cert, &self.key, &self.client_ca) {
+            (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
+            (None, Some(_), _) => "tls_cert: missing, and tls_key is given",
+            (None, None, Some(_)) => "tls_cert: missing, and tls_client_ca is given",
+            _ => return Ok(()),
+        };
+        Err(ConfigError(told.into()))
+    }
 }
 
 /// Where the API key is.
@@ -189,7 +218,8 @@ impl Settings {
                     )
                 })?;
         }
-        if !self.insecure {
+        self.tls.check()?;
+        if !self.insecure && self.tls.cert.is_none() {
             check_loopback("grpc_listen", self.grpc_listen)?;
             check_loopback("rest_listen", self.rest_listen)?;
         }
@@ -216,6 +246,7 @@ impl Default for Settings {
             editor: "vi".into(),
             log_format: LogFormat::Text,
             log_filter: Targets::new().with_default(tracing::Level::INFO),
+            tls: TlsSettings::default(),
             insecure: false,
             #[cfg(feature = "embedded")]
             service: service::ServiceSettings::default(),
@@ -244,8 +275,8 @@ fn variable(key: &str) -> String {
 fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), ConfigError> {
     match listen {
         Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
-            "{setting}: other machines reach {address}, and keys would travel in clear; listen on \
-             127.0.0.1 behind a proxy that speaks TLS, or accept it with --insecure"
+            "{setting}: other machines reach {address}, and keys would travel in clear; give a \
+             certificate with --tls-cert and --tls-key, or accept it with --insecure"
         ))),
         _ => Ok(()),
     }

@@ -8,6 +8,7 @@ use crate::{
     config::Settings,
     failure::{Failure, sentence},
     ready::Addresses,
+    tls::{self, ServerTls},
 };
 
 /// Which parts run.
@@ -25,6 +26,7 @@ pub(crate) enum Parts {
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
+    tls: Option<ServerTls>,
 }
 
 impl Service {
@@ -33,6 +35,7 @@ impl Service {
     /// # Errors
     /// When the data folder or an address cannot be used; the sentence says which and why.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
+        let tls = ServerTls::load(settings)?;
         let backend = match parts {
             Parts::Gateway => None,
             Parts::Both | Parts::Backend => Some(
@@ -45,7 +48,7 @@ impl Service {
             (_, Parts::Backend) => None,
             (Some(backend), _) => Some(Upstream::in_process(backend.routes())),
             (None, _) => Some(
-                Upstream::connect(&settings.backend)
+                Upstream::connect_with(&settings.backend, tls::client(settings)?)
                     .map_err(|error| Failure::new(format!("backend: {error}")))?,
             ),
         };
@@ -57,7 +60,17 @@ impl Service {
                     .map_err(|error| Failure::new(sentence(&error)))?,
             ),
         };
-        let service = Self { backend, gateway };
+        let service = Self {
+            backend: match &tls {
+                Some(tls) => backend.map(|backend| backend.with_tls(tls.config())),
+                None => backend,
+            },
+            gateway: match &tls {
+                Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.config())),
+                None => gateway,
+            },
+            tls,
+        };
         if service.backend.is_some() {
             service.ready().write_note(&settings.data_dir);
         }
@@ -68,7 +81,8 @@ impl Service {
     pub(crate) fn ready(&self) -> Addresses {
         let rest = self.gateway.as_ref().map(Gateway::addr);
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);
-        Addresses::at(rest, grpc)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Addresses::at(scheme, rest, grpc)
     }
 
     /// Serves until `shutdown`, and returns when both parts have drained.
@@ -95,7 +109,12 @@ impl Service {
             shutdown.cancel();
             ended
         };
-        let ((), ended) = tokio::join!(gateway, backend);
+        let certificate = async {
+            if let Some(tls) = &self.tls {
+                tls.follow(shutdown.clone()).await;
+            }
+        };
+        let ((), ended, ()) = tokio::join!(gateway, backend, certificate);
         ended.map_err(|error| Failure::new(sentence(&error)))
     }
 }

@@ -14,6 +14,7 @@ mod operate;
 mod ready;
 #[cfg(feature = "embedded")]
 mod serve;
+mod tls;
 
 use std::{
     io::{self, Write},

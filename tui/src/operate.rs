@@ -11,7 +11,7 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key,
+    key, tls,
 };
 
 /// A screen to draw once instead of opening the console.
@@ -38,6 +38,7 @@ pub(crate) async fn run(settings: &Settings, frame: Frame) -> Result<(), Failure
 async fn open(settings: &Settings, address: &str, frame: Frame) -> Result<(), Failure> {
     let failed = |error: bellwether_tui::Error| Failure::new(sentence(&error));
     let mut options = Options::new(address).map_err(failed)?;
+    options.endpoint = tls::secure(options.endpoint, settings)?;
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
     options.read_only = settings.read_only;
     options.theme = settings.theme;

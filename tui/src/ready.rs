@@ -26,8 +26,8 @@ pub(crate) struct Addresses {
 #[cfg(feature = "embedded")]
 impl Addresses {
     /// A service that answers at these addresses.
-    pub(crate) fn at(rest: Option<SocketAddr>, grpc: Option<SocketAddr>) -> Self {
-        let url = |address: SocketAddr| format!("http://{address}");
+    pub(crate) fn at(scheme: &str, rest: Option<SocketAddr>, grpc: Option<SocketAddr>) -> Self {
+        let url = |address: SocketAddr| format!("{scheme}://{address}");
         Self {
             ready: true,
             rest: rest.map(url),
@@ -77,16 +77,16 @@ mod tests {
         let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let cases = [
             (
-                Addresses::at(address(8480), address(8481)),
+                Addresses::at("http", address(8480), address(8481)),
                 r#"{"ready":true,"rest":"http://127.0.0.1:8480","grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at(None, address(8481)),
+                Addresses::at("http", None, address(8481)),
                 r#"{"ready":true,"grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at(address(8480), None),
-                r#"{"ready":true,"rest":"http://127.0.0.1:8480"}"#,
+                Addresses::at("https", address(8480), None),
+                r#"{"ready":true,"rest":"https://127.0.0.1:8480"}"#,
             ),
         ];
         for (ready, line) in cases {
@@ -103,7 +103,7 @@ mod tests {
         };
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:8481");
 
-        let ready = Addresses::at(None, Some(SocketAddr::from(([127, 0, 0, 1], 4711))));
+        let ready = Addresses::at("http", None, Some(SocketAddr::from(([127, 0, 0, 1], 4711))));
         ready.write_note(folder.path());
         assert_eq!(Addresses::read_note(folder.path()), Some(ready));
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:4711");

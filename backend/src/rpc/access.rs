@@ -31,6 +31,10 @@ pub struct Caller {
     pub revoked: CancellationToken,
 }
 
+/// The address that a call came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub std::net::IpAddr);
+
 /// The caller of a request that came through [`Guard`].
 ///
 /// # Errors

@@ -4,24 +4,19 @@ use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
+use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
     time,
 };
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::limits::{
-    CONNECTIONS_MAX, DRAIN_TIME_MAX, HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL,
-    KEEP_ALIVE_TIMEOUT, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
-};
+use super::connection;
+use crate::limits::{CONNECTIONS_MAX, DRAIN_TIME_MAX, HANDSHAKE_TIME_MAX};
 
 /// How long to wait after the listener could not accept, so that a lack of descriptors passes.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -47,8 +42,13 @@ impl Listener {
     }
 
     /// Serves until `shutdown`; then waits for the calls under way, at most [`DRAIN_TIME_MAX`].
-    pub(crate) async fn serve<S, Body>(self, service: S, shutdown: CancellationToken)
-    where
+    /// With `tls` it serves nothing in clear.
+    pub(crate) async fn serve<S, Body>(
+        self,
+        service: S,
+        tls: Option<Arc<ServerConfig>>,
+        shutdown: CancellationToken,
+    ) where
         S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
             + Clone
             + Send
@@ -58,12 +58,13 @@ impl Listener {
         Body::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let server = Arc::new(http_server());
+        let server = Arc::new(connection::http_server());
+        let tls = tls.map(TlsAcceptor::from);
         let mut connections = JoinSet::new();
         loop {
-            let stream = tokio::select! {
+            let (stream, peer) = tokio::select! {
                 () = shutdown.cancelled() => break,
-                stream = accept(&self.socket) => stream,
+                accepted = accept(&self.socket) => accepted,
             };
             while connections.try_join_next().is_some() {}
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
@@ -74,21 +75,16 @@ impl Listener {
                 continue;
             };
             let (server, service) = (Arc::clone(&server), service.clone());
-            let shutdown = shutdown.clone();
+            let (tls, shutdown) = (tls.clone(), shutdown.clone());
             connections.spawn(async move {
                 let _place = place;
-                let service = TowerToHyperService::new(service);
-                let connection = server.serve_connection(TokioIo::new(stream), service);
-                let mut connection = std::pin::pin!(connection);
-                let ended = tokio::select! {
-                    ended = connection.as_mut() => ended,
-                    () = shutdown.cancelled() => {
-                        connection.as_mut().graceful_shutdown();
-                        connection.await
+                match tls {
+                    None => connection::serve(&server, stream, peer, service, shutdown).await,
+                    Some(tls) => {
+                        if let Some(stream) = handshake(&tls, stream, &shutdown).await {
+                            connection::serve(&server, stream, peer, service, shutdown).await;
+                        }
                     }
-                };
-                if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended early");
                 }
             });
         }
@@ -100,32 +96,37 @@ impl Listener {
     }
 }
 
-fn http_server() -> auto::Builder<TokioExecutor> {
-    let mut server = auto::Builder::new(TokioExecutor::new());
-    server
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ_TIME_MAX)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
-        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-        .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
-        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES);
-    server
+/// Agrees on TLS; none when the client does not in time, or the service stops meanwhile.
+async fn handshake(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    shutdown: &CancellationToken,
+) -> Option<TlsStream<TcpStream>> {
+    let agreed = tokio::select! {
+        agreed = time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)) => agreed,
+        () = shutdown.cancelled() => return None,
+    };
+    match agreed {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a client did not agree on TLS");
+            None
+        }
+        Err(_elapsed) => {
+            tracing::debug!("a client took too long to agree on TLS");
+            None
+        }
+    }
 }
 
-async fn accept(socket: &TcpListener) -> TcpStream {
+async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match socket.accept().await {
-            Ok((stream, _peer)) => {
+            Ok((stream, peer)) => {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "a socket takes no options");
                 }
-                return stream;
+                return (stream, peer);
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");

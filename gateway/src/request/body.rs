@@ -1,12 +1,13 @@
 //! Reads the body of a request up to its limit.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{connection::Activity, metrics::Metrics, problem::Problem};
 
@@ -15,6 +16,46 @@ use crate::{connection::Activity, metrics::Metrics, problem::Problem};
 const READ_OVER: usize = 4;
 /// How long reading over may take.
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
+
+/// The part of the memory for bodies that one request takes, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Memory {
+    all: Arc<Semaphore>,
+    taken: Option<OwnedSemaphorePermit>,
+    room_bytes: usize,
+}
+
+impl Memory {
+    /// Nothing yet, of what all requests share, in KiB.
+    pub(super) fn new(all: &Arc<Semaphore>) -> Self {
+        Self {
+            all: Arc::clone(all),
+            taken: None,
+            room_bytes: 0,
+        }
+    }
+
+    /// Makes room for further bytes.
+    fn take(&mut self, bytes: usize) -> Result<(), Problem> {
+        let Some(lacking) = bytes.checked_sub(self.room_bytes) else {
+            self.room_bytes -= bytes;
+            return Ok(());
+        };
+        let kib = lacking.div_ceil(1024);
+        let permits = u32::try_from(kib).unwrap_or(u32::MAX);
+        let Ok(taken) = Arc::clone(&self.all).try_acquire_many_owned(permits) else {
+            let message = "the bodies under way take up all memory there is for them; try again \
+                           in a moment";
+            return Err(Problem::unavailable(message));
+        };
+        match &mut self.taken {
+            Some(before) => before.merge(taken),
+            none => *none = Some(taken),
+        }
+        self.room_bytes = kib * 1024 - lacking;
+        Ok(())
+    }
+}
 
 /// Refuses a body that is compressed: it would only be found not to be JSON.
 pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
@@ -29,10 +70,11 @@ pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is larger than `limit_bytes`, or breaks off.
+/// When it is larger than `limit_bytes`, breaks off, or there is no memory for it.
 pub(super) async fn read(
     mut incoming: Incoming,
     limit_bytes: usize,
+    memory: &mut Memory,
     metrics: &Metrics,
     activity: &Activity,
 ) -> Result<Bytes, Problem> {
@@ -58,11 +100,13 @@ pub(super) async fn read(
         activity.note();
         metrics.received(data.len());
         size += data.len();
+        memory.take(data.len())?;
         match first.take() {
             None if whole.is_empty() => first = Some(data),
             earlier => {
                 if let Some(earlier) = earlier {
-                    whole.reserve(stated.clamp(earlier.len() + data.len(), limit_bytes));
+                    // What is only announced may never come.
+                    whole.reserve(earlier.len() + data.len());
                     whole.extend_from_slice(&earlier);
                 }
                 whole.extend_from_slice(&data);

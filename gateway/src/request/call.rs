@@ -1,9 +1,11 @@
 //! Calls the backend for one request.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
-use tokio::time::Instant;
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tonic::Status;
 
 use super::{Exchange, Handler, Reply, body, headers};
@@ -15,38 +17,53 @@ use crate::{
 };
 
 impl Handler {
-    /// Reads the request, calls the backend and writes its answer.
+    /// Reads the request, calls the backend and writes its answer. A request that was read takes
+    /// its place among those under way, and leaves it in `permit`: who sends slowly takes none.
     pub(super) async fn call(
         &self,
         operation: &Operation,
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
+        permit: &mut Option<OwnedSemaphorePermit>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
-        let message = if operation.body == BodyRule::None {
+        let mut memory = body::Memory::new(&self.memory);
+        let body = if operation.body == BodyRule::None {
             Ok(Bytes::new())
         } else if let Err(problem) = body::check_encoding(&head.headers) {
             Err(problem)
         } else {
             let limit_bytes = self.config.body_limit_bytes;
-            body::read(incoming, limit_bytes, &self.metrics, exchange.activity).await
+            let reading = body::read(
+                incoming,
+                limit_bytes,
+                &mut memory,
+                &self.metrics,
+                exchange.activity,
+            );
+            reading.await
         };
-        let message = message.and_then(|body| {
-            let query = head.uri.query().unwrap_or_default();
-            let parts = Parts {
-                captures,
-                query,
-                headers: &head.headers,
-                body: &body,
-            };
-            binding::request(&self.plan, operation, parts)
-        });
-        let message = match message {
+        let body = match body {
+            Ok(body) => body,
+            Err(problem) => return self.problem(&problem),
+        };
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            let message = "too many requests are under way; try again in a moment";
+            return self.problem(&Problem::unavailable(message));
+        };
+        *permit = Some(place);
+        let parts = Parts {
+            captures,
+            query: head.uri.query().unwrap_or_default(),
+            headers: &head.headers,
+            body: &body,
+        };
+        let message = match binding::request(&self.plan, operation, parts) {
             Ok(message) => message.into(),
             Err(problem) => return self.problem(&problem),
         };
-        let metadata = headers::metadata(&head.headers, exchange.request_id);
+        let metadata = headers::metadata(&head.headers, exchange.request_id, exchange.peer);
         let left = exchange.deadline.saturating_duration_since(Instant::now());
         let path = operation.grpc_path.clone();
         match self.upstream.call(path, metadata, message, left).await {

@@ -1,5 +1,7 @@
 //! What passes between HTTP headers and gRPC metadata: only what is named here.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tonic::metadata::MetadataMap;
 
@@ -42,9 +44,15 @@ pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
         })
 }
 
+/// Tells the backend the address that a request came from.
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
 /// The metadata that a call carries.
-pub(super) fn metadata(headers: &HeaderMap, request_id: &HeaderValue) -> MetadataMap {
-    let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 1);
+pub(super) fn metadata(headers: &HeaderMap, request_id: &HeaderValue, peer: IpAddr) -> MetadataMap {
+    let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 2);
+    if let Ok(peer) = HeaderValue::try_from(peer.to_canonical().to_string()) {
+        passed.insert(FORWARDED_FOR, peer);
+    }
     for name in PASSED_ON {
         if let Some(value) = headers.get(name) {
             passed.insert(HeaderName::from_static(name), value.clone());

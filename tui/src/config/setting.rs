@@ -47,6 +47,26 @@ const COMMAND: &[Setting] = &[
         settings.connect = Some(value::url(value)?);
         Ok(())
     }),
+    Setting::new("tls_cert", |settings, value| {
+        settings.tls.cert = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_key", |settings, value| {
+        settings.tls.key = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_ca", |settings, value| {
+        settings.tls.client_ca = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_ca", |settings, value| {
+        settings.tls.ca = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_name", |settings, value| {
+        settings.tls.name = Some(value::text(value)?);
+        Ok(())
+    }),
     Setting::new("key_file", |settings, value| {
         settings.key = KeySource::File(value::path(value)?);
         Ok(())

@@ -1,0 +1,277 @@
+//! Both listeners over TLS, as every kind of client meets them.
+
+use std::path::Path;
+
+use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
+use bellwether_tests::{
+    eventually::eventually,
+    process::{self, Service, run},
+    tls::{Authority, Identity},
+    world::World,
+};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::client::TlsStream;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+
+/// A folder with an authority, a certificate of it, and a service that shows it.
+struct Secured {
+    authority: Authority,
+    files: TempDir,
+    world: World,
+}
+
+impl Secured {
+    /// With these further settings; `$` stands for the folder of the files.
+    fn start(lines: &str) -> Self {
+        let (authority, files) = (Authority::new(), tempfile::tempdir().unwrap());
+        std::fs::write(files.path().join("ca.crt"), authority.pem()).unwrap();
+        authority.issue().write(files.path(), "server");
+        let folder = files.path().to_str().unwrap();
+        let lines = format!("tls_cert = \"$/server.crt\"\ntls_key = \"$/server.key\"\n{lines}");
+        let world = World::with_settings(&lines.replace('$', folder));
+        Self {
+            authority,
+            files,
+            world,
+        }
+    }
+
+    fn address(&self, part: &str) -> &str {
+        let url = self.world.service().address(part);
+        url.strip_prefix("https://").expect("it is said to be TLS")
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.files.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    async fn channel(&self) -> Channel {
+        let ca = Certificate::from_pem(self.authority.pem());
+        let tls = ClientTlsConfig::new().ca_certificate(ca);
+        let endpoint = Endpoint::from_shared(format!("https://{}", self.address("grpc")));
+        let endpoint = endpoint.unwrap().tls_config(tls).unwrap();
+        endpoint.connect().await.unwrap()
+    }
+
+    /// Asks over HTTP/1.1 and answers what came back.
+    async fn ask(&self, part: &str, request: &[u8]) -> String {
+        let address = self.address(part);
+        let connected = self.authority.connect(address, &["http/1.1"], None).await;
+        let mut stream = connected.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        // A server need not say goodbye.
+        drop(stream.read_to_end(&mut answer).await);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// The certificate that a listener shows.
+    async fn shown(&self, part: &str) -> Vec<u8> {
+        let address = self.address(part);
+        let connected = self.authority.connect(address, &["h2"], None).await;
+        leaf(&connected.unwrap())
+    }
+}
+
+fn leaf<Io>(stream: &TlsStream<Io>) -> Vec<u8> {
+    let (_, connection) = stream.get_ref();
+    connection.peer_certificates().unwrap()[0].to_vec()
+}
+
+const HEALTHZ: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+#[tokio::test]
+async fn rest_grpc_and_grpc_web_are_served_over_tls_and_nothing_in_clear() {
+    let secured = Secured::start("");
+    for part in ["rest", "grpc"] {
+        for protocol in ["h2", "http/1.1"] {
+            let address = secured.address(part);
+            let connected = secured.authority.connect(address, &[protocol], None).await;
+            let stream = connected.unwrap();
+            let agreed = stream.get_ref().1.alpn_protocol();
+            assert_eq!(agreed, Some(protocol.as_bytes()), "{part}");
+        }
+    }
+    let answer = secured.ask("rest", HEALTHZ).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+
+    let mut client = ClientServiceClient::new(secured.channel().await);
+    let mut request = tonic::Request::new(GetCallerRequest {});
+    let bearer = format!("Bearer {}", secured.world.admin_key());
+    let metadata = request.metadata_mut();
+    metadata.insert("authorization", bearer.parse().unwrap());
+    let caller = client.get_caller(request).await.unwrap().into_inner();
+    assert_eq!(caller.client.unwrap().name, "admin");
+
+    let web =
+        b"POST /grpc.health.v1.Health/Check HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+        content-type: application/grpc-web+proto\r\ncontent-length: 5\r\n\r\n\0\0\0\0\0";
+    let answer = secured.ask("grpc", web).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert!(answer.contains("grpc-status:0"), "{answer}");
+
+    for part in ["rest", "grpc"] {
+        let address = secured.address(part);
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(HEALTHZ).await.unwrap();
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer).await);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(!answer.contains("HTTP/"), "{part} answers in clear");
+    }
+}
+
+#[tokio::test]
+async fn the_commands_and_a_gateway_of_its_own_trust_the_authority_they_are_given() {
+    let secured = Secured::start("");
+    let url = format!("https://{}", secured.address("grpc"));
+    let ca = secured.file("ca.crt");
+    let trusting = ["--connect", &url, "--tls-ca", &ca];
+
+    let list = run(secured
+        .world
+        .command(&[&["client", "list"], &trusting[..]].concat()));
+    assert!(list.status.success(), "{list:?}");
+    assert!(String::from_utf8_lossy(&list.stdout).starts_with("admin\tadmin"));
+    let frame = run(secured
+        .world
+        .command(&[&["--snapshot", "overview"], &trusting[..]].concat()));
+    let frame = String::from_utf8_lossy(&frame.stdout).into_owned();
+    assert!(frame.contains("connected"), "{frame}");
+    assert!(!frame.contains("not connected"), "{frame}");
+    let without = run(secured
+        .world
+        .command(&["client", "list", "--connect", &url]));
+    assert_eq!(without.status.code(), Some(1), "{without:?}");
+
+    let home = tempfile::tempdir().unwrap();
+    let arguments = ["gateway", "--backend", &url, "--tls-ca", &ca];
+    let mut gateway = process::command(home.path(), arguments);
+    gateway.args(["--rest-listen", "127.0.0.1:0"]);
+    let gateway = Service::start(gateway, &home.path().join("log"));
+    let rest = bellwether_tests::rest::Rest::new(gateway.address("rest"), None);
+    let ready = eventually("the gateway to reach the backend", || async {
+        let answer = rest.get("/readyz").await;
+        (answer.status == 200).then_some(answer)
+    });
+    assert_eq!(ready.await.text(), "ok\n");
+}
+
+#[tokio::test]
+async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
+    let secured = Secured::start("tls_client_ca = \"$/ca.crt\"");
+    for part in ["rest", "grpc"] {
+        let address = secured.address(part);
+        let known = secured.authority.issue();
+        let foreign = Authority::new().issue();
+        for (identity, is_let_in) in [(None, false), (Some(&foreign), false), (Some(&known), true)]
+        {
+            let got = asked(&secured.authority, address, identity).await;
+            assert_eq!(got.contains("HTTP/1.1"), is_let_in, "{part}: {got}");
+        }
+    }
+    // The commands show the certificate that they were given.
+    let url = format!("https://{}", secured.address("grpc"));
+    let (ca, cert, key) = (
+        secured.file("ca.crt"),
+        secured.file("server.crt"),
+        secured.file("server.key"),
+    );
+    let list = ["client", "list", "--connect", &url, "--tls-ca", &ca];
+    let without = run(secured.world.command(&list));
+    assert!(!without.status.success());
+    let showing = ["--tls-cert", &cert, "--tls-key", &key];
+    let with = run(secured.world.command(&[&list[..], &showing].concat()));
+    assert!(with.status.success(), "{with:?}");
+}
+
+/// What a client with that certificate is answered; empty when it is not let in.
+async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
+    let mut answer = Vec::new();
+    if let Ok(mut stream) = authority.connect(address, &["http/1.1"], identity).await {
+        drop(stream.write_all(HEALTHZ).await);
+        drop(stream.read_to_end(&mut answer).await);
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never() {
+    let secured = Secured::start("");
+    let before = secured.shown("grpc").await;
+    std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
+    eventually("the log to tell of the broken file", || async {
+        let log = secured.world.service().log();
+        log.contains("the old certificate is shown on")
+            .then_some(())
+    })
+    .await;
+    assert_eq!(secured.shown("grpc").await, before);
+    secured
+        .authority
+        .issue()
+        .write(secured.files.path(), "server");
+    for part in ["grpc", "rest"] {
+        eventually("the new certificate", || async {
+            (secured.shown(part).await != before).then_some(())
+        })
+        .await;
+    }
+}
+
+/// What stands in the files, and what the sentence says.
+const BROKEN: [(&str, &str, &str); 5] = [
+    (
+        "tls_cert = \"$/absent.crt\"\ntls_key = \"$/a.key\"",
+        "tls_cert: cannot read",
+        "absent.crt",
+    ),
+    (
+        "tls_cert = \"$/a.key\"\ntls_key = \"$/a.key\"",
+        "tls_cert: ",
+        "holds no certificate",
+    ),
+    (
+        "tls_cert = \"$/a.crt\"\ntls_key = \"$/a.crt\"",
+        "tls_key: ",
+        "holds no private key",
+    ),
+    (
+        "tls_cert = \"$/a.crt\"\ntls_key = \"$/b.key\"",
+        "tls_key: is not the key",
+        "tls_cert",
+    ),
+    (
+        "tls_cert = \"$/a.crt\"",
+        "tls_key: missing",
+        "tls_cert is given",
+    ),
+];
+
+#[test]
+fn files_that_cannot_be_used_end_the_program_naming_the_setting() {
+    let (authority, files) = (Authority::new(), tempfile::tempdir().unwrap());
+    authority.issue().write(files.path(), "a");
+    authority.issue().write(files.path(), "b");
+    let folder = files.path().to_str().unwrap();
+    for (lines, names, says) in BROKEN {
+        let config = files.path().join("bellwether.toml");
+        std::fs::write(&config, lines.replace('$', folder)).unwrap();
+        let output = run(serve(files.path(), &config));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{lines}: {told}");
+        assert!(
+            told.contains(names) && told.contains(says),
+            "{lines}: {told}"
+        );
+        assert!(!files.path().join("data").exists(), "a store was made");
+    }
+}
+
+fn serve(folder: &Path, config: &Path) -> std::process::Command {
+    let mut serve = process::command(folder, ["serve"]);
+    serve.arg("--config").arg(config);
+    serve.arg("--data-dir").arg(folder.join("data"));
+    serve
+}

@@ -1,0 +1,56 @@
+//! TLS: what the listeners show and ask for, and what the console and the gateway trust.
+
+#[cfg(feature = "embedded")]
+mod server;
+
+use std::{fs, path::Path};
+
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+#[cfg(feature = "embedded")]
+pub(crate) use self::server::ServerTls;
+use crate::config::{ConfigError, Settings};
+
+/// What a connection to a service is secured by: the authority of `tls_ca`, else those of the
+/// system; and, when the service asks who calls, the certificate of `tls_cert`.
+///
+/// # Errors
+/// When a file cannot be read; naming the setting.
+pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError> {
+    let tls = &settings.tls;
+    let mut config = match &tls.ca {
+        Some(file) => {
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read("tls_ca", file)?))
+        }
+        None => ClientTlsConfig::new().with_native_roots(),
+    };
+    if let Some(name) = &tls.name {
+        config = config.domain_name(name);
+    }
+    if let (Some(certificate), Some(key)) = (&tls.cert, &tls.key) {
+        let identity = Identity::from_pem(read("tls_cert", certificate)?, read("tls_key", key)?);
+        config = config.identity(identity);
+    }
+    Ok(config)
+}
+
+/// Puts [`client`] on an endpoint whose address begins with `https:`.
+///
+/// # Errors
+/// Those of [`client`], and when the files hold nothing that can be used.
+pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
+    if endpoint.uri().scheme_str() != Some("https") {
+        return Ok(endpoint);
+    }
+    endpoint.tls_config(client(settings)?).map_err(|error| {
+        let problem = crate::failure::sentence(&error);
+        ConfigError(format!("tls_ca, tls_cert: cannot be used: {problem}"))
+    })
+}
+
+fn read(setting: &str, file: &Path) -> Result<Vec<u8>, ConfigError> {
+    fs::read(file).map_err(|error| {
+        let file = file.display();
+        ConfigError(format!("{setting}: cannot read {file}: {error}"))
+    })
+}
