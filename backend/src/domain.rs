@@ -16,7 +16,7 @@ pub mod trigger;
 pub mod value;
 pub mod violation;
 
-pub use client::{Client, Role};
+pub use client::{Client, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};

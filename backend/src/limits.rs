@@ -142,6 +142,16 @@ pub const STREAM_BATCH_EVENTS: usize = 200;
 pub const REVIEW_BATCH: usize = 100;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Calls that a client may be allowed in a second.
+pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
+/// Events that a client may be allowed in a second.
+pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;
+/// Refused calls of one address or client within a minute that make an event.
+pub const REFUSALS_TOLD_FROM: u32 = 20;
+/// Addresses and clients whose refused calls are counted at once.
+pub const REFUSED_SUBJECTS_MAX: usize = 256;
+/// Addresses and clients with events of their own about refused calls, within an hour.
+pub const REFUSED_SUBJECTS_TOLD_MAX: usize = 10;
 /// Characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 /// How long the answer to a request with an idempotency key is given again.

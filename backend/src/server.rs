@@ -152,6 +152,9 @@ fn cors() -> CorsLayer {
         "grpc-message",
         "grpc-status-details-bin",
         "x-request-id",
+        "ratelimit",
+        "ratelimit-policy",
+        "idempotent-replayed",
     ];
     CorsLayer::new()
         .allow_origin(Any)

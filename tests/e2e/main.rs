@@ -1,5 +1,9 @@
 //! The product from outside, end to end.
-#![expect(clippy::panic, reason = "a test that cannot go on ends")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends"
+)]
 
 mod access;
 mod backup;
@@ -15,6 +19,7 @@ mod grpc;
 mod idempotency;
 mod journey;
 mod mail;
+mod rates;
 mod resources;
 mod samples;
 mod tidy;

@@ -178,6 +178,34 @@ pub(crate) enum ClientCommand {
         /// What it may do.
         #[arg(long)]
         role: Role,
+        /// How many calls it may make in a second [default: as many as it likes].
+        #[arg(
+            long,
+            value_name = "NUMBER",
+            default_value_t = 0,
+            hide_default_value = true
+        )]
+        requests_per_second: u32,
+        /// How many events it may send in a second [default: as many as it likes].
+        #[arg(
+            long,
+            value_name = "NUMBER",
+            default_value_t = 0,
+            hide_default_value = true
+        )]
+        events_per_second: u32,
+    },
+    /// Change how much a client may ask for, from its next call on.
+    #[command(arg_required_else_help = true)]
+    Update {
+        /// Its name.
+        name: String,
+        /// How many calls it may make in a second; 0 takes the limit away.
+        #[arg(long, value_name = "NUMBER")]
+        requests_per_second: Option<u32>,
+        /// How many events it may send in a second; 0 takes the limit away.
+        #[arg(long, value_name = "NUMBER")]
+        events_per_second: Option<u32>,
     },
     /// List the clients.
     List,

@@ -4,7 +4,7 @@ use std::{io::Write, time::Duration};
 
 use bellwether_proto::v1::{
     self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
-    client_service_client::ClientServiceClient,
+    UpdateClientRequest, client_service_client::ClientServiceClient,
 };
 use jiff::Timestamp;
 use tonic::{
@@ -38,11 +38,34 @@ pub(crate) async fn run(
     let address = ready::grpc_address(settings);
     let mut service = connect(&address, settings).await?;
     let told = match command {
-        ClientCommand::Create { name, role } => {
-            let role = wire::Role::from(role).into();
-            let request = CreateClientRequest { name, role };
+        ClientCommand::Create {
+            name,
+            role,
+            requests_per_second,
+            events_per_second,
+        } => {
+            let request = CreateClientRequest {
+                name,
+                role: wire::Role::from(role).into(),
+                requests_per_second,
+                events_per_second,
+            };
             let answer = service.create_client(request).await.map_err(refused)?;
             writeln!(out, "{}", answer.into_inner().key)
+        }
+        ClientCommand::Update {
+            name,
+            requests_per_second,
+            events_per_second,
+        } => {
+            let request = UpdateClientRequest {
+                name,
+                requests_per_second,
+                events_per_second,
+            };
+            let answer = service.update_client(request).await.map_err(refused)?;
+            let client = answer.into_inner().client.unwrap_or_default();
+            writeln!(out, "{}", line(&client))
         }
         ClientCommand::List => {
             let clients = list(&mut service).await?;
@@ -107,7 +130,7 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when its key was last used; parted by tabs.
+/// Name, role, when it was made, when its key was last used, and its limits; parted by tabs.
 fn line(client: &wire::Client) -> String {
     let role = client
         .role()
@@ -115,7 +138,14 @@ fn line(client: &wire::Client) -> String {
         .trim_start_matches("ROLE_")
         .to_lowercase();
     let (made, used) = (time(client.create_time), time(client.last_used_time));
-    format!("{}\t{role}\tmade {made}\tused {used}", client.name)
+    let limits = [
+        (client.requests_per_second, "calls"),
+        (client.events_per_second, "events"),
+    ];
+    let limits = limits.into_iter().filter(|(limit, _)| *limit > 0);
+    let limits = limits.map(|(limit, what)| format!("\t{limit} {what}/s"));
+    let limits: String = limits.collect();
+    format!("{}\t{role}\tmade {made}\tused {used}{limits}", client.name)
 }
 
 fn time(time: Option<prost_types::Timestamp>) -> String {

@@ -20,7 +20,7 @@ pub(crate) use event::{
     OccurrenceDetail, RuleExplanation, Severity, Status, TriggerExplanation,
 };
 pub(crate) use failure::{Failure, FailureKind, FieldError};
-pub(crate) use overview::{Caller, Client, DestinationTraffic, Overview, Role};
+pub(crate) use overview::{Caller, Client, DestinationTraffic, NewClient, Overview, Role};
 pub(crate) use rule::{Rule, RulePreview, RuleSpec};
 pub(crate) use trigger::{EventTrigger, Query, Trigger, TriggerSpec, TriggerTest, TriggerType};
 

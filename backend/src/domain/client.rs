@@ -30,6 +30,15 @@ impl Role {
     }
 }
 
+/// How much a client may ask for in a second; none is as much as it likes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Calls.
+    pub requests_per_second: Option<u32>,
+    /// Events sent.
+    pub events_per_second: Option<u32>,
+}
+
 /// A named API key; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
@@ -39,6 +48,8 @@ pub struct Client {
     pub name: Name,
     /// What it may do.
     pub role: Role,
+    /// How much it may ask for.
+    pub rates: Rates,
     /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],
     /// When it was made, in milliseconds since 1970.

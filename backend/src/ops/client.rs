@@ -11,9 +11,9 @@ use tokio::{
 
 use crate::{
     clock::Clock,
-    domain::{Client, Name, RecordId, Role, Secret, Violation},
+    domain::{Client, Name, Rates, RecordId, Role, Secret, Violation},
     error::Error,
-    limits::PAGE_SIZE_MAX,
+    limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX, PAGE_SIZE_MAX},
     ops::{
         commit::commit,
         page::{Page, PageRequest, Scope},
@@ -57,7 +57,12 @@ impl Clients {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken.
-    pub async fn create(&self, name: &str, role: Option<Role>) -> Result<(Client, Secret), Error> {
+    pub async fn create(
+        &self,
+        name: &str,
+        role: Option<Role>,
+        rates: Rates,
+    ) -> Result<(Client, Secret), Error> {
         let mut violations = Vec::new();
         let name =
             Name::parse(name).map_err(|fault| violations.push(Violation::new("name", fault)));
@@ -67,14 +72,52 @@ impl Clients {
                 "is required: ingest, viewer, operator, editor or admin",
             ));
         }
-        let (Ok(name), Some(role)) = (name, role) else {
+        violations.extend(faults(rates));
+        let (Ok(name), Some(role), []) = (name, role, &*violations) else {
             return Err(Error::Invalid(violations));
         };
         let key = new_key();
-        let client = self.client(name, role, &key);
+        let client = Client {
+            rates,
+            ..self.client(name, role, &key)
+        };
         let decide = || self.decide_create(&client);
         commit(&self.store, Lane::Admin, decide).await?;
         Ok((client, key))
+    }
+
+    /// Changes the rates of a client: a rate that is not stated stays, and zero takes a limit away.
+    /// Holds for the next call.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the wrong fields, [`Error::NotFound`].
+    pub async fn update(&self, name: &str, wanted: Rates) -> Result<Client, Error> {
+        let faults = faults(wanted);
+        if !faults.is_empty() {
+            return Err(Error::Invalid(faults));
+        }
+        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let decide = async || {
+            let stored = self.find(&name).await?.ok_or_else(absent)?;
+            let old = stored.value.rates;
+            let rate = |wanted: Option<u32>, old| match wanted {
+                None => old,
+                Some(wanted) => Some(wanted).filter(|rate| *rate > 0),
+            };
+            let mut client = stored.value.clone();
+            client.rates = Rates {
+                requests_per_second: rate(wanted.requests_per_second, old.requests_per_second),
+                events_per_second: rate(wanted.events_per_second, old.events_per_second),
+            };
+            let mut changes = self.store.changes();
+            if client != stored.value {
+                changes.update(&stored, &client);
+            }
+            Ok((changes, client))
+        };
+        let (client, _) = commit(&self.store, Lane::Admin, decide).await?;
+        Ok(client)
     }
 
     /// Lists clients by name.
@@ -191,6 +234,7 @@ impl Clients {
             id: RecordId::from_parts(create_ms.unsigned_abs(), rand::random()),
             name,
             role,
+            rates: Rates::default(),
             key_hash: key_hash(key.reveal()),
             create_ms,
             last_used_ms: None,
@@ -221,6 +265,27 @@ impl Clients {
         let range = Range { start, end: None };
         Ok(self.store.page(range, Direction::Ascending, limit).await?)
     }
+}
+
+fn faults(rates: Rates) -> Vec<Violation> {
+    let limits = [
+        (
+            "requestsPerSecond",
+            rates.requests_per_second,
+            CLIENT_REQUESTS_PER_SECOND_MAX,
+        ),
+        (
+            "eventsPerSecond",
+            rates.events_per_second,
+            CLIENT_EVENTS_PER_SECOND_MAX,
+        ),
+    ];
+    let above = limits
+        .into_iter()
+        .filter(|(_, rate, most)| rate.is_some_and(|rate| rate > *most));
+    above
+        .map(|(field, _, most)| Violation::new(field, format!("is above {most}")))
+        .collect()
 }
 
 /// Writes the key so that it is on disk, whole, before anybody relies on it.

@@ -3,7 +3,11 @@
 mod body;
 mod guard;
 mod keys;
+mod meter;
+mod refusals;
 mod table;
+
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
@@ -15,6 +19,8 @@ use crate::{
 
 pub use guard::Guard;
 pub use keys::Keys;
+pub use meter::Meter;
+pub use refusals::Refusals;
 pub use table::{METHODS, Need};
 
 /// The client whose key a call carries.
@@ -26,6 +32,8 @@ pub struct Caller {
     pub name: Name,
     /// What it may do.
     pub role: Role,
+    /// What it may still ask for.
+    pub meter: Arc<Meter>,
     /// Cancelled when the key is revoked. Calls are ended by [`Guard`] then; only work that
     /// outlives its call has to look at it.
     pub revoked: CancellationToken,

@@ -8,9 +8,12 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access::{self, Keys},
     audit::{self, Change},
-    convert::client::role,
+    convert::client::{rates, role},
 };
-use crate::ops::{client::Clients, page::PageRequest};
+use crate::{
+    domain::Rates,
+    ops::{client::Clients, page::PageRequest},
+};
 
 /// Serves clients.
 #[derive(Debug)]
@@ -34,7 +37,10 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
         let author = audit::author(&request)?;
         let request = request.into_inner();
-        let made = self.clients.create(&request.name, role(request.role));
+        let rates = rates(request.requests_per_second, request.events_per_second);
+        let made = self
+            .clients
+            .create(&request.name, role(request.role), rates);
         let (client, key) = made.await?;
         author.note(Change::Create, "client", &request.name);
         Ok(Response::new(v1::CreateClientResponse {
@@ -56,6 +62,25 @@ impl ClientService for ClientApi {
         Ok(Response::new(v1::ListClientsResponse {
             clients: page.items.into_iter().map(Into::into).collect(),
             next_page_token: page.next_page_token,
+        }))
+    }
+
+    async fn update_client(
+        &self,
+        request: Request<v1::UpdateClientRequest>,
+    ) -> Result<Response<v1::UpdateClientResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let rates = Rates {
+            requests_per_second: request.requests_per_second,
+            events_per_second: request.events_per_second,
+        };
+        let client = self.clients.update(&request.name, rates).await?;
+        author.note(Change::Update, "client", &request.name);
+        // The answer comes when the new rates hold.
+        self.keys.catch_up().await?;
+        Ok(Response::new(v1::UpdateClientResponse {
+            client: Some(client.into()),
         }))
     }
 

@@ -118,7 +118,7 @@ impl DataReceiver {
     async fn take_in_next(
         &self,
         stream: &mut Streaming<EventWrapper>,
-        author: &Name,
+        caller: &Caller,
     ) -> Result<bool, Status> {
         let mut accepted = Vec::new();
         let mut fault = None;
@@ -140,12 +140,26 @@ impl DataReceiver {
         }
         let goes_on = !accepted.is_empty();
         if goes_on {
-            let submitted = self.intake.submit(accepted, Some(author.clone())).await?;
+            self.wait_for_rate(caller, accepted.len()).await;
+            let author = Some(caller.name.clone());
+            let submitted = self.intake.submit(accepted, author).await?;
             if let Some((_, error)) = submitted.failed.into_iter().next() {
                 return Err(error.into());
             }
         }
         fault.map_or(Ok(goes_on), Err)
+    }
+
+    /// Waits until the caller may send further events: a stream is slowed down, not refused.
+    async fn wait_for_rate(&self, caller: &Caller, count: usize) {
+        while let Err(wait) = caller.meter.try_events(count, self.clock.now_ms()) {
+            let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+            let until_ms = self.clock.now_ms().saturating_add(wait_ms);
+            tokio::select! {
+                () = self.clock.wait_until(until_ms) => {}
+                () = caller.revoked.cancelled() => return,
+            }
+        }
     }
 
     fn unwrap(&self, wrapper: EventWrapper) -> Result<IncomingEvent, Error> {
@@ -177,6 +191,8 @@ impl DataReceiverService for DataReceiver {
             let fault = format!("has {total} entries; at most {EVENTS_PER_REQUEST_MAX} are taken");
             return Err(Error::invalid("events", fault).into());
         }
+        let now_ms = self.clock.now_ms();
+        caller.meter.take_events(&caller.name, total, now_ms)?;
         let detailed = request.detailed_response;
         let kept = if detailed {
             request.events.clone()
@@ -199,10 +215,10 @@ impl DataReceiverService for DataReceiver {
         &self,
         request: Request<Streaming<EventWrapper>>,
     ) -> Result<Response<Void>, Status> {
-        let author = access::caller(&request)?.name;
+        let caller = access::caller(&request)?;
         idempotency::refuse_key(request.metadata())?;
         let mut stream = request.into_inner();
-        while self.take_in_next(&mut stream, &author).await? {}
+        while self.take_in_next(&mut stream, &caller).await? {}
         Ok(Response::new(Void {}))
     }
 }

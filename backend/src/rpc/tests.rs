@@ -38,7 +38,7 @@ use tonic::{
 use tonic_types::StatusExt;
 
 use super::{
-    access::{Guard, Keys},
+    access::{Guard, Keys, Refusals},
     client::ClientApi,
     data_receiver::DataReceiver,
     destination::DestinationApi,
@@ -51,7 +51,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     delivery::{self, Sender, Tester},
-    domain::Role,
+    domain::{Rates, Role},
     ops::{
         client::Clients,
         deciding::Deciding,
@@ -105,10 +105,14 @@ impl World {
         tasks.spawn(Arc::clone(&keys).run(CancellationToken::new()));
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
-            let server = Server::builder().add_routes(Guard::new(keys).protect(routes));
+            let server = Server::builder()
+                .add_routes(Guard::new(keys, Arc::new(Refusals::new(drop))).protect(routes));
             server.serve_with_incoming(incoming).await.unwrap();
         });
-        let (_, key) = clients.create("root", Some(Role::Admin)).await.unwrap();
+        let (_, key) = clients
+            .create("root", Some(Role::Admin), Rates::default())
+            .await
+            .unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{addr}")).unwrap();
         Self {
             store,
@@ -121,7 +125,11 @@ impl World {
     }
 
     async fn key(&self, name: &str, role: Role) -> Bearer {
-        let (_, key) = self.clients.create(name, Some(role)).await.unwrap();
+        let (_, key) = self
+            .clients
+            .create(name, Some(role), Rates::default())
+            .await
+            .unwrap();
         Bearer(key.reveal().into())
     }
 

@@ -46,7 +46,7 @@ use crate::{
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, Keys},
+        access::{Guard, Keys, Refusals},
         client::ClientApi,
         data_receiver::DataReceiver,
         delivery::DeliveryCalls,
@@ -103,9 +103,12 @@ pub(super) async fn assemble(
         clock,
         clients,
     };
+    let reports = rooms.intake.clone();
+    let refusals = Refusals::new(move |event| reports.report(event, Vec::new()));
+    let guard = Guard::new(Arc::clone(&rooms.keys), Arc::new(refusals));
     let work = rooms.work(config, workers);
     let routes = rooms.services(config, streams)?;
-    Ok((checked(routes, rooms.keys), work))
+    Ok((checked(routes, &guard), work))
 }
 
 impl Rooms {
@@ -184,8 +187,8 @@ impl Rooms {
 
 /// Puts what every call passes before all services: from the outside in, panics, sizes, the time
 /// limit, and the key.
-fn checked(routes: Routes, keys: Arc<Keys>) -> Routes {
-    let guarded = Guard::new(keys).protect(routes).into_axum_router();
+fn checked(routes: Routes, guard: &Guard) -> Routes {
+    let guarded = guard.protect(routes).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)
         .layer(MapResponseLayer::new(oversize::rewrite))

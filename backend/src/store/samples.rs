@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::domain::{
     Annotation, Attempt, Clause, Client, Close, CloseReason, Content, Delivery, DeliverySettings,
     DeliveryState, Destination, DestinationKind, EventId, Field, Health, HealthState, HistoryEntry,
-    Judged, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Receipt, RecordId,
+    Judged, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates, Receipt, RecordId,
     Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript, Trigger, Value, Was,
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -152,6 +152,7 @@ pub(crate) fn client(name_of_it: &str) -> Client {
         id: id(41),
         name: name(name_of_it),
         role: Role::Editor,
+        rates: Rates::default(),
         key_hash: [41; 32],
         create_ms: AT_MS,
         last_used_ms: Some(AT_MS + 60_000),

@@ -66,10 +66,12 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
         } => delete(carrier, kind, name, etag, force)
             .await
             .map(|()| DONE),
-        Request::CreateClient { name, role } => {
+        Request::CreateClient(new) => {
             let request = v1::CreateClientRequest {
-                name,
-                role: convert::role(role).into(),
+                name: new.name,
+                role: convert::role(new.role).into(),
+                requests_per_second: new.requests_per_second,
+                events_per_second: new.events_per_second,
             };
             let answer = ClientServiceClient::new(carrier)
                 .create_client(request)

@@ -3,8 +3,8 @@
 use crate::data::DestinationSpec;
 use crate::data::{
     Caller, Clause, Client, Delivery, DeliveryState, Destination, Draft, EventDetail, EventRow,
-    Explanation, Failure, Kind, Overview, Role, Rule, RulePreview, RuleSpec, Status, TestReport,
-    Trigger, TriggerSpec, TriggerTest,
+    Explanation, Failure, Kind, NewClient, Overview, Rule, RulePreview, RuleSpec, Status,
+    TestReport, Trigger, TriggerSpec, TriggerTest,
 };
 
 /// Joins an answer to what asked for it.
@@ -100,10 +100,7 @@ pub(crate) enum Request {
     CancelDelivery {
         ids: Vec<String>,
     },
-    CreateClient {
-        name: String,
-        role: Role,
-    },
+    CreateClient(NewClient),
     RevokeClient {
         name: String,
     },
@@ -121,7 +118,7 @@ impl Request {
                 | Self::Annotate { .. }
                 | Self::RetryDelivery { .. }
                 | Self::CancelDelivery { .. }
-                | Self::CreateClient { .. }
+                | Self::CreateClient(_)
                 | Self::RevokeClient { .. }
         )
     }

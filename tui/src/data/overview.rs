@@ -39,6 +39,15 @@ pub(crate) struct Client {
     pub(crate) last_used_ms: Option<i64>,
 }
 
+/// A client to be made. A rate of zero is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewClient {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) requests_per_second: u32,
+    pub(crate) events_per_second: u32,
+}
+
 /// Whose key the console carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {

@@ -15,7 +15,7 @@ pub(crate) use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Draft, Failure, Kind, Role},
+    data::{Draft, Failure, Kind, NewClient, Role},
 };
 
 /// What a form writes.
@@ -199,14 +199,23 @@ impl Form {
         }
     }
 
-    /// The name and role of the client that is written.
-    pub(crate) fn client_to_make(&mut self) -> Option<(String, Role)> {
+    /// The client that is written.
+    pub(crate) fn client_to_make(&mut self) -> Option<NewClient> {
         self.check_locally();
         let json = self.to_json();
         let word = json.get("role").and_then(Value::as_str).unwrap_or_default();
         let role = Role::ALL.into_iter().find(|role| role.word() == word)?;
         let name = json.get("name").and_then(Value::as_str)?.to_owned();
-        self.errors.is_empty().then_some((name, role))
+        let rate = |field: &str| {
+            let rate = json.get(field).and_then(Value::as_u64);
+            rate.and_then(|rate| u32::try_from(rate).ok()).unwrap_or(0)
+        };
+        self.errors.is_empty().then(|| NewClient {
+            name,
+            role,
+            requests_per_second: rate("requestsPerSecond"),
+            events_per_second: rate("eventsPerSecond"),
+        })
     }
 
     /// Finds what is wrong without asking the service.

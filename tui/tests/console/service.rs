@@ -374,6 +374,19 @@ impl v1::client_service_server::ClientService for Shared {
         }))
     }
 
+    async fn update_client(
+        &self,
+        request: Request<v1::UpdateClientRequest>,
+    ) -> Answer<v1::UpdateClientResponse> {
+        let client = v1::Client {
+            name: request.into_inner().name,
+            ..v1::Client::default()
+        };
+        Ok(Response::new(v1::UpdateClientResponse {
+            client: Some(client),
+        }))
+    }
+
     async fn revoke_client(
         &self,
         _: Request<v1::RevokeClientRequest>,

@@ -21,8 +21,14 @@ async fn names(clients: &Clients) -> Vec<String> {
 #[tokio::test]
 async fn a_key_is_recognisable_long_and_different_each_time() {
     let clients = clients();
-    let (_, one) = clients.create("one", Some(Role::Viewer)).await.unwrap();
-    let (client, two) = clients.create("two", Some(Role::Viewer)).await.unwrap();
+    let (_, one) = clients
+        .create("one", Some(Role::Viewer), Rates::default())
+        .await
+        .unwrap();
+    let (client, two) = clients
+        .create("two", Some(Role::Viewer), Rates::default())
+        .await
+        .unwrap();
     assert_ne!(one.reveal(), two.reveal());
     assert!(one.reveal().starts_with("bw_"));
     assert_eq!(one.reveal().len(), 3 + 43);
@@ -32,13 +38,19 @@ async fn a_key_is_recognisable_long_and_different_each_time() {
 #[tokio::test]
 async fn a_client_needs_a_name_that_is_free_and_a_role() {
     let clients = clients();
-    let Err(Error::Invalid(violations)) = clients.create("a/b", None).await else {
+    let Err(Error::Invalid(violations)) = clients.create("a/b", None, Rates::default()).await
+    else {
         panic!("it was made");
     };
     let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
     assert_eq!(fields, ["name", "role"]);
-    clients.create("a", Some(Role::Ingest)).await.unwrap();
-    let again = clients.create("a", Some(Role::Admin)).await;
+    clients
+        .create("a", Some(Role::Ingest), Rates::default())
+        .await
+        .unwrap();
+    let again = clients
+        .create("a", Some(Role::Admin), Rates::default())
+        .await;
     assert!(matches!(again, Err(Error::AlreadyExists(_))));
 }
 
@@ -46,7 +58,10 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
 async fn a_list_goes_on_where_the_page_before_ended() {
     let clients = clients();
     for name in ["c", "a", "d", "b", "e"] {
-        clients.create(name, Some(Role::Viewer)).await.unwrap();
+        clients
+            .create(name, Some(Role::Viewer), Rates::default())
+            .await
+            .unwrap();
     }
     let (mut token, mut seen) = (String::new(), Vec::new());
     loop {
@@ -65,9 +80,18 @@ async fn a_list_goes_on_where_the_page_before_ended() {
 #[tokio::test]
 async fn the_last_admin_is_not_revoked() {
     let clients = clients();
-    clients.create("one", Some(Role::Admin)).await.unwrap();
-    clients.create("two", Some(Role::Admin)).await.unwrap();
-    clients.create("three", Some(Role::Editor)).await.unwrap();
+    clients
+        .create("one", Some(Role::Admin), Rates::default())
+        .await
+        .unwrap();
+    clients
+        .create("two", Some(Role::Admin), Rates::default())
+        .await
+        .unwrap();
+    clients
+        .create("three", Some(Role::Editor), Rates::default())
+        .await
+        .unwrap();
     clients.revoke("one").await.unwrap();
     let Err(Error::FailedPrecondition(message)) = clients.revoke("two").await else {
         panic!("it was revoked");
@@ -85,8 +109,14 @@ async fn the_last_admin_is_not_revoked() {
 async fn two_admins_that_revoke_each_other_do_not_lock_everybody_out() {
     for _ in 0..20 {
         let clients = clients();
-        clients.create("one", Some(Role::Admin)).await.unwrap();
-        clients.create("two", Some(Role::Admin)).await.unwrap();
+        clients
+            .create("one", Some(Role::Admin), Rates::default())
+            .await
+            .unwrap();
+        clients
+            .create("two", Some(Role::Admin), Rates::default())
+            .await
+            .unwrap();
         let (one, two) = tokio::join!(clients.revoke("one"), clients.revoke("two"));
         assert!(one.is_ok() != two.is_ok());
         assert_eq!(names(&clients).await.len(), 1);

@@ -2,25 +2,31 @@
 
 use std::{
     error::Error as StdError,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
+use http::{Extensions, HeaderMap, Request, Response, header::AUTHORIZATION};
 use tonic::{Status, body::Body, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    Caller, Keys,
+    Caller, Keys, Peer, Refusals,
     body::{UntilRevoked, Way},
+    refusals::Why,
     table::{Need, need_of},
 };
 use crate::error::Error;
 
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
+
+/// Where a gateway in this process says whom it calls for; what comes from a socket says nothing by
+/// it that is believed.
+const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The one method by which a caller may end its own key; its answer still arrives.
 const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
@@ -30,12 +36,13 @@ const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
 #[derive(Debug, Clone)]
 pub struct Guard {
     keys: Arc<Keys>,
+    refusals: Arc<Refusals>,
 }
 
 impl Guard {
-    /// A guard that knows these keys.
-    pub fn new(keys: Arc<Keys>) -> Self {
-        Self { keys }
+    /// A guard that knows these keys, and counts whom it refuses.
+    pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>) -> Self {
+        Self { keys, refusals }
     }
 
     /// Puts the guard before all services, and before the answer to unknown methods.
@@ -44,21 +51,33 @@ impl Guard {
     }
 
     /// Who calls; none for methods that need no key.
-    async fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Option<Caller>, Error> {
-        let need = need_of(path);
+    async fn identify(
+        &self,
+        need: Option<Need>,
+        headers: &HeaderMap,
+    ) -> Result<Option<Caller>, Error> {
         if need == Some(Need::Nothing) {
             return Ok(None);
         }
-        let key = key_of(headers)?;
-        let caller = self.keys.find(key).await?.ok_or_else(|| {
+        let caller = self.keys.find(key_of(headers)?).await?.ok_or_else(|| {
             Error::Unauthenticated("the key is not known; it may have been revoked".into())
         })?;
+        Ok(Some(caller))
+    }
+
+    /// Whether the caller may call that now.
+    fn admit(&self, need: Option<Need>, caller: &Caller) -> Result<(), Error> {
         let need = need.ok_or_else(|| {
             Error::Unimplemented("this service does not have the method that was called".into())
         })?;
+        let (now_ms, client) = (self.keys.now_ms(), &caller.name);
         if need.allows(caller.role) {
-            return Ok(Some(caller));
+            let taken = caller.meter.take_call(client, now_ms);
+            return taken.inspect_err(|_beyond| {
+                self.refusals.client(Why::Rate, client.as_str(), now_ms);
+            });
         }
+        self.refusals.client(Why::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
             "this needs the role `{}`; the key of `{}` has the role `{}`",
             need.word(),
@@ -66,6 +85,13 @@ impl Guard {
             caller.role.word()
         )))
     }
+}
+
+/// The address that a call came from, as far as it is known.
+fn address_of(extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
+    let forwarded = || headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok();
+    let peer = extensions.get::<Peer>();
+    peer.map_or_else(forwarded, |Peer(address)| Some(*address))
 }
 
 /// The key that a call carries.
@@ -125,23 +151,49 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let guard = self.guard.clone();
         Box::pin(async move {
-            let mut request = request.map(Body::new);
-            match guard.admit(request.uri().path(), request.headers()).await {
-                Err(error) => Ok(Status::from(error).into_http()),
-                Ok(None) => Ok(inner.call(request).await?.map(Body::new)),
-                Ok(Some(caller)) => {
-                    let until_revoked =
-                        |body, way| Body::new(UntilRevoked::new(body, way, caller.revoked.clone()));
-                    request.extensions_mut().insert(caller.clone());
-                    let is_revocation = request.uri().path() == REVOKE_CLIENT;
-                    let request = request.map(|body| until_revoked(body, Way::In));
-                    let response = inner.call(request).await?.map(Body::new);
-                    if is_revocation {
-                        return Ok(response);
+            let request = request.map(Body::new);
+            let need = need_of(request.uri().path());
+            let caller = match guard.identify(need, request.headers()).await {
+                Ok(Some(caller)) => caller,
+                Ok(None) => return Ok(inner.call(request).await?.map(Body::new)),
+                Err(error) => {
+                    if matches!(error, Error::Unauthenticated(_)) {
+                        let address = address_of(request.extensions(), request.headers());
+                        guard.refusals.address(address, guard.keys.now_ms());
                     }
-                    Ok(response.map(|body| until_revoked(body, Way::Out)))
+                    return Ok(Status::from(error).into_http());
                 }
-            }
+            };
+            let mut response = match guard.admit(need, &caller) {
+                Ok(()) => call_until_revoked(&mut inner, request, &caller).await?,
+                Err(error) => Status::from(error).into_http(),
+            };
+            caller
+                .meter
+                .write(response.headers_mut(), guard.keys.now_ms());
+            Ok(response)
         })
     }
+}
+
+/// Calls on behalf of that caller; ends the call when its key is revoked.
+async fn call_until_revoked<S, Out>(
+    inner: &mut S,
+    mut request: Request<Body>,
+    caller: &Caller,
+) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<Out>>,
+    Out: hyper::body::Body<Data = Bytes> + Send + 'static,
+    Out::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let until_revoked = |body, way| Body::new(UntilRevoked::new(body, way, caller.revoked.clone()));
+    let is_revocation = request.uri().path() == REVOKE_CLIENT;
+    request.extensions_mut().insert(caller.clone());
+    let request = request.map(|body| until_revoked(body, Way::In));
+    let response = inner.call(request).await?.map(Body::new);
+    if is_revocation {
+        return Ok(response);
+    }
+    Ok(response.map(|body| until_revoked(body, Way::Out)))
 }

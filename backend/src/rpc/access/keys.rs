@@ -12,13 +12,13 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use super::Caller;
+use super::{Caller, Meter};
 use crate::{
     clock::Clock,
     domain::Client,
     error::Error,
     ops::client::key_hash,
-    store::{Direction, EngineError, Index, Kind, Lane, Record, Store, engine::Range},
+    store::{Direction, EngineError, Index, Kind, Lane, Record, Store, Stored, engine::Range},
 };
 
 /// How often the times of last use are written.
@@ -53,6 +53,7 @@ struct Table {
 struct Known {
     client: Client,
     revoked: CancellationToken,
+    meter: Arc<Meter>,
     /// The minute of the last use.
     used_ms: AtomicI64,
 }
@@ -63,6 +64,7 @@ impl Known {
             id: self.client.id,
             name: self.client.name.clone(),
             role: self.client.role,
+            meter: Arc::clone(&self.meter),
             revoked: self.revoked.clone(),
         }
     }
@@ -111,6 +113,7 @@ impl Keys {
                     Arc::new(Known {
                         used_ms: AtomicI64::new(client.last_used_ms.unwrap_or(0)),
                         revoked: CancellationToken::new(),
+                        meter: Arc::new(Meter::new(client.rates, self.clock.now_ms())),
                         client,
                     })
                 });
@@ -181,7 +184,13 @@ impl Keys {
         }
     }
 
-    /// Drops those of the chosen clients that are gone, and ends their calls.
+    /// The time by the clock that calls are admitted by.
+    pub(super) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// Drops those of the chosen clients that are gone, and ends their calls; gives the others the
+    /// rates they have now.
     async fn recheck(&self, at: u64, chosen: impl Fn(&Client) -> bool) -> Result<(), Error> {
         let suspects: Vec<_> = {
             let mut table = self.table();
@@ -194,9 +203,23 @@ impl Keys {
         let stored = self.store.get_many::<Client>(keys).await?;
         let mut table = self.table();
         for (known, stored) in suspects.iter().zip(stored) {
-            if stored.is_none_or(|stored| stored.value.key_hash != known.client.key_hash) {
+            let is_same = |stored: &Stored<Client>| stored.value.key_hash == known.client.key_hash;
+            let Some(stored) = stored.filter(is_same) else {
                 table.known.remove(&known.client.key_hash);
                 known.revoked.cancel();
+                continue;
+            };
+            if stored.value.rates != known.meter.rates() {
+                let now_ms = self.clock.now_ms();
+                let changed = Known {
+                    meter: Arc::new(Meter::new(stored.value.rates, now_ms)),
+                    revoked: known.revoked.clone(),
+                    used_ms: AtomicI64::new(known.used_ms.load(Ordering::Relaxed)),
+                    client: stored.value,
+                };
+                table
+                    .known
+                    .insert(changed.client.key_hash, Arc::new(changed));
             }
         }
         table.followed = at;

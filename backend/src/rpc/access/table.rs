@@ -53,6 +53,7 @@ pub const METHODS: &[(&str, Need)] = &[
     ("/bellwether.v1.ClientService/GetCaller", Need::Key),
     ("/bellwether.v1.ClientService/ListClients", Need::Admin),
     ("/bellwether.v1.ClientService/RevokeClient", Need::Admin),
+    ("/bellwether.v1.ClientService/UpdateClient", Need::Admin),
     (
         "/bellwether.v1.DeliveryService/CancelDelivery",
         Need::Operator,

@@ -1,6 +1,6 @@
 //! Keys and roles through the guard, in front of a service that answers with streams.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -14,6 +14,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
+    domain::Rates,
     ops::{client::Clients, page::PageRequest},
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
@@ -43,7 +44,11 @@ impl World {
     }
 
     async fn key(&self, name: &str, role: Role) -> String {
-        let (_, key) = self.clients.create(name, Some(role)).await.unwrap();
+        let (_, key) = self
+            .clients
+            .create(name, Some(role), Rates::default())
+            .await
+            .unwrap();
         key.reveal().to_owned()
     }
 
@@ -63,7 +68,8 @@ impl World {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let guarded = Guard::new(Arc::clone(&self.keys)).layer(service);
+        let guarded =
+            Guard::new(Arc::clone(&self.keys), Arc::new(Refusals::new(drop))).layer(service);
         let request = request.body(Body::empty()).unwrap();
         let response = guarded.oneshot(request).await.unwrap();
         match Status::from_header_map(response.headers()) {
@@ -192,7 +198,8 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
             Ok::<_, Infallible>(Response::new(Body::new(body)))
         }
     });
-    let mut guarded = Guard::new(Arc::clone(&world.keys)).layer(echo);
+    let mut guarded =
+        Guard::new(Arc::clone(&world.keys), Arc::new(Refusals::new(drop))).layer(echo);
     let (send, receive) = mpsc::channel::<Result<Frame<Bytes>, Status>>(1);
     let request = Request::post(GET_RULE)
         .header("zenoss-api-key", &key)

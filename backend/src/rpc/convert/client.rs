@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 
 use super::time::timestamp;
-use crate::domain::{Client, Role};
+use crate::domain::{Client, Rates, Role};
 
 /// Takes a role from the wire; none for a number that names no role.
 pub fn role(wire: i32) -> Option<Role> {
@@ -14,6 +14,15 @@ pub fn role(wire: i32) -> Option<Role> {
         v1::Role::Operator => Some(Role::Operator),
         v1::Role::Editor => Some(Role::Editor),
         v1::Role::Admin => Some(Role::Admin),
+    }
+}
+
+/// Takes the rates of a new client from the wire, where zero stands for none.
+pub fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
+    let rate = |wire: u32| Some(wire).filter(|rate| *rate > 0);
+    Rates {
+        requests_per_second: rate(requests_per_second),
+        events_per_second: rate(events_per_second),
     }
 }
 
@@ -36,6 +45,8 @@ impl From<Client> for v1::Client {
             role: v1::Role::from(client.role).into(),
             create_time: Some(timestamp(client.create_ms)),
             last_used_time: client.last_used_ms.map(timestamp),
+            requests_per_second: client.rates.requests_per_second.unwrap_or(0),
+            events_per_second: client.rates.events_per_second.unwrap_or(0),
         }
     }
 }

@@ -16,6 +16,7 @@ async fn a_new_key_works_at_once_and_says_whose_it_is() {
     let request = v1::CreateClientRequest {
         name: "ada".into(),
         role: v1::Role::Viewer.into(),
+        ..v1::CreateClientRequest::default()
     };
     let mut admin = world.clients(&world.key);
     let made = inner(admin.create_client(request.clone()).await.unwrap());
@@ -55,6 +56,7 @@ async fn a_client_without_a_name_or_a_role_is_refused() {
         let request = v1::CreateClientRequest {
             name: String::new(),
             role,
+            ..v1::CreateClientRequest::default()
         };
         let refused = world.clients(&world.key).create_client(request).await;
         assert_eq!(fields(refused), ["name", "role"]);

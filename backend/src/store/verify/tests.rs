@@ -2,7 +2,7 @@
 
 use super::{Findings, verify};
 use crate::{
-    domain::{Client, DeliveryState, Name, RecordId, Role},
+    domain::{Client, DeliveryState, Name, Rates, RecordId, Role},
     store::{
         Index, Kind, Lane, Store,
         engine::{Action, Change, Entry, Expect},
@@ -22,6 +22,7 @@ async fn with_clients() -> Store {
             id: RecordId::from_parts(0, u128::from(number)),
             name: Name::parse(&format!("client {number}")).unwrap(),
             role: Role::Viewer,
+            rates: Rates::default(),
             key_hash: [number; 32],
             create_ms: 0,
             last_used_ms: None,

@@ -388,4 +388,16 @@ pub(super) const CLIENT: &[FieldSpec] = &[
         FieldKind::Choice(&["ingest", "viewer", "operator", "editor", "admin"]),
         "ingest sends events; viewer reads; operator also acts on events; editor also changes rules; admin all.",
     ),
+    field(
+        "requestsPerSecond",
+        "Calls a second",
+        FieldKind::Number(0, 1_000_000),
+        "More are refused with the time to wait. Empty means as many as it likes.",
+    ),
+    field(
+        "eventsPerSecond",
+        "Events a second",
+        FieldKind::Number(0, 10_000_000),
+        "More are refused with the time to wait. Empty means as many as it likes.",
+    ),
 ];

@@ -2,7 +2,7 @@
 
 use crate::{
     client::{Request, StatusChange},
-    data::{Draft, Kind, Status},
+    data::{Draft, Kind, NewClient, Status},
     limits,
     model::{
         Model,
@@ -368,11 +368,12 @@ fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
 }
 
 /// Making a client.
-pub(super) fn client(model: &mut Model, name: String, role: crate::data::Role) {
-    let title = format!("Create client {name} with the role {}?", role.word());
+pub(super) fn client(model: &mut Model, new: NewClient) {
+    let (name, role) = (&new.name, new.role.word());
+    let title = format!("Create client {name} with the role {role}?");
     let mut write = write(format!("client {name} created"));
     write.closes_form = true;
-    let request = Request::CreateClient { name, role };
+    let request = Request::CreateClient(new);
     let then = Consequence::Write(Box::new(request), write);
     let told = "Its key is shown once, and nowhere else.";
     ask(

@@ -294,8 +294,8 @@ fn save(model: &mut Model) {
         return;
     };
     if form.kind == FormKind::Client {
-        if let Some((name, role)) = form.client_to_make() {
-            confirm::client(model, name, role);
+        if let Some(new) = form.client_to_make() {
+            confirm::client(model, new);
         }
         return;
     }

@@ -1,6 +1,6 @@
 //! Clients.
 
-use crate::domain::{Client, Name, RecordId, Role};
+use crate::domain::{Client, Name, Rates, RecordId, Role};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ClientV1 {
@@ -16,6 +16,10 @@ pub(crate) struct ClientV1 {
     create_ms: i64,
     #[prost(int64, optional, tag = "6")]
     last_used_ms: Option<i64>,
+    #[prost(uint32, optional, tag = "7")]
+    requests_per_second: Option<u32>,
+    #[prost(uint32, optional, tag = "8")]
+    events_per_second: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -45,6 +49,8 @@ impl From<&Client> for ClientV1 {
             key_hash: client.key_hash.into(),
             create_ms: client.create_ms,
             last_used_ms: client.last_used_ms,
+            requests_per_second: client.rates.requests_per_second,
+            events_per_second: client.rates.events_per_second,
         }
     }
 }
@@ -63,6 +69,10 @@ impl ClientV1 {
             id: RecordId::from_bytes(self.id.try_into().ok()?),
             name: Name::parse(&self.name).ok()?,
             role,
+            rates: Rates {
+                requests_per_second: self.requests_per_second,
+                events_per_second: self.events_per_second,
+            },
             key_hash: self.key_hash.try_into().ok()?,
             create_ms: self.create_ms,
             last_used_ms: self.last_used_ms,
