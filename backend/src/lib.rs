@@ -9,6 +9,8 @@ pub mod limits;
 pub mod matching;
 pub mod message;
 pub mod ops;
+#[cfg(test)]
+mod reference_tests;
 pub mod rpc;
 pub mod server;
 pub mod store;

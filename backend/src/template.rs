@@ -8,6 +8,8 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use known::{OPEN as OPEN_VARIABLES, VARIABLES};
 pub(crate) use render::html;
 pub use render::{Escape, RenderError};
 

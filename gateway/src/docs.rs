@@ -1,5 +1,7 @@
 //! The interface as one HTML page for people, made from the OpenAPI document.
 
+pub(crate) mod topic;
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -30,9 +32,10 @@ fn write_page(document: &Value, out: &mut String) -> std::fmt::Result {
          content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>\
          <h1>{title} {}</h1><p>{}</p><p>The same for programs: <a href=\"/openapi.json\">\
          openapi.json</a>.</p><p>A key goes into <code>authorization: Bearer KEY</code> or \
-         <code>zenoss-api-key: KEY</code>.</p>",
+         <code>zenoss-api-key: KEY</code>.</p><h2>Reference</h2>{}",
         prose(&document["info"]["version"]),
         prose(&document["info"]["description"]),
+        topic::links(),
     )?;
     for tag in items(&document["tags"]) {
         write!(

@@ -1,11 +1,14 @@
 //! The wire: generated messages and services, and the descriptor set they come from.
 //!
-//! The `.proto` files beside this crate are the API reference; nothing is written by hand here.
+//! The `.proto` files beside this crate are the API reference, the files in `reference` what people
+//! look up beside it; nothing else is written by hand here.
 #![expect(
     clippy::doc_markdown,
     clippy::enum_variant_names,
     reason = "names and comments are taken over from the .proto files"
 )]
+
+pub mod reference;
 
 /// Bellwether's own services.
 pub mod bellwether {

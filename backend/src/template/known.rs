@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-const VARIABLES: [&str; 35] = [
+pub(crate) const VARIABLES: [&str; 35] = [
     "clear",
     "destination",
     "destination.name",
@@ -42,7 +42,7 @@ const VARIABLES: [&str; 35] = [
 ];
 
 /// Below these the sender of an event decides.
-const OPEN: [&str; 2] = ["event.dimensions.", "event.metadata."];
+pub(crate) const OPEN: [&str; 2] = ["event.dimensions.", "event.metadata."];
 
 /// Unknown names that are told of one template.
 const UNKNOWN_MAX: usize = 20;

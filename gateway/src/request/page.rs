@@ -1,5 +1,7 @@
 //! The pages that the gateway answers itself.
 
+use bellwether_proto::reference::Topic;
+
 /// A page of the gateway's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
@@ -13,6 +15,8 @@ pub(super) enum Page {
     Openapi,
     /// The interface for people.
     Docs,
+    /// A reference topic.
+    Topic(&'static Topic),
 }
 
 impl Page {
@@ -32,11 +36,15 @@ impl Page {
             Self::Metrics => "/metrics",
             Self::Openapi => "/openapi.json",
             Self::Docs => "/docs",
+            Self::Topic(_) => "/docs/{topic}",
         }
     }
 
     /// The page at a path.
     pub(super) fn find(path: &str) -> Option<Self> {
+        if let Some(name) = path.strip_prefix("/docs/") {
+            return Topic::find(name).map(Self::Topic);
+        }
         Self::ALL.into_iter().find(|page| page.path() == path)
     }
 }

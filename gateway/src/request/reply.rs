@@ -5,9 +5,10 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use tonic::Code;
 
 use super::{Handler, Page, headers};
-use crate::problem::Problem;
+use crate::{docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
 
 /// What is answered.
 pub(super) struct Reply {
@@ -84,7 +85,8 @@ impl Handler {
                 )
             }
             Page::Openapi => Reply::json(self.openapi.clone()),
-            Page::Docs => Reply::ok("text/html; charset=utf-8", self.docs.clone()),
+            Page::Docs => Reply::ok(HTML, self.docs.clone()),
+            Page::Topic(topic) => Reply::ok(HTML, docs::topic::page(topic)),
         }
     }
 }

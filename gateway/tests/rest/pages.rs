@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_proto::reference::TOPICS;
 use serde_json::Value;
 
 use crate::{backend::Act, world::World};
@@ -148,4 +149,43 @@ async fn the_docs_are_one_page_without_outside_resources() {
     ] {
         assert!(!page.contains(outside), "{outside}");
     }
+}
+
+#[tokio::test]
+async fn each_reference_topic_is_a_page_that_leads_to_the_others() {
+    let world = World::new().await;
+    let index = world.get("/docs").await;
+    let index = String::from_utf8(index.body.to_vec()).unwrap();
+    for topic in TOPICS {
+        let path = format!("/docs/{}", topic.name);
+        assert!(index.contains(&format!("href=\"{path}\"")), "{path}");
+        let answer = world.get(&path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.header("content-type").starts_with("text/html"));
+        let page = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert!(
+            page.contains(&format!("<h1>{}</h1>", topic.title())),
+            "{path}"
+        );
+        for (tag, end) in [
+            ("<table>", "</table>"),
+            ("<ol", "</ol>"),
+            ("<pre>", "</pre>"),
+        ] {
+            assert_eq!(
+                page.matches(tag).count(),
+                page.matches(end).count(),
+                "{path} {tag}"
+            );
+        }
+        for outside in ["<script", "<link", "<img", "src=", "@import", "href=\"http"] {
+            assert!(!page.contains(outside), "{path}: {outside}");
+        }
+        for to in page.split("href=\"").skip(1) {
+            let to = to.split('"').next().unwrap();
+            assert_eq!(world.get(to).await.status, 200, "{path}: {to}");
+        }
+    }
+    assert_eq!(world.get("/docs/nothing").await.status, 404);
+    assert_eq!(world.post("/docs/templates", "").await.status, 405);
 }

@@ -1,0 +1,233 @@
+//! The reference topics say what the code does.
+
+use std::collections::BTreeSet;
+
+use bellwether_proto::reference::{Block, Topic};
+use serde_json::{Value, json};
+
+use crate::{
+    domain::{
+        Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
+        Trigger,
+        destination::{
+            Email, EventTemplates, MsTeams, PagerDuty, ServiceNow, Slack, Webhook, WebhookMethod,
+        },
+    },
+    matching::field::Field,
+    message::{Context, Message, render, sample},
+    template::{OPEN_VARIABLES, Template, VARIABLES},
+};
+
+/// When set, examples that differ are written anew instead of failing.
+const WRITE: &str = "BELLWETHER_WRITE_REFERENCE";
+const NOW_MS: i64 = 1_769_846_400_000;
+
+fn topic(name: &str) -> &'static Topic {
+    Topic::find(name).unwrap()
+}
+
+/// The rows, without the heading, of the table under a heading; the first table when it is empty.
+fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
+    let mut under = String::new();
+    for block in topic.blocks() {
+        match block {
+            Block::Heading(title) => under = title,
+            Block::Table(rows) if under == heading => return rows[1..].to_vec(),
+            _ => {}
+        }
+    }
+    panic!("{} has no table under `{heading}`", topic.name);
+}
+
+/// What stands in code marks in the first cells of a table.
+fn names(topic: &Topic, heading: &str) -> BTreeSet<String> {
+    let rows = table(topic, heading).into_iter();
+    rows.map(|row| row[0].trim_matches('`').to_owned())
+        .collect()
+}
+
+fn set<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_variable_of_a_template_is_told_and_no_other() {
+    let open = OPEN_VARIABLES.map(|prefix| format!("{prefix}KEY"));
+    let known = VARIABLES.into_iter().chain(open.iter().map(String::as_str));
+    assert_eq!(names(topic("templates"), "Variables"), set(known));
+}
+
+#[test]
+fn every_example_of_template_syntax_is_taken_or_refused_as_told() {
+    for row in table(topic("templates"), "Syntax") {
+        let example = row[0].trim_matches('`').replace('…', "text");
+        Template::parse(&example).unwrap();
+    }
+    for refused in ["{{> x}}", "{{= =}}"] {
+        assert!(topic("templates").markdown.contains(refused));
+        assert!(Template::parse(refused).is_err());
+    }
+}
+
+#[test]
+fn every_field_of_a_query_is_told_with_an_example_that_is_taken() {
+    let told = names(topic("queries"), "Fields");
+    let fixed = Field::fixed_names();
+    let known = fixed.into_iter().chain(["dimensions.KEY", "metadata.KEY"]);
+    assert_eq!(told, set(known));
+    let rows = table(topic("queries"), "Fields").into_iter();
+    let examples = rows.map(|row| (row[0].clone(), row[2].clone()));
+    for (name, example) in examples {
+        let example = example.trim_matches('`');
+        let clause: Value = serde_json::from_str(example).unwrap();
+        let field = clause.as_object().unwrap().values().next().unwrap()["field"].clone();
+        let stem = name.trim_matches('`').trim_end_matches("KEY").to_owned();
+        assert!(field.as_str().unwrap().starts_with(&stem), "{example}");
+    }
+}
+
+fn context() -> Context<'static> {
+    Context {
+        delivery_id: RecordId::from_parts(1_769_846_400_000, 7),
+        destination_name: "pager",
+        tenant: "bellwether",
+        link_base: "https://bellwether.example.com",
+    }
+}
+
+fn content(kind: DestinationKind, message: &str) -> Content {
+    let name = |text: &str| Name::parse(text).unwrap();
+    let severity = Clause::GreaterAndEquals("severity".into(), Literal::Text("error".into()));
+    let mut content = sample::content(sample::occurrence(NOW_MS), kind, message.into());
+    content.trigger = Some(Trigger {
+        id: RecordId::from_parts(1, 1),
+        name: name("disk-full"),
+        description: String::new(),
+        tags: Vec::new(),
+        query: Query { clause: severity },
+        revision: 1,
+        create_ms: NOW_MS,
+        update_ms: NOW_MS,
+    });
+    content.rule.name = "tell-me".into();
+    content.rule.description = String::new();
+    content.rule.trigger_names = vec![name("disk-full")];
+    content.rule.destination_names = vec![name("pager")];
+    content
+}
+
+fn made(kind: DestinationKind, message: &str) -> Message {
+    let rendered = render(&content(kind, message), &context());
+    assert_eq!(rendered.warnings, [""; 0]);
+    rendered.message
+}
+
+fn made_json(kind: DestinationKind, message: &str) -> String {
+    let shown = render(&content(kind, message), &context()).shown();
+    format!("{shown:#}")
+}
+
+fn webhook() -> DestinationKind {
+    DestinationKind::Webhook(Webhook {
+        url: "https://pager.example.com/in".into(),
+        method: WebhookMethod::Post,
+        headers: Vec::new(),
+        payload: String::new(),
+        signing_secret: None,
+    })
+}
+
+/// Every example that is told: its topic, the info of its fence, and what the code makes.
+fn examples() -> Vec<(&'static str, &'static str, String)> {
+    let Message::Webhook { body, .. } = made(webhook(), "{{event.severity}}: {{event.summary}}")
+    else {
+        panic!("a webhook is sent something else");
+    };
+    let document: Value = serde_json::from_str(&body).unwrap();
+    let email = DestinationKind::Email(Email {
+        to: "ops@example.com".into(),
+        subject: String::new(),
+        body: String::new(),
+    });
+    let Message::Email { subject, text, .. } = made(email, "") else {
+        panic!("a mail is something else");
+    };
+    let slack = DestinationKind::Slack(Slack {
+        channel: "#ops".into(),
+        token: Secret::new("xoxb"),
+    });
+    let teams = DestinationKind::MsTeams(MsTeams {
+        url: Secret::new("https://example.com/secret"),
+    });
+    let pagerduty = DestinationKind::PagerDuty(PagerDuty {
+        routing_key: Secret::new("R0"),
+    });
+    let servicenow = DestinationKind::ServiceNow(ServiceNow {
+        instance_url: "https://example.com".into(),
+        client_id: "id".into(),
+        client_secret: Secret::new("secret"),
+        token_url: String::new(),
+        refresh_token: None,
+    });
+    let event = DestinationKind::Event(EventTemplates {
+        name_template: "{{event.name}}-escalated".into(),
+        type_template: "escalation".into(),
+        summary_template: "{{event.count}} times: {{event.summary}}".into(),
+        severity: Severity::Critical,
+    });
+    let message = "{{event.summary}}\n**{{entity.name}}**";
+    vec![
+        ("webhook", "json example", format!("{document:#}")),
+        ("messages", "text email-subject", subject),
+        ("messages", "text email-body", text.trim_end().to_owned()),
+        ("messages", "json slack", made_json(slack, "")),
+        ("messages", "json pagerduty", made_json(pagerduty, "")),
+        ("messages", "json servicenow", made_json(servicenow, "")),
+        ("messages", "json event", made_json(event, "")),
+        ("card", "json card-default", made_json(teams.clone(), "")),
+        ("card", "json card-message", made_json(teams, message)),
+    ]
+}
+
+#[test]
+fn every_example_message_is_what_the_code_makes() {
+    for (name, info, made) in examples() {
+        let blocks = topic(name).blocks().into_iter();
+        let told = blocks.filter_map(|block| match block {
+            Block::Code(word, lines) if word == info => Some(lines.join("\n")),
+            _ => None,
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(told.len(), 1, "{name}: {info}");
+        let same = if info.starts_with("json") {
+            serde_json::from_str(&told[0]).unwrap_or(json!(null))
+                == serde_json::from_str::<Value>(&made).unwrap()
+        } else {
+            told[0] == made
+        };
+        if !same && std::env::var_os(WRITE).is_some() {
+            write(name, info, &made);
+        } else {
+            assert!(
+                same,
+                "{name}: `{info}` is now, with {WRITE} it is written:\n{made}"
+            );
+        }
+    }
+}
+
+/// Puts an example into its topic.
+fn write(name: &str, info: &str, made: &str) {
+    let path = format!(
+        "{}/../proto/reference/{name}.md",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(&path).unwrap();
+    let fence = format!("```{info}\n");
+    let (before, rest) = text.split_once(&fence).unwrap();
+    let after = match rest.strip_prefix("```\n") {
+        Some(after) => after,
+        None => rest.split_once("\n```\n").unwrap().1,
+    };
+    std::fs::write(&path, format!("{before}{fence}{made}\n```\n{after}")).unwrap();
+}

@@ -1,0 +1,179 @@
+//! The reference topics, written in a small part of Markdown, and the reader of that part.
+
+/// Something that people look up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// Its name in addresses and links, such as `templates`.
+    pub name: &'static str,
+    /// All of it, as Markdown; the first line is the title.
+    pub markdown: &'static str,
+}
+
+macro_rules! topics {
+    ($($name:literal),+ $(,)?) => {
+        /// Every topic, in the order that people read them.
+        pub const TOPICS: &[Topic] = &[$(Topic {
+            name: $name,
+            markdown: include_str!(concat!("../reference/", $name, ".md")),
+        }),+];
+    };
+}
+
+topics!(
+    "templates",
+    "messages",
+    "queries",
+    "destinations",
+    "card",
+    "webhook",
+    "chat",
+);
+
+impl Topic {
+    /// The topic of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        TOPICS.iter().find(|topic| topic.name == name)
+    }
+
+    /// Its title.
+    pub fn title(&self) -> &'static str {
+        let first = self.markdown.lines().next().unwrap_or_default();
+        first.trim_start_matches('#').trim()
+    }
+
+    /// What it is made of, in order, after the title.
+    pub fn blocks(&self) -> Vec<Block> {
+        let rest = self.markdown.split_once('\n').map_or("", |(_, rest)| rest);
+        blocks(rest)
+    }
+}
+
+/// A part of a topic that stands by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A heading.
+    Heading(String),
+    /// Running text; read it with [`pieces`].
+    Paragraph(String),
+    /// An entry of a list, with its number if it has one.
+    Item(Option<String>, String),
+    /// Rows of cells, of which the first is the heading; each cell is running text.
+    Table(Vec<Vec<String>>),
+    /// Lines to be shown as they are, and the word after the fence, such as `json`.
+    Code(String, Vec<String>),
+}
+
+/// A part of running text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// As it is.
+    Text(&'a str),
+    /// What is typed or seen by machines.
+    Code(&'a str),
+    /// Leads to the topic of that name.
+    Link {
+        /// What is shown.
+        text: &'a str,
+        /// The topic.
+        topic: &'a str,
+    },
+}
+
+fn blocks(markdown: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    // Whether the next line can go on with the last block.
+    let mut open = false;
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            let code = lines.by_ref().take_while(|line| *line != "```");
+            blocks.push(Block::Code(
+                info.to_owned(),
+                code.map(str::to_owned).collect(),
+            ));
+            open = false;
+        } else if line.trim().is_empty() {
+            open = false;
+        } else if line.starts_with('#') {
+            let title = line.trim_start_matches('#').trim();
+            blocks.push(Block::Heading(title.to_owned()));
+            open = false;
+        } else if line.starts_with('|') {
+            row(&mut blocks, line, open);
+            open = true;
+        } else if let Some((number, text)) = item(line) {
+            blocks.push(Block::Item(number, text.to_owned()));
+            open = true;
+        } else {
+            match blocks.last_mut().filter(|_| open) {
+                Some(Block::Paragraph(text) | Block::Item(_, text)) => {
+                    text.push(' ');
+                    text.push_str(line.trim());
+                }
+                _ => blocks.push(Block::Paragraph(line.trim().to_owned())),
+            }
+            open = true;
+        }
+    }
+    blocks
+}
+
+fn row(blocks: &mut Vec<Block>, line: &str, open: bool) {
+    let inner = line.trim().trim_matches('|');
+    let cells: Vec<String> = inner
+        .split('|')
+        .map(|cell| cell.trim().to_owned())
+        .collect();
+    if cells.iter().all(|cell| cell.starts_with("---")) {
+        return;
+    }
+    match blocks.last_mut().filter(|_| open) {
+        Some(Block::Table(rows)) => rows.push(cells),
+        _ => blocks.push(Block::Table(vec![cells])),
+    }
+}
+
+/// The number and the text of an entry of a list.
+fn item(line: &str) -> Option<(Option<String>, &str)> {
+    if let Some(text) = line.strip_prefix("- ") {
+        return Some((None, text));
+    }
+    let (number, text) = line.split_once(". ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| (Some(number.to_owned()), text))
+}
+
+/// Takes running text apart.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let code = rest.starts_with('`').then(|| rest[1..].split_once('`'));
+        let link = rest.starts_with('[').then(|| link(rest));
+        if let Some(Some((inner, after))) = code {
+            pieces.push(Piece::Code(inner));
+            rest = after;
+        } else if let Some(Some((text, topic, after))) = link {
+            pieces.push(Piece::Link { text, topic });
+            rest = after;
+        } else {
+            let mut starts = rest.char_indices().skip(1);
+            let next = starts.find(|(_, char)| matches!(char, '`' | '['));
+            let next = next.map_or(rest.len(), |(at, _)| at);
+            pieces.push(Piece::Text(&rest[..next]));
+            rest = &rest[next..];
+        }
+    }
+    pieces
+}
+
+/// `[text](topic)` at the start of a text, and what follows.
+fn link(text: &str) -> Option<(&str, &str, &str)> {
+    let (shown, rest) = text[1..].split_once("](")?;
+    let (topic, rest) = rest.split_once(')')?;
+    let plain = !shown.contains('[') && !topic.contains(char::is_whitespace);
+    plain.then_some((shown, topic, rest))
+}
+
+#[cfg(test)]
+mod tests;

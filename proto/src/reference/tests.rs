@@ -1,0 +1,180 @@
+//! The topics can be read, and tell what the descriptors tell.
+
+use std::collections::BTreeMap;
+
+use prost::Message as _;
+use prost_types::{DescriptorProto, FileDescriptorSet};
+
+use super::*;
+
+#[test]
+fn every_link_leads_to_a_topic_and_every_fence_is_closed() {
+    for topic in TOPICS {
+        assert!(topic.markdown.starts_with("# "), "{}", topic.name);
+        assert_eq!(
+            topic.markdown.matches("\n```").count() % 2,
+            0,
+            "{}",
+            topic.name
+        );
+        for block in topic.blocks() {
+            let texts = match block {
+                Block::Paragraph(text) | Block::Item(_, text) => vec![text],
+                Block::Table(rows) => {
+                    let columns = rows[0].len();
+                    assert!(rows.iter().all(|row| row.len() == columns), "{rows:?}");
+                    rows.into_iter().flatten().collect()
+                }
+                Block::Heading(_) | Block::Code(..) => continue,
+            };
+            for text in &texts {
+                for piece in pieces(text) {
+                    if let Piece::Link { topic: to, .. } = piece {
+                        assert!(Topic::find(to).is_some(), "{}: {to}", topic.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn running_text_is_taken_apart_and_nothing_of_it_is_lost() {
+    let text = "a `b [c](d)` [e](f) [g] `h";
+    let expected = [
+        Piece::Text("a "),
+        Piece::Code("b [c](d)"),
+        Piece::Text(" "),
+        Piece::Link {
+            text: "e",
+            topic: "f",
+        },
+        Piece::Text(" "),
+        Piece::Text("[g] "),
+        Piece::Text("`h"),
+    ];
+    assert_eq!(pieces(text), expected);
+}
+
+#[test]
+fn lines_become_blocks() {
+    let read = blocks(
+        "a\nb\n\n- c\n  d\n2. e\n\n| f | g |\n|---|---|\n| h | |\n\n```json x\n# i\n```\n## j\n",
+    );
+    let text = |text: &str| text.to_owned();
+    let expected = [
+        Block::Paragraph(text("a b")),
+        Block::Item(None, text("c d")),
+        Block::Item(Some(text("2")), text("e")),
+        Block::Table(vec![vec![text("f"), text("g")], vec![text("h"), text("")]]),
+        Block::Code(text("json x"), vec![text("# i")]),
+        Block::Heading(text("j")),
+    ];
+    assert_eq!(read, expected);
+}
+
+fn descriptors() -> FileDescriptorSet {
+    FileDescriptorSet::decode(crate::FILE_DESCRIPTOR_SET).unwrap()
+}
+
+/// A message of ours, with the comments of its fields by their JSON names.
+fn message(name: &str) -> (DescriptorProto, BTreeMap<String, String>) {
+    for file in descriptors().file {
+        if file.package() != "bellwether.v1" {
+            continue;
+        }
+        let found = file.message_type.iter().position(|it| it.name() == name);
+        let Some(at) = found else { continue };
+        let message = file.message_type[at].clone();
+        let locations = file.source_code_info.unwrap().location;
+        let comment = |field: usize| {
+            let path = [
+                4,
+                i32::try_from(at).unwrap(),
+                2,
+                i32::try_from(field).unwrap(),
+            ];
+            let place = locations.iter().find(|it| it.path == path).unwrap();
+            place.leading_comments().to_owned()
+        };
+        let fields = message.field.iter().enumerate();
+        let comments = fields.map(|(at, field)| (field.json_name().to_owned(), comment(at)));
+        let comments = comments.collect();
+        return (message, comments);
+    }
+    panic!("there is no message {name}");
+}
+
+/// The tables of a topic by the heading they stand under, without their own headings.
+fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
+    let mut tables = BTreeMap::new();
+    let mut under = String::new();
+    for block in Topic::find(topic).unwrap().blocks() {
+        match block {
+            Block::Heading(title) => under = title,
+            Block::Table(rows) => {
+                tables.insert(under.clone(), rows[1..].to_vec());
+            }
+            _ => {}
+        }
+    }
+    tables
+}
+
+/// The first cells of a table, without their code marks.
+fn firsts(rows: &[Vec<String>]) -> Vec<String> {
+    rows.iter()
+        .map(|row| row[0].trim_matches('`').to_owned())
+        .collect()
+}
+
+#[test]
+fn every_field_of_every_type_of_destination_is_told_as_its_comment_says() {
+    let tables = tables("destinations");
+    let (types, _) = message("DestinationType");
+    let mut kinds: Vec<(String, String)> = types
+        .field
+        .iter()
+        .map(|field| {
+            let of = field.type_name().rsplit('.').next().unwrap();
+            (field.name().to_owned(), of.to_owned())
+        })
+        .collect();
+    kinds.push(("delivery".to_owned(), "DeliverySettings".to_owned()));
+    assert_eq!(tables.len(), kinds.len());
+    for (kind, of) in kinds {
+        let (_, comments) = message(&of);
+        let rows = &tables[&kind];
+        let mut told = firsts(rows);
+        told.sort();
+        assert_eq!(told, comments.keys().cloned().collect::<Vec<_>>(), "{kind}");
+        for row in rows {
+            let field = row[0].trim_matches('`');
+            let comment = &comments[field];
+            let yes = |word: &str| if comment.contains(word) { "yes" } else { "no" };
+            assert_eq!(row[1], yes("Required."), "{kind}.{field}");
+            if row[2] != "some" {
+                assert_eq!(row[2], yes("Secret: "), "{kind}.{field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_clause_of_a_query_is_told_with_its_parts() {
+    let rows = &tables("queries")["Clauses"];
+    let (clause, _) = message("Clause");
+    let known: Vec<_> = clause
+        .field
+        .iter()
+        .map(|field| field.json_name().to_owned())
+        .collect();
+    assert_eq!(firsts(rows), known);
+    for (row, field) in rows.iter().zip(&clause.field) {
+        let (parts, _) = message(field.type_name().rsplit('.').next().unwrap());
+        for part in parts.field {
+            let name = format!("`{}`", part.json_name());
+            assert!(row[1].contains(&name), "{}: {name}", field.json_name());
+        }
+    }
+}
