@@ -20,6 +20,7 @@ mod idempotency;
 mod journey;
 mod mail;
 mod rates;
+mod reference;
 mod resources;
 mod samples;
 mod tidy;

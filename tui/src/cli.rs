@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     pub(crate) keys: bool,
 
     /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
-    /// deliveries or clients.
+    /// deliveries, clients, map or reference.
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 

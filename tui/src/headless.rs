@@ -43,7 +43,7 @@ pub async fn snapshot(
 }
 
 /// The screens, and the keys that lead to them.
-const SCREENS: [&str; 7] = [
+const SCREENS: [&str; 9] = [
     "overview",
     "events",
     "triggers",
@@ -51,8 +51,10 @@ const SCREENS: [&str; 7] = [
     "rules",
     "deliveries",
     "clients",
+    "map",
+    "reference",
 ];
-const KEYS: [char; 7] = ['1', '2', '3', '4', '5', '6', '7'];
+const KEYS: [char; 9] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
 /// The names of all screens, as [`snapshot`] knows them.
 #[must_use]

@@ -7,6 +7,7 @@ pub(crate) mod field;
 pub(crate) mod filter;
 pub(crate) mod form;
 pub(crate) mod list;
+pub(crate) mod map;
 pub(crate) mod message;
 pub(crate) mod overlay;
 pub(crate) mod page;

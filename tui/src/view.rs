@@ -5,6 +5,7 @@ mod document;
 mod form;
 mod frame;
 mod list;
+mod map;
 mod palette;
 mod pen;
 

@@ -34,6 +34,12 @@ pub(crate) enum Action {
     GoRules,
     GoDeliveries,
     GoClients,
+    GoMap,
+    GoReference,
+    MapLeft,
+    MapRight,
+    MapAround,
+    Search,
     New,
     Edit,
     EditText,
@@ -67,6 +73,7 @@ pub(crate) enum Action {
     FormAddClause,
     FormRemoveClause,
     FormReveal,
+    FormReference,
 }
 
 /// Makes the list of places and the enumeration from one text.
@@ -102,6 +109,8 @@ places! {
     Deliveries,
     Delivery,
     Clients,
+    Map,
+    Reference,
     Report,
     Form,
 }
@@ -116,7 +125,8 @@ impl Place {
             | Self::Destinations
             | Self::Rules
             | Self::Deliveries
-            | Self::Clients => [self, Self::List, Self::Anywhere],
+            | Self::Clients
+            | Self::Map => [self, Self::List, Self::Anywhere],
             _ => [self, Self::Document, Self::Anywhere],
         }
     }

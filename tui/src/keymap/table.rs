@@ -27,6 +27,7 @@ const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
 /// In forms too, where keys that type text are not looked at.
 const EVERYWHERE: &[Place] = &[Place::Anywhere, Place::Form];
+const MAP: &[Place] = &[Place::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
@@ -36,6 +37,7 @@ const LINKED: &[Place] = &[
     Place::Destination,
     Place::Rule,
     Place::Delivery,
+    Place::Reference,
     Place::Report,
 ];
 
@@ -112,6 +114,14 @@ actions! {
         "next link": "Go to the next link";
     Filter ["/"] in &[Place::List], Need::None, 34
         "filter": "Filter the list";
+    MapRight ["<Tab>"] in MAP, Need::None, 11
+        "across": "To what it feeds, round from the right to the left";
+    MapLeft ["<S-Tab>"] in MAP, Need::None, 0
+        "back across": "To what feeds it, round from the left to the right";
+    MapAround ["f"] in MAP, Need::None, 12
+        "only around": "Show only what touches this";
+    Search ["/"] in &[Place::Document], Need::None, 34
+        "search": "Search the text; Enter again goes on";
     Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36
         "mark": "Mark, to act on several at once";
     MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0
@@ -142,6 +152,10 @@ actions! {
         "deliveries": "Go to Deliveries";
     GoClients ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
+    GoMap ["8"] in ANYWHERE, Need::None, 0
+        "map": "Go to Map: who feeds whom, and what is loose";
+    GoReference ["9"] in ANYWHERE, Need::None, 0
+        "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     Up ["k", "<Up>"] in MOVING, Need::None, 0
         "up": "Up";
     Down ["j", "<Down>"] in MOVING, Need::None, 0
@@ -180,4 +194,6 @@ actions! {
         "remove clause": "Remove the clause";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide what was typed as a secret";
+    FormReference ["<C-o>"] in FORM, Need::None, 24
+        "reference": "Read the reference on this field";
 }

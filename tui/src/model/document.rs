@@ -2,9 +2,12 @@
 
 mod event;
 mod overview;
+mod reference;
 mod report;
 mod resource;
 mod transcript;
+
+pub(crate) use reference::topic_of;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -36,6 +39,10 @@ pub(crate) enum Link {
     Go(Route),
     /// A list, filtered.
     List(Route, String),
+    /// A line of a document.
+    Line(Route, usize),
+    /// A heading of a document.
+    Heading(Route, String),
     /// To a screen, and there an action.
     Act(Route, Action),
 }
@@ -221,6 +228,8 @@ fn of(model: &Model, page: &Page) -> Document {
             });
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),
+        (Route::Reference, _) => reference::index(into, &page.list.filter),
+        (Route::Topic(name), _) => reference::of(into, name),
         _ => {}
     }
     document

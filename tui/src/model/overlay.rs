@@ -77,6 +77,8 @@ pub(crate) enum Asked {
     Annotate(String),
     /// The event that the report's request is repeated with.
     ReportEvent,
+    /// What to look for in the document on the screen.
+    Search,
 }
 
 /// Several of a list of names are wanted, for the focused field of the form.

@@ -23,6 +23,11 @@ pub(crate) enum Route {
     Deliveries,
     Delivery(String),
     Clients,
+    Map,
+    /// The reference topics.
+    Reference,
+    /// One of them, by its name.
+    Topic(String),
     Form,
     /// What a test, a try or a preview brought.
     Report,
@@ -39,6 +44,8 @@ impl Route {
             Self::Rules | Self::Rule(_) => "Rules",
             Self::Deliveries | Self::Delivery(_) => "Deliveries",
             Self::Clients => "Clients",
+            Self::Map => "Map",
+            Self::Reference | Self::Topic(_) => "Reference",
             Self::Form => "Edit",
             Self::Report => "Test",
         }
@@ -51,7 +58,8 @@ impl Route {
             | Self::Trigger(id)
             | Self::Destination(id)
             | Self::Rule(id)
-            | Self::Delivery(id) => id,
+            | Self::Delivery(id)
+            | Self::Topic(id) => id,
             _ => "",
         }
     }
@@ -66,6 +74,7 @@ impl Route {
                 | Self::Rules
                 | Self::Deliveries
                 | Self::Clients
+                | Self::Map
         )
     }
 
@@ -84,6 +93,8 @@ impl Route {
             Self::Deliveries => Place::Deliveries,
             Self::Delivery(_) => Place::Delivery,
             Self::Clients => Place::Clients,
+            Self::Map => Place::Map,
+            Self::Reference | Self::Topic(_) => Place::Reference,
             Self::Form => Place::Form,
             Self::Report => Place::Report,
         };

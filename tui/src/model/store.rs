@@ -123,12 +123,16 @@ impl Store {
             Route::Destinations | Route::Destination(_) => {
                 (self.destinations.waiting, self.destinations.at_ms)
             }
-            Route::Rules | Route::Rule(_) => (self.rules.waiting, self.rules.at_ms),
+            Route::Rules | Route::Rule(_) | Route::Map => (self.rules.waiting, self.rules.at_ms),
             Route::Deliveries => (self.deliveries.waiting, self.deliveries.at_ms),
             Route::Clients => (self.clients.waiting, self.clients.at_ms),
-            Route::Events | Route::Event(_) | Route::Delivery(_) | Route::Form | Route::Report => {
-                return None;
-            }
+            Route::Events
+            | Route::Event(_)
+            | Route::Delivery(_)
+            | Route::Reference
+            | Route::Topic(_)
+            | Route::Form
+            | Route::Report => return None,
         };
         if waiting.is_some() { None } else { at_ms }
     }

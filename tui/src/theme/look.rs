@@ -33,6 +33,11 @@ impl Look {
         Self { theme, depth }
     }
 
+    /// Whether there are no colours.
+    pub(crate) fn is_mono(self) -> bool {
+        self.theme == Theme::Mono
+    }
+
     /// What everything stands on.
     pub(crate) fn base(self) -> Style {
         match self.palette() {

@@ -8,7 +8,7 @@ use self::rows::{Cell, Column};
 use super::pen::Pen;
 use crate::{
     data::Failure,
-    model::{Model, list::Rows, page::Route, sort::Sort},
+    model::{Model, list::Rows, map::Map, page::Route, sort::Sort},
     text,
     theme::Token,
 };
@@ -23,6 +23,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     };
     if rows.len() == 0 {
         return empty(model, pen, body);
+    }
+    if model.page.route == Route::Map {
+        return super::map::draw(model, &model.map(), pen, area);
     }
     let columns = rows::columns(&model.page.route);
     let widths = fit_columns(columns, usize::from(area.width).saturating_sub(3));
@@ -108,11 +111,27 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
             None => {}
         }
     }
+    if model.page.route == Route::Map {
+        words.extend(loose(model));
+    }
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
         words.push(format!("not read afresh: {}", failure.headline()));
     }
     pen.put(area.x + 1, y, room, token, &words.join("  ·  "));
+}
+
+/// What feeds nothing and what nothing feeds, in words.
+fn loose(model: &Model) -> Option<String> {
+    let words = match Map::loose(&model.store) {
+        (0, 0) => return None,
+        (triggers, 0) => format!("loose: triggers {triggers}"),
+        (0, destinations) => format!("loose: destinations {destinations}"),
+        (triggers, destinations) => {
+            format!("loose: triggers {triggers}, destinations {destinations}")
+        }
+    };
+    Some(format!("{words} (/! shows it)"))
 }
 
 fn count(model: &Model, rows: &dyn Rows) -> String {
@@ -154,7 +173,7 @@ fn failure(model: &Model) -> Option<&Failure> {
         Route::Events => store.events.failure.as_ref(),
         Route::Triggers => store.triggers.failure.as_ref(),
         Route::Destinations => store.destinations.failure.as_ref(),
-        Route::Rules => store.rules.failure.as_ref(),
+        Route::Rules | Route::Map => store.rules.failure.as_ref(),
         Route::Deliveries => store.deliveries.failure.as_ref(),
         Route::Clients => store.clients.failure.as_ref(),
         _ => None,
@@ -168,7 +187,7 @@ fn is_read(model: &Model) -> bool {
         Route::Events => store.events.loaded,
         Route::Triggers => store.triggers.value.is_some(),
         Route::Destinations => store.destinations.value.is_some(),
-        Route::Rules => store.rules.value.is_some(),
+        Route::Rules | Route::Map => store.rules.value.is_some(),
         Route::Deliveries => store.deliveries.value.is_some(),
         Route::Clients => store.clients.value.is_some(),
         _ => true,
@@ -230,6 +249,10 @@ fn first_steps(route: &Route) -> &'static str {
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
              every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
+        }
+        Route::Map => {
+            "Nothing is joined yet.\n\nMake a trigger (‹go_triggers›), a destination \
+             (‹go_destinations›) and a rule (‹go_rules›)."
         }
         Route::Clients => "No clients.\n\n‹new› makes one and shows its key once.",
         _ => "",

@@ -30,6 +30,11 @@ impl<'a> Pen<'a> {
         }
     }
 
+    /// Whether it draws without colour, and so with letters and signs of ASCII where it can.
+    pub(super) fn is_mono(&self) -> bool {
+        self.look.is_mono()
+    }
+
     /// Where the terminal's cursor is to be, if anywhere.
     pub(super) fn cursor(&self) -> Option<Position> {
         self.cursor

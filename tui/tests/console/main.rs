@@ -5,6 +5,8 @@
 mod finding;
 mod flows;
 mod looks;
+mod map;
+mod reference;
 mod screens;
 mod service;
 

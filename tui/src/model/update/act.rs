@@ -8,6 +8,7 @@ use crate::{
     model::{
         Connection, Model, access,
         field::TextField,
+        map,
         message::{Effect, Purpose},
         overlay::{Asked, Overlay, Palette, Prompt},
         page::{Content, Found, Page, Report, Route, Tab},
@@ -41,6 +42,12 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::GoRules => navigate::go(model, Route::Rules, effects),
         Action::GoDeliveries => navigate::go(model, Route::Deliveries, effects),
         Action::GoClients => navigate::go(model, Route::Clients, effects),
+        Action::GoMap => navigate::go(model, Route::Map, effects),
+        Action::MapLeft => navigate::step(model, -1),
+        Action::MapRight => navigate::step(model, 1),
+        Action::MapAround => map_around(model, effects),
+        Action::GoReference => navigate::go(model, Route::Reference, effects),
+        Action::Search => search(model),
         Action::Back => back(model, effects),
         Action::Forward => navigate::forward(model, effects),
         Action::Up => navigate::move_by(model, -1, effects),
@@ -106,6 +113,28 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         _ => forms::act(model, action, effects),
     }
+}
+
+/// Leaves on the map what touches the node under the cursor.
+fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(node) = model.map_node() {
+        super::keys::set_filter(model, map::around(&node), effects);
+    }
+}
+
+/// Asks what to look for in the text on the screen.
+fn search(model: &mut Model) {
+    let everywhere = model.page.route == Route::Reference;
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: "Search".to_owned(),
+        help: if everywhere {
+            "the lines of all topics that hold this; empty shows the topics"
+        } else {
+            "goes to the next line that holds this"
+        },
+        field: TextField::new(model.page.list.filter.clone()),
+        then: Asked::Search,
+    }));
 }
 
 fn page(model: &Model) -> isize {
@@ -179,6 +208,9 @@ fn mark_all(model: &mut Model) {
 
 fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = match &model.page.route {
+        Route::Map => model
+            .map_node()
+            .map_or_else(String::new, |node| node.name().to_owned()),
         route if route.is_list() => model.selected().unwrap_or_default(),
         Route::Overview => model.service.clone(),
         route => route.object().to_owned(),

@@ -10,7 +10,7 @@ use crate::{
     editor,
     keymap::{self, Action},
     model::{
-        Model, access,
+        Model, access, document,
         field::TextField,
         form::{FieldKind, Form, FormKind, Input},
         message::{Effect, Purpose, TextEdit},
@@ -255,6 +255,13 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
             }
         }
         Action::FormReveal => form.reveal = !form.reveal,
+        Action::FormReference => {
+            let route = match document::topic_of(form.spec().path) {
+                "" => Route::Reference,
+                topic => Route::Topic(topic.to_owned()),
+            };
+            navigate::go(model, route, effects);
+        }
         Action::FormClauseView | Action::FormAddClause | Action::FormRemoveClause => {
             let Some(at) = form
                 .specs

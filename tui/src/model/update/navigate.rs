@@ -8,9 +8,11 @@ use crate::{
         Model,
         document::{self, Link},
         list::{List, Rows},
+        map::{self, Map, Node},
         message::Effect,
-        page::{Content, Page, Route},
+        page::{Content, Page, Reading, Route},
     },
+    theme::Token,
 };
 
 /// Goes to a page and reads it.
@@ -86,6 +88,23 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     match link {
         Link::Go(route) => go(model, route, effects),
         Link::List(route, filter) => go_filtered(model, route, filter, effects),
+        Link::Line(route, line) => {
+            go(model, route, effects);
+            model.page.reading = Reading {
+                cursor: line,
+                top: line,
+            };
+        }
+        Link::Heading(route, heading) => {
+            go(model, route, effects);
+            let lines = document::current(model).lines;
+            let line = lines.iter().position(|line| line.words() == heading);
+            let line = line.unwrap_or_default();
+            model.page.reading = Reading {
+                cursor: line,
+                top: line,
+            };
+        }
         Link::Act(route, action) => {
             go(model, route, effects);
             super::act::act(model, action, effects);
@@ -104,8 +123,34 @@ pub(super) fn next_link(model: &mut Model) {
     }
 }
 
+/// Looks for words: the reference shows the lines that hold them, any other text goes to the next
+/// one, round from the end to the start.
+pub(super) fn search(model: &mut Model, words: String) {
+    let needle = words.to_lowercase();
+    model.page.list.filter = words;
+    if model.page.route == Route::Reference {
+        model.page.reading = Reading::default();
+        return;
+    }
+    // It is no filter: Esc leads back and not to the whole text.
+    model.page.list.given.clone_from(&model.page.list.filter);
+    if needle.is_empty() {
+        return;
+    }
+    let lines = document::current(model).lines;
+    let after = model.page.reading.cursor + 1;
+    let mut order = (after.min(lines.len())..lines.len()).chain(0..after.min(lines.len()));
+    match order.find(|at| lines[*at].words().to_lowercase().contains(&needle)) {
+        Some(at) => model.page.reading.cursor = at,
+        None => model.say(Token::Info, format!("nothing here holds `{needle}`")),
+    }
+}
+
 /// Opens the selected row of a list.
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(node) = model.map_node() {
+        return go(model, node.route, effects);
+    }
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {
         Route::Events => Route::Event(id),
@@ -116,6 +161,24 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => return,
     };
     go(model, route, effects);
+}
+
+/// Moves the cursor of the map to the next thing on its row.
+pub(super) fn step(model: &mut Model, by: isize) {
+    let map = model.map();
+    let list = &mut model.page.list;
+    let Some(row) = map.rows.get(list.index) else {
+        return;
+    };
+    let columns = isize::try_from(map::COLUMNS).unwrap_or(isize::MAX);
+    let start = isize::try_from(row.column(list.column)).unwrap_or(0);
+    let mut steps = (1..columns).map(|step| (start + by * step).rem_euclid(columns));
+    let next = steps.find_map(|at| {
+        usize::try_from(at)
+            .ok()
+            .filter(|at| row.nodes[*at].is_some())
+    });
+    list.column = next.unwrap_or(list.column);
 }
 
 /// Moves the cursor of the list or the document.
@@ -209,8 +272,27 @@ impl Model {
                 sort.inspect(|sort| sort.clients(&mut rows));
                 Box::new(names(&rows, |row| &row.name))
             }
+            Route::Map => Box::new(Map::of(store, typed)),
             _ => Box::new(Vec::<&str>::new()),
         }
+    }
+
+    /// The map with the filter of the page, also while it is typed.
+    pub(crate) fn map(&self) -> Map {
+        let list = &self.page.list;
+        let typed = list.typing.as_ref();
+        let filter = typed.map_or(list.filter.as_str(), |field| field.text());
+        Map::of(&self.store, filter)
+    }
+
+    /// What the cursor is on, if the map is on the screen.
+    pub(crate) fn map_node(&self) -> Option<Node> {
+        if self.page.route != Route::Map {
+            return None;
+        }
+        let list = &self.page.list;
+        let map = self.map();
+        map.rows.get(list.index)?.node(list.column).cloned()
     }
 
     /// The selected row's id in the list on the screen.

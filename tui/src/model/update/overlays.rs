@@ -90,6 +90,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 Asked::Annotate(_) if text.is_empty() => {}
                 Asked::Annotate(occurrence_id) => confirm::note(model, occurrence_id, text),
                 Asked::ReportEvent => with_event(model, &text, effects),
+                Asked::Search => navigate::search(model, text),
             }
         }
         _ => {

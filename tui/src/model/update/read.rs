@@ -24,7 +24,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Destinations => resources(model, &[Kind::Destination], effects),
         Route::Destination(_) => resources(model, &[Kind::Destination, Kind::Rule], effects),
         Route::Rules => resources(model, &[Kind::Rule], effects),
-        Route::Rule(_) => {
+        Route::Rule(_) | Route::Map => {
             resources(
                 model,
                 &[Kind::Rule, Kind::Trigger, Kind::Destination],
@@ -35,7 +35,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Delivery(id) => delivery(model, id, effects),
         Route::Clients => clients(model, effects),
         Route::Form => resources(model, &[Kind::Trigger, Kind::Destination], effects),
-        Route::Report => {}
+        Route::Report | Route::Reference | Route::Topic(_) => {}
     }
 }
 

@@ -1,0 +1,128 @@
+//! The reference topics against the running service.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::reference::{Block, Topic};
+use bellwether_tests::world::World;
+use serde_json::{Value, json};
+
+/// The rows of a topic's tables by the heading they stand under, without their own headings.
+fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
+    let mut tables = BTreeMap::new();
+    let mut under = String::new();
+    let topic = Topic::find(topic).expect("the topic is there");
+    for block in topic.blocks() {
+        match block {
+            Block::Heading(title) => under = title,
+            Block::Table(rows) => {
+                tables.insert(under.clone(), rows[1..].to_vec());
+            }
+            _ => {}
+        }
+    }
+    tables
+}
+
+/// A value that is taken for a field of a destination.
+fn value(field: &str) -> Value {
+    match field {
+        "url" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),
+        "method" => json!("PUT"),
+        "headers" => json!({"x-team": "ops"}),
+        "signingSecret" => json!("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        "to" => json!("ops@example.com"),
+        "severity" => json!("SEVERITY_ERROR"),
+        _ => json!("x"),
+    }
+}
+
+#[tokio::test]
+async fn destination_fields_are_required_and_secret_as_the_reference_says() {
+    let world = World::start();
+    let rest = world.rest();
+    let path = "/v1/notification/destinations";
+    for (kind, rows) in tables("destinations") {
+        if kind == "delivery" {
+            continue;
+        }
+        let name = |row: &Vec<String>| row[0].trim_matches('`').to_owned();
+        let definition = |name: &str, rows: &[&Vec<String>]| {
+            let fields: Value = rows
+                .iter()
+                .map(|row| row[0].trim_matches('`'))
+                .map(|field| (field.to_owned(), value(field)))
+                .collect();
+            json!({"name": name, "type": {kind.as_str(): fields}})
+        };
+        let all: Vec<&Vec<String>> = rows.iter().collect();
+        let full = rest.post(path, &definition(&kind, &all)).await.ok();
+        for row in &rows {
+            let field = name(row);
+            let shown = &full["destination"]["type"][&kind][&field];
+            let masked = shown == "********";
+            if row[2] != "some" {
+                assert_eq!(masked, row[2] == "yes", "{kind}.{field}: {shown}");
+            }
+        }
+        let required = || rows.iter().filter(|row| row[1] == "yes");
+        let least: Vec<_> = required().collect();
+        let draft = definition(&format!("least-{kind}"), &least);
+        rest.post(path, &draft).await.ok();
+        for left_out in required() {
+            let rest_of: Vec<_> = all.iter().copied().filter(|row| *row != left_out).collect();
+            let answer = rest.post(path, &definition("never", &rest_of)).await;
+            assert_eq!(answer.status, 400, "{kind}: {}", answer.text());
+            let field = format!("type.{kind}.{}", name(left_out));
+            assert!(answer.text().contains(&field), "{field}: {}", answer.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_query_of_the_reference_is_taken() {
+    let world = World::start();
+    let rest = world.rest();
+    let mut clauses: Vec<Value> = Vec::new();
+    for row in &tables("queries")["Fields"] {
+        clauses.push(serde_json::from_str(row[2].trim_matches('`')).unwrap());
+    }
+    for block in Topic::find("queries").unwrap().blocks() {
+        if let Block::Code(_, lines) = block {
+            let value: Value = serde_json::from_str(&lines.join("\n")).unwrap();
+            let query = &value["type"]["event"]["query"]["clause"];
+            clauses.push(if query.is_null() {
+                value
+            } else {
+                query.clone()
+            });
+        }
+    }
+    assert!(clauses.len() > 14);
+    for (at, clause) in clauses.into_iter().enumerate() {
+        let draft = json!({
+            "name": format!("example-{at}"),
+            "type": {"event": {"query": {"clause": clause}}},
+        });
+        rest.post("/v1/notification/triggers", &draft).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn destinations_of_the_reference_are_taken_but_for_their_secrets() {
+    let world = World::start();
+    let rest = world.rest();
+    for topic in ["destinations", "chat"] {
+        for block in Topic::find(topic).unwrap().blocks() {
+            let Block::Code(_, lines) = block else {
+                continue;
+            };
+            let text = lines
+                .join("\n")
+                .replace("https://…", "https://example.com/hook");
+            let draft: Value = serde_json::from_str(&text.replace('…', "x")).unwrap();
+            rest.post("/v1/notification/destinations", &draft)
+                .await
+                .ok();
+        }
+    }
+}

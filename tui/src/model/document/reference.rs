@@ -1,0 +1,270 @@
+//! The reference topics: all of them, one of them, or the lines that a search leaves.
+
+use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
+
+use super::{Document, Line, Link, Span, span};
+use crate::{model::page::Route, text, theme::Token};
+
+/// Columns of the text beside it, at least; with fewer it stands below.
+const BESIDE: usize = 30;
+
+/// The topics with their headings; with words to search for, the lines that hold them.
+pub(super) fn index(into: &mut Document, needle: &str) {
+    let needle = needle.trim().to_lowercase();
+    if needle.is_empty() {
+        return contents(into);
+    }
+    let mut found = false;
+    for topic in TOPICS {
+        let mut whole = Document::new(into.columns);
+        self::topic(&mut whole, topic);
+        let lines = whole.lines.iter().map(Line::words).enumerate();
+        let kept: Vec<_> = lines
+            .filter(|(_, line)| line.to_lowercase().contains(&needle))
+            .collect();
+        if kept.is_empty() {
+            continue;
+        }
+        found = true;
+        title(into, topic);
+        for (at, line) in kept {
+            let words = format!("  {}", line.trim());
+            let link = Link::Line(Route::Topic(topic.name.to_owned()), at);
+            into.linked(vec![span(Token::Text, &words)], link);
+        }
+    }
+    if !found {
+        let words = format!("nothing in the reference holds `{needle}`");
+        into.text(Token::Dim, 0, &words);
+    }
+}
+
+/// The topics with their headings.
+fn contents(into: &mut Document) {
+    into.text(
+        Token::Dim,
+        0,
+        "Enter opens a topic, / searches all of them.",
+    );
+    for topic in TOPICS {
+        title(into, topic);
+        for block in topic.blocks() {
+            if let Block::Heading(heading) = block {
+                let words = span(Token::Text, &format!("  {heading}"));
+                let link = Link::Heading(Route::Topic(topic.name.to_owned()), heading);
+                into.linked(vec![words], link);
+            }
+        }
+    }
+}
+
+fn title(into: &mut Document, topic: &Topic) {
+    into.blank();
+    let title = span(Token::Title, topic.title());
+    into.linked(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
+}
+
+/// One topic, or that there is none of that name.
+pub(super) fn of(into: &mut Document, name: &str) {
+    match Topic::find(name) {
+        Some(found) => topic(into, found),
+        None => into.text(Token::Warning, 0, &format!("there is no topic {name}")),
+    }
+}
+
+fn topic(into: &mut Document, topic: &Topic) {
+    into.line(vec![span(Token::Title, topic.title())]);
+    let mut after_item = false;
+    for block in topic.blocks() {
+        let is_item = matches!(block, Block::Item(..));
+        if !(matches!(block, Block::Heading(_)) || is_item && after_item) {
+            into.blank();
+        }
+        after_item = is_item;
+        match block {
+            Block::Heading(title) => into.heading(&title),
+            Block::Paragraph(text) => into.flow("", "", &text),
+            Block::Item(number, text) => {
+                let mark = number.map_or_else(|| "- ".to_owned(), |number| format!("{number}. "));
+                into.flow(&mark, &" ".repeat(mark.len()), &text);
+            }
+            Block::Code(_, lines) => {
+                for line in lines {
+                    into.text(Token::Key, 2, &line);
+                }
+            }
+            Block::Table(rows) => table(into, &rows),
+        }
+    }
+}
+
+/// A table: aligned where it fits, else each row as a name with its cells below.
+fn table(into: &mut Document, rows: &[Vec<String>]) {
+    let Some((heading, rows)) = rows.split_first() else {
+        return;
+    };
+    let wide = |cell: &String| text::width(&plain(cell));
+    let widths: Vec<usize> = (0..heading.len())
+        .map(|at| {
+            let cells = rows.iter().chain([heading]).filter_map(|row| row.get(at));
+            cells.map(wide).max().unwrap_or(0)
+        })
+        .collect();
+    let last = widths.len() - 1;
+    let before: usize = widths[..last].iter().map(|width| width + 2).sum();
+    let fits = before + BESIDE.min(widths[last]) <= into.columns;
+    if fits && (last == 1 || before + widths[last] <= into.columns) {
+        let short: Vec<usize> = widths[..last].to_vec();
+        into.row(heading, &short, Some(Token::Title));
+        for row in rows {
+            into.row(row, &short, None);
+        }
+        return;
+    }
+    for row in rows {
+        into.flow("", "  ", row.first().map_or("", String::as_str));
+        let cells = row.iter().zip(heading).skip(1);
+        for (cell, title) in cells.filter(|(cell, _)| !cell.is_empty()) {
+            let mark = format!("  {title}: ");
+            into.flow(&mark, "    ", cell);
+        }
+    }
+}
+
+/// Running text without its marks.
+fn plain(cell: &str) -> String {
+    let words = pieces(cell).into_iter().map(|piece| match piece {
+        Piece::Text(text) | Piece::Code(text) | Piece::Link { text, .. } => text,
+    });
+    words.collect()
+}
+
+/// A word of running text, with the spaces before it.
+struct Word {
+    token: Token,
+    space: bool,
+    text: String,
+    topic: Option<String>,
+}
+
+fn words(running: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut space = false;
+    for piece in pieces(running) {
+        let (token, shown, topic) = match piece {
+            Piece::Text(text) => (Token::Text, text, None),
+            Piece::Code(text) => (Token::Key, text, None),
+            Piece::Link { text, topic } => (Token::Link, text, Some(topic.to_owned())),
+        };
+        for (at, part) in shown.split(' ').enumerate() {
+            space |= at > 0;
+            if !part.is_empty() {
+                words.push(Word {
+                    token,
+                    space,
+                    text: part.to_owned(),
+                    topic: topic.clone(),
+                });
+                space = false;
+            }
+        }
+    }
+    words
+}
+
+impl Document {
+    /// Running text over the width; the first line begins with one mark, the others with another.
+    fn flow(&mut self, first: &str, rest: &str, running: &str) {
+        let room = self.columns;
+        let mut line = Line {
+            spans: vec![span(Token::Dim, first)],
+            link: None,
+        };
+        let mut used = text::width(first);
+        let mut empty = true;
+        for word in words(running) {
+            let width = text::width(&word.text) + usize::from(word.space && !empty);
+            if used + width > room && !empty {
+                let next = Line {
+                    spans: vec![span(Token::Dim, rest)],
+                    link: None,
+                };
+                self.push(std::mem::replace(&mut line, next));
+                used = text::width(rest);
+                empty = true;
+            }
+            if word.space && !empty {
+                line.spans.push(span(Token::Text, " "));
+                used += 1;
+            }
+            used += text::width(&word.text);
+            empty = false;
+            if let Some(topic) = word.topic {
+                line.link.get_or_insert(Link::Go(Route::Topic(topic)));
+            }
+            line.spans.push(Span {
+                token: word.token,
+                text: word.text,
+            });
+        }
+        self.push(line);
+    }
+
+    /// Cells side by side; the last one is wrapped in what is left.
+    fn row(&mut self, cells: &[String], widths: &[usize], token: Option<Token>) {
+        let mut spans = Vec::new();
+        let mut used = 0;
+        let mut link = None;
+        for (cell, width) in cells.iter().zip(widths) {
+            for word in words(cell) {
+                let shown = if word.space {
+                    format!(" {}", word.text)
+                } else {
+                    word.text
+                };
+                link = link.or(word.topic.map(|topic| Link::Go(Route::Topic(topic))));
+                spans.push(span(token.unwrap_or(word.token), &shown));
+            }
+            let pad = width.saturating_sub(text::width(&plain(cell))) + 2;
+            spans.push(span(Token::Text, &" ".repeat(pad)));
+            used += width + 2;
+        }
+        let mut beside = Self::new(self.columns.saturating_sub(used).max(20));
+        let last = cells.last().filter(|_| cells.len() > widths.len());
+        beside.flow("", "", last.map_or("", String::as_str));
+        for (at, line) in beside.lines.into_iter().enumerate() {
+            let mut whole = if at == 0 {
+                std::mem::take(&mut spans)
+            } else {
+                vec![span(Token::Text, &" ".repeat(used))]
+            };
+            whole.extend(line.spans.into_iter().map(|span| Span {
+                token: token.unwrap_or(span.token),
+                ..span
+            }));
+            let link = line.link.or(link.take());
+            self.push(Line { spans: whole, link });
+        }
+    }
+}
+
+impl Line {
+    /// The line as plain text.
+    pub(crate) fn words(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
+
+/// The topic that tells of a field of a form, by the field's path.
+pub(crate) fn topic_of(path: &str) -> &'static str {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    match field {
+        "clause" => "queries",
+        "message" | "subject" | "body" | "payload" => "templates",
+        _ if field.ends_with("Template") => "templates",
+        _ if path.starts_with("type.slack") || path.starts_with("type.msteams") => "chat",
+        "signingSecret" => "webhook",
+        _ if path.starts_with("type") || path.starts_with("delivery") => "destinations",
+        _ => "",
+    }
+}
