@@ -2,7 +2,8 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
+    "bellwether/v1/backup.proto",
     "bellwether/v1/client.proto",
     "bellwether/v1/delivery.proto",
     "bellwether/v1/destination.proto",

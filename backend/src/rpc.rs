@@ -2,6 +2,7 @@
 
 pub mod access;
 mod audit;
+pub mod backup;
 pub mod client;
 pub mod convert;
 pub mod data_receiver;

@@ -1,8 +1,10 @@
 //! Stored records: what they are in bytes, and how to find and change them.
 
+pub mod backup;
 pub mod engine;
 pub mod open;
 pub mod record;
+pub mod restore;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod seal;
@@ -11,5 +13,6 @@ pub mod verify;
 pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range};
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};
+pub use restore::restore;
 pub use seal::Sealer;
 pub use verify::verify;

@@ -155,6 +155,11 @@ pub(crate) enum Command {
     Gateway,
     /// Read a data folder through and say what is wrong with it; nothing is changed.
     Check(CheckArguments),
+    /// Write a backup of a running service, or of a data folder that is not in use. Said again after
+    /// it was cut off, it goes on where it was.
+    Backup(BackupArguments),
+    /// Make an empty or new data folder (--data-dir) out of a backup.
+    Restore(RestoreArguments),
     /// Manage the clients of a running service.
     #[command(subcommand)]
     Client(ClientCommand),
@@ -163,9 +168,45 @@ pub(crate) enum Command {
 /// How to check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
+    /// Check the backup in that folder in place of the data folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) backup: Option<PathBuf>,
     /// Answer in JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How to back up.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("keys").required(true))]
+pub(crate) struct BackupArguments {
+    /// A new or empty folder.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// Put `secret.key` and `admin.key` into the backup: whoever has it can read its secrets.
+    #[arg(long, group = "keys")]
+    pub(crate) with_keys: bool,
+    /// Leave the keys out: a copy of `secret.key` must be kept elsewhere.
+    #[arg(long, group = "keys")]
+    pub(crate) without_keys: bool,
+    /// MiB a second that are read from a running service at most [default: 32].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(crate) rate: Option<u64>,
+}
+
+/// How to restore.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The folder of the backup.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// The file `secret.key` of the service that was backed up, for a backup without keys.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_key: Option<PathBuf>,
+    /// Do not send what was due by now, which may have been sent after the backup, until somebody
+    /// sends it again.
+    #[arg(long)]
+    pub(crate) hold_deliveries: bool,
 }
 
 /// What to do with clients.

@@ -82,9 +82,30 @@ pub(crate) async fn run(
     told.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
 }
 
-type Service = ClientServiceClient<InterceptedService<Channel, Bearer>>;
+type Service = ClientServiceClient<Connection>;
+
+/// A connection to a service, with a key on every call.
+pub(crate) type Connection = InterceptedService<Channel, Bearer>;
 
 async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure> {
+    let connection = open(address, settings, |endpoint| endpoint.timeout(PATIENCE)).await?;
+    Ok(ClientServiceClient::new(connection))
+}
+
+/// Connects to a service for calls that may take as long as they like.
+///
+/// # Errors
+/// When nothing answers at the address.
+#[cfg(feature = "embedded")]
+pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Connection, Failure> {
+    open(address, settings, |endpoint| endpoint).await
+}
+
+async fn open(
+    address: &str,
+    settings: &Settings,
+    settle: impl FnOnce(Endpoint) -> Endpoint,
+) -> Result<Connection, Failure> {
     let key = key::read(settings)?;
     let unreachable = |error: tonic::transport::Error| {
         tracing::debug!(error = &error as &dyn std::error::Error, "cannot connect");
@@ -94,19 +115,14 @@ async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure>
         ))
     };
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
-    let channel = tls::secure(endpoint, settings)?
-        .connect_timeout(PATIENCE)
-        .timeout(PATIENCE)
+    let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
         .connect()
         .await
         .map_err(unreachable)?;
     let bearer = format!("Bearer {key}").parse().ok();
     let bearer =
         bearer.ok_or_else(|| Failure::new("the API key holds characters that no key has"))?;
-    Ok(ClientServiceClient::with_interceptor(
-        channel,
-        Bearer(bearer),
-    ))
+    Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 
 async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
@@ -169,7 +185,7 @@ fn refused(status: Status) -> Failure {
 
 /// Puts the key on every call.
 #[derive(Debug, Clone)]
-struct Bearer(MetadataValue<Ascii>);
+pub(crate) struct Bearer(MetadataValue<Ascii>);
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {

@@ -1,4 +1,6 @@
 //! The commands that look after what a service keeps: they check, back up and restore it.
 
+pub(crate) mod backup;
 pub(crate) mod check;
 mod progress;
+pub(crate) mod restore;

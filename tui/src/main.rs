@@ -76,10 +76,23 @@ fn run(cli: Cli) -> Result<(), Failure> {
             #[cfg(feature = "embedded")]
             Some(Command::Check(arguments)) => {
                 keep::check::run(arguments, &settings, io::stdout()).await
-            },
+            }
+            #[cfg(feature = "embedded")]
+            Some(Command::Backup(arguments)) => {
+                keep::backup::run(arguments, &settings, io::stdout()).await
+            }
+            #[cfg(feature = "embedded")]
+            Some(Command::Restore(arguments)) => {
+                keep::restore::run(arguments, &settings, io::stdout()).await
+            }
             #[cfg(not(feature = "embedded"))]
             Some(
-                Command::Serve | Command::Backend | Command::Gateway | Command::Check(_),
+                Command::Serve
+                | Command::Backend
+                | Command::Gateway
+                | Command::Check(_)
+                | Command::Backup(_)
+                | Command::Restore(_),
             ) => Err(Failure::new(
                 "this program was built without the service (feature `embedded`); it is a console \
                  for a service that runs elsewhere",

@@ -1,5 +1,6 @@
 //! The only place that takes wire messages apart and puts them together.
 
+pub mod backup;
 pub mod client;
 pub mod delivery;
 pub mod destination;

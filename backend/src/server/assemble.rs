@@ -6,7 +6,8 @@ use bellwether_proto::{
     FILE_DESCRIPTOR_SET,
     cloud::data_receiver_service_server::DataReceiverServiceServer,
     v1::{
-        client_service_server::ClientServiceServer, delivery_service_server::DeliveryServiceServer,
+        backup_service_server::BackupServiceServer, client_service_server::ClientServiceServer,
+        delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
@@ -47,6 +48,7 @@ use crate::{
     },
     rpc::{
         access::{Guard, Keys, Refusals},
+        backup::Backups,
         client::ClientApi,
         data_receiver::DataReceiver,
         delivery::DeliveryCalls,
@@ -160,6 +162,7 @@ impl Rooms {
             };
         }
         serve! {
+            BackupServiceServer: Backups::new(store(), streams.clone()),
             TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock())),
             DestinationServiceServer:
                 DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),

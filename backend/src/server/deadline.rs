@@ -15,7 +15,8 @@ use tower::{Layer, Service};
 use crate::limits::REQUEST_TIME_MAX;
 
 /// Calls that go on for as long as the caller wants.
-const STREAMING: [&str; 3] = [
+const STREAMING: [&str; 4] = [
+    "/bellwether.v1.BackupService/ReadBackup",
     "/bellwether.v1.EventQueryService/WatchEvents",
     "/zenoss.cloud.DataReceiverService/PutEvent",
     "/grpc.health.v1.Health/Watch",

@@ -281,7 +281,7 @@ pub struct Delta {
 
 impl Delta {
     /// The kinds of [`Delta::unlogged`]: few records, of which nobody says when they change.
-    const UNLOGGED: [Kind; 2] = [Kind::Meta, Kind::Health];
+    pub(super) const UNLOGGED: [Kind; 2] = [Kind::Meta, Kind::Health];
 
     /// The records that steps of the log name, each once, and the last of these steps. Steps are
     /// taken until their names have so many bytes.

@@ -1,6 +1,7 @@
 //! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
 
 mod disk;
+mod draft;
 mod error;
 mod folder;
 mod format;
@@ -13,6 +14,7 @@ use std::{path::Path, sync::Arc};
 
 pub use self::error::OpenError;
 use self::{disk::Disk, folder::Folder, key_file::KeyFile, overlay::Overlay, room::Room};
+pub(super) use self::{draft::Draft, folder::private_file, key_check::is_of_keys};
 use crate::{
     config::Config,
     store::{

@@ -1,9 +1,10 @@
 //! `bellwether check`: reads a data folder through and says what is wrong with it.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use bellwether_backend::store::{
     self,
+    backup::{BackupError, Source},
     open::{OpenError, Reading},
     verify::Findings,
 };
@@ -25,9 +26,42 @@ pub(crate) async fn run(
     settings: &Settings,
     out: impl Write,
 ) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.backup {
+        return of_backup(folder, arguments.json, out);
+    }
     let what = settings.data_dir.display().to_string();
     let findings = of_data_folder(settings).await?;
     report(&what, &findings, arguments.json, out)
+}
+
+/// Compares a backup with its checksums.
+fn of_backup(folder: &Path, as_json: bool, mut out: impl Write) -> Result<(), Failure> {
+    let failed = |error: BackupError| Failure::new(sentence(&error));
+    let source = Source::open(folder).map_err(failed)?;
+    let manifest = source.manifest();
+    let bar = Progress::new("checking");
+    let verified = source.verify(&|read| bar.show(read, manifest.bytes()));
+    drop(bar);
+    verified.map_err(failed)?;
+    let what = folder.display().to_string();
+    let written = if as_json {
+        let found = json!({
+            "folder": what,
+            "whole": true,
+            "endTime": manifest.end_time,
+            "bytes": manifest.bytes(),
+            "hasKeys": manifest.has_keys,
+        });
+        writeln!(out, "{found}")
+    } else {
+        let keys = if manifest.has_keys { "with" } else { "without" };
+        let (bytes, end_time) = (manifest.bytes(), &manifest.end_time);
+        writeln!(
+            out,
+            "{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"
+        )
+    };
+    written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
 }
 
 async fn of_data_folder(settings: &Settings) -> Result<Findings, Failure> {
@@ -41,7 +75,10 @@ async fn of_data_folder(settings: &Settings) -> Result<Findings, Failure> {
             return Ok(findings);
         }
         Err(error @ OpenError::InUse(_)) => {
-            return Err(Failure::new(format!("{error}; stop the service first")));
+            return Err(Failure::new(format!(
+                "{error}; stop the service first, or make a backup and check that with \
+                 `bellwether check --backup FOLDER`"
+            )));
         }
         Err(error) => return Err(Failure::new(sentence(&error))),
     };

@@ -102,6 +102,8 @@ impl Dispatcher {
             if let Some((_, left_ms)) = left {
                 *left_ms = due_ms.min(*left_ms);
             }
+        } else {
+            plan.changes.touch(delivery);
         }
         plan.changes.update(&attempt, &lost);
         Ok(())

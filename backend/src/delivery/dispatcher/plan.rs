@@ -221,7 +221,12 @@ fn plan_end(
             let ended = decide::ended(&attempt.value, report);
             plan.changes.update(attempt, &ended);
             let advice = report.verdict.advice;
-            decide::after(&delivery.value, number, &ended, advice, around)
+            let next = decide::after(&delivery.value, number, &ended, advice, around);
+            if next.is_none() {
+                // The log does not tell of attempts: that of their delivery does.
+                plan.changes.touch(delivery);
+            }
+            next
         }
     }?;
     plan.changes.update(delivery, &next);

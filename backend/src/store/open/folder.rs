@@ -40,6 +40,11 @@ impl Folder {
     /// Takes a folder, or makes it.
     pub(super) fn claim(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
+        Self::take(path)
+    }
+
+    /// As [`Folder::claim`], whatever is in it: for who has looked.
+    pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|error| OpenError::io("make the data folder", path, error))?;
         let lock_path = path.join(LOCK);
@@ -104,7 +109,12 @@ impl Folder {
 
     /// Removes what a crash left of making a store.
     pub(super) fn discard_unfinished(&self) -> Result<(), OpenError> {
-        let path = self.unfinished_path();
+        self.remove(UNFINISHED)
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, name: &str) -> Result<(), OpenError> {
+        let path = self.path.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(OpenError::io("remove", path, error))
@@ -154,7 +164,7 @@ impl Folder {
 }
 
 /// How to open a file that only its owner may read.
-pub(super) fn private_file() -> OpenOptions {
+pub(in crate::store) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     options

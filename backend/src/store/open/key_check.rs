@@ -113,6 +113,11 @@ fn key_of(number: u32) -> Vec<u8> {
     [PREFIX, &number.to_be_bytes()].concat()
 }
 
+/// Whether a fact is one of those that are checked here.
+pub(in crate::store) fn is_of_keys(key: &[u8]) -> bool {
+    key.starts_with(PREFIX)
+}
+
 fn number_of(key: &[u8]) -> u32 {
     let number = key
         .strip_prefix(PREFIX)

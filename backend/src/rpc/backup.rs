@@ -1,0 +1,135 @@
+//! `BackupService`: everything that the store keeps, read while it is in use.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::v1::{
+    ReadBackupRequest, ReadBackupResponse, backup_service_server::BackupService,
+};
+use futures_util::{Stream, stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::access;
+use crate::{
+    error::Error,
+    limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
+    store::{
+        Store,
+        backup::{BackupError, Kept, Reader},
+    },
+};
+
+/// Serves backups.
+#[derive(Debug)]
+pub struct Backups {
+    store: Store,
+    shutdown: CancellationToken,
+    places: Arc<Semaphore>,
+}
+
+impl Backups {
+    /// Serves what that store holds; streams end when `shutdown` is cancelled.
+    pub fn new(store: Store, shutdown: CancellationToken) -> Self {
+        Self {
+            store,
+            shutdown,
+            places: Arc::new(Semaphore::new(BACKUPS_MAX)),
+        }
+    }
+}
+
+/// A backup on its way to a caller.
+struct Reading {
+    reader: Reader,
+    bytes_per_second: u64,
+    row_count: u64,
+    shutdown: CancellationToken,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reading {
+    /// The next step, not before the rate allows for it.
+    async fn next(&mut self) -> Result<Option<ReadBackupResponse>, BackupError> {
+        let begun = Instant::now();
+        let Some(step) = self.reader.next().await? else {
+            return Ok(None);
+        };
+        let bytes: usize = step.records.iter().map(Kept::bytes).sum();
+        let mut response = ReadBackupResponse::from(step);
+        response.row_count = std::mem::take(&mut self.row_count);
+        // What comes last is little, and must not fall behind what is written meanwhile.
+        if !self.reader.is_catching_up() {
+            let due_us = bytes as u64 * 1_000_000 / self.bytes_per_second;
+            let due = Duration::from_micros(due_us).saturating_sub(begun.elapsed());
+            tokio::time::sleep(due).await;
+        }
+        Ok(Some(response))
+    }
+}
+
+type Steps = Pin<Box<dyn Stream<Item = Result<ReadBackupResponse, Status>> + Send>>;
+
+#[async_trait]
+impl BackupService for Backups {
+    type ReadBackupStream = Steps;
+
+    async fn read_backup(
+        &self,
+        request: Request<ReadBackupRequest>,
+    ) -> Result<Response<Steps>, Status> {
+        let author = access::caller(&request)?.name;
+        let request = request.into_inner();
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_full| Error::Exhausted {
+            message: format!("{BACKUPS_MAX} backups are being read; wait for one to end"),
+            retry_after: None,
+        })?;
+        let at = Some(&request.place[..]).filter(|place| !place.is_empty());
+        let reader = Reader::begin(self.store.clone(), at).await;
+        let reader = reader.map_err(Error::from)?;
+        let author = author.as_str();
+        tracing::info!(target: "bellwether::audit", author, change = "read", what = "backup", "read");
+        let reading = Reading {
+            row_count: reader.row_count().await.map_err(Error::from)?,
+            reader,
+            bytes_per_second: match request.bytes_per_second {
+                0 => BACKUP_BYTES_PER_SECOND,
+                asked => asked,
+            },
+            shutdown: self.shutdown.clone(),
+            _place: place,
+        };
+        let steps = stream::unfold(Some(reading), |reading| async {
+            let mut reading = reading?;
+            let shutdown = reading.shutdown.clone();
+            tokio::select! {
+                step = reading.next() => match step {
+                    Ok(None) => None,
+                    Ok(Some(step)) => Some((Ok(step), Some(reading))),
+                    Err(error) => Some((Err(Error::from(error).into()), None)),
+                },
+                () = shutdown.cancelled() => {
+                    let stops = Error::Unavailable("the service is stopping".into());
+                    Some((Err(stops.into()), None))
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(steps)))
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => error.into(),
+            BackupError::Overtaken => Self::Aborted(error.to_string()),
+            BackupError::Foreign => Self::FailedPrecondition(error.to_string()),
+            other => Self::Internal(Box::new(other)),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Steps of a backup.
+
+use bellwether_proto::v1;
+
+use crate::store::backup::{End, Kept, Step};
+
+impl From<Step> for v1::ReadBackupResponse {
+    fn from(step: Step) -> Self {
+        Self {
+            records: step.records.into_iter().map(Into::into).collect(),
+            place: step.place,
+            end: step.end.map(Into::into),
+            row_count: 0,
+        }
+    }
+}
+
+impl From<Kept> for v1::StoredRecord {
+    fn from(kept: Kept) -> Self {
+        Self {
+            kind: (kept.kind as u8).into(),
+            key: kept.key,
+            value: kept.value,
+            attempts: kept.attempts,
+        }
+    }
+}
+
+impl From<End> for v1::BackupEnd {
+    fn from(end: End) -> Self {
+        Self {
+            identity: end.identity,
+            place: end.place,
+        }
+    }
+}

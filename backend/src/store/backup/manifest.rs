@@ -1,0 +1,106 @@
+//! What a backup says of itself: written last, so that only a finished backup has it.
+
+use std::path::Path;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::{BackupError, NEWEST, step::End};
+
+/// The file's name.
+pub(super) const NAME: &str = "manifest.json";
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// When it was finished, as RFC 3339 in UTC. The store is as it was then.
+    pub end_time: String,
+    /// The version that made it.
+    pub version: String,
+    /// What it is of.
+    pub end: End,
+    /// Whether `secret.key` lies beside the pieces.
+    pub has_keys: bool,
+    /// The pieces in their order, each with its length and its checksum.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// One file of the backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) checksum: u32,
+}
+
+impl Manifest {
+    /// Bytes of all pieces.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes).sum()
+    }
+
+    pub(super) fn write(&self) -> String {
+        let pieces = self.pieces.iter().map(
+            |piece| json!({"name": piece.name, "bytes": piece.bytes, "crc32c": piece.checksum}),
+        );
+        let body = json!({
+            "layout": NEWEST,
+            "version": self.version,
+            "endTime": self.end_time,
+            "store": STANDARD.encode(&self.end.identity),
+            "place": self.end.place,
+            "hasKeys": self.has_keys,
+            "pieces": pieces.collect::<Vec<_>>(),
+        });
+        let checksum = crc32c::crc32c(body.to_string().as_bytes());
+        let manifest = json!({"backup": body, "crc32c": checksum});
+        format!("{manifest:#}\n")
+    }
+
+    /// Reads what [`Manifest::write`] made, in the folder that it was found in.
+    pub(super) fn read(text: &str, folder: &Path) -> Result<Self, BackupError> {
+        let damaged = || BackupError::Damaged {
+            folder: folder.into(),
+            why: format!("its `{NAME}` cannot be read"),
+        };
+        let manifest: Value = serde_json::from_str(text).map_err(|_fault| damaged())?;
+        let body = &manifest["backup"];
+        let found = body["layout"]
+            .as_u64()
+            .and_then(|found| found.try_into().ok());
+        let found: u32 = found.ok_or_else(damaged)?;
+        if found > NEWEST {
+            return Err(BackupError::Newer {
+                folder: folder.into(),
+                found,
+                known: NEWEST,
+            });
+        }
+        let checksum = crc32c::crc32c(body.to_string().as_bytes());
+        if manifest["crc32c"] != checksum {
+            return Err(damaged());
+        }
+        Self::parse(body).ok_or_else(damaged)
+    }
+
+    fn parse(body: &Value) -> Option<Self> {
+        let piece = |piece: &Value| {
+            Some(Piece {
+                name: piece["name"].as_str()?.into(),
+                bytes: piece["bytes"].as_u64()?,
+                checksum: piece["crc32c"].as_u64()?.try_into().ok()?,
+            })
+        };
+        let pieces = body["pieces"].as_array()?.iter().map(piece);
+        Some(Self {
+            end_time: body["endTime"].as_str()?.into(),
+            version: body["version"].as_str()?.into(),
+            end: End {
+                identity: STANDARD.decode(body["store"].as_str()?).ok()?,
+                place: body["place"].as_u64()?,
+            },
+            has_keys: body["hasKeys"].as_bool()?,
+            pieces: pieces.collect::<Option<_>>()?,
+        })
+    }
+}

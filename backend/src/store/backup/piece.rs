@@ -1,0 +1,107 @@
+//! One file of a backup: steps, each with its length and its checksum before it.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use super::step::Step;
+
+/// What every piece begins with: the name, and the layout's version.
+pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
+/// Length and checksum before a step.
+const FRAME_BYTES: usize = 8;
+
+/// The name of a piece by its number, from 1.
+pub(super) fn name(number: usize) -> String {
+    format!("piece-{number:06}")
+}
+
+/// Whether a file is called as a piece is.
+pub(super) fn is_name(name: &str) -> bool {
+    let digits = name.strip_prefix("piece-");
+    digits
+        .is_some_and(|digits| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The bytes of a step in a piece.
+///
+/// # Errors
+/// When it is longer than a length can tell.
+pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
+    let body = step.encode();
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let mut frame = Vec::with_capacity(FRAME_BYTES + body.len());
+    frame.extend(length.to_be_bytes());
+    frame.extend(crc32c::crc32c(&body).to_be_bytes());
+    frame.extend(body);
+    Ok(frame)
+}
+
+/// The steps of a piece, as far as they are whole.
+#[derive(Debug)]
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    /// Where each step's bytes begin and end.
+    steps: Vec<(usize, usize)>,
+    /// How many bytes are whole.
+    pub(super) whole_bytes: usize,
+}
+
+impl Content {
+    /// Reads a piece and compares the checksum of each of its steps.
+    ///
+    /// # Errors
+    /// Those of the file. Steps after the first that is not whole are not told.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        File::open(path)?.read_to_end(&mut bytes)?;
+        let mut content = Self {
+            bytes,
+            steps: Vec::new(),
+            whole_bytes: 0,
+        };
+        if content.bytes.starts_with(&HEAD) {
+            content.whole_bytes = HEAD.len();
+            while let Some((start, end)) = content.next_step() {
+                content.steps.push((start, end));
+                content.whole_bytes = end;
+            }
+        }
+        Ok(content)
+    }
+
+    fn next_step(&self) -> Option<(usize, usize)> {
+        let rest = self.bytes.get(self.whole_bytes..)?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (checksum, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let body = rest.get(..length)?;
+        (crc32c::crc32c(body) == u32::from_be_bytes(*checksum)).then(|| {
+            let start = self.whole_bytes + FRAME_BYTES;
+            (start, start + length)
+        })
+    }
+
+    /// Whether nothing but whole steps is in it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole_bytes == self.bytes.len() && !self.bytes.is_empty()
+    }
+
+    /// The bytes and the checksum of the whole of it.
+    pub(super) fn sum(&self) -> (u64, u32) {
+        (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
+    }
+
+    /// The checksum of what is whole of it.
+    pub(super) fn whole_sum(&self) -> u32 {
+        crc32c::crc32c(self.bytes.get(..self.whole_bytes).unwrap_or_default())
+    }
+
+    /// The steps, the last first; `None` stands for one that cannot be read.
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = Option<Step>> {
+        let steps = self.steps.iter().rev();
+        steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
+    }
+}

@@ -1,0 +1,181 @@
+//! A backup becomes a data folder: everything is verified before the store gets its name.
+
+mod fill;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use self::fill::Filled;
+use super::{
+    backup::{BackupError, Source},
+    open::{Draft, OpenError},
+    verify::{Findings, Progress, verify},
+};
+use crate::config::Config;
+
+/// How to restore.
+#[derive(Debug, Clone)]
+pub struct Restore<'a> {
+    /// The folder of the backup.
+    pub from: &'a Path,
+    /// The file with the keys that open what is sealed, for a backup that was made without.
+    pub key_file: Option<&'a Path>,
+    /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until
+    /// somebody asks for them: it may have happened after the backup. None sends them again under
+    /// the same ids.
+    pub hold_due_by_ms: Option<i64>,
+}
+
+/// What was restored.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// What the store holds.
+    pub findings: Findings,
+    /// When the backup was finished, as RFC 3339 in UTC.
+    pub end_time: String,
+    /// Deliveries that have not ended and go on by themselves.
+    pub waiting: u64,
+    /// Deliveries that are held.
+    pub held: u64,
+    /// Whether the first client's key was in the backup.
+    pub has_admin_key: bool,
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The backup cannot be used.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The folder is in use or holds something.
+    #[error("{} holds {found:?}; a backup is restored into an empty or new folder only", .folder.display())]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// What was found in it.
+        found: String,
+    },
+    /// There is no key to open what is sealed.
+    #[error(
+        "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
+    )]
+    NoKey,
+    /// What came out is not whole.
+    #[error("the backup does not make a whole store: {0}")]
+    NotWhole(String),
+    /// The system does not let us.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What is being done, for who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The backup is compared with its checksums.
+    Reading,
+    /// The records are put into the store.
+    Filling,
+    /// The store is read through.
+    Checking,
+}
+
+/// How far a place in the change log is set ahead of the backup's. What the old service went on to
+/// write lies between them, so that no token of its life is taken for one of the new life.
+const LIFE: u64 = 1 << 40;
+
+/// Restores a backup into the data folder of the settings, which must be empty or not there.
+///
+/// What a crash leaves is taken for no store, by a service and by another restore alike.
+///
+/// # Errors
+/// See [`RestoreError`]; the folder holds no store then.
+pub async fn restore(
+    config: &Config,
+    how: &Restore<'_>,
+    progress: &(dyn Fn(Stage, u64, u64) + Sync),
+) -> Result<Restored, RestoreError> {
+    let source = Source::open(how.from)?;
+    let key = key(&source, how)?;
+    if let Some(found) = Draft::in_the_way(&config.data_dir)? {
+        return Err(RestoreError::NotEmpty {
+            folder: config.data_dir.clone(),
+            found,
+        });
+    }
+    let bytes = source.manifest().bytes();
+    source.verify(&|read| progress(Stage::Reading, read, bytes))?;
+    let admin_key = source.key_file("admin.key").map(read).transpose()?;
+
+    let first_place = source.manifest().end.place + LIFE;
+    let cache_bytes = config.store.cache_bytes;
+    let draft = Draft::begin(&config.data_dir, &key, cache_bytes, first_place).await?;
+    match fill(&draft, &source, how, progress).await {
+        Ok(mut restored) => {
+            draft.finish(admin_key.as_deref())?;
+            restored.has_admin_key = admin_key.is_some();
+            Ok(restored)
+        }
+        Err(error) => {
+            draft.discard();
+            Err(error)
+        }
+    }
+}
+
+async fn fill(
+    draft: &Draft,
+    source: &Source,
+    how: &Restore<'_>,
+    progress: &(dyn Fn(Stage, u64, u64) + Sync),
+) -> Result<Restored, RestoreError> {
+    let (store, bytes) = (draft.store(), source.manifest().bytes());
+    let filling = |read| progress(Stage::Filling, read, bytes);
+    let filled = fill::fill(source, store, how.hold_due_by_ms, &filling).await;
+    // With other keys no secret can be read: that is the better reason.
+    draft.judge().await?;
+    let Filled { waiting, held } = filled?;
+    let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
+    let findings = verify(store, &checking).await;
+    if findings.faults > 0 {
+        return Err(RestoreError::NotWhole(findings.told.join("; ")));
+    }
+    Ok(Restored {
+        findings,
+        end_time: source.manifest().end_time.clone(),
+        waiting,
+        held,
+        has_admin_key: false,
+    })
+}
+
+/// The content of the key file that belongs to the backup.
+fn key(source: &Source, how: &Restore<'_>) -> Result<Vec<u8>, RestoreError> {
+    let named = how.key_file.map(Path::to_owned);
+    match named.or_else(|| source.key_file("secret.key")) {
+        Some(path) => read(path),
+        None => Err(RestoreError::NoKey),
+    }
+}
+
+fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
+    fs::read(&path).map_err(|source| RestoreError::Io {
+        action: "read",
+        path,
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The records of a backup on their way into a store, the newest steps first.
+//!
+//! Steps were read while the store was in use, so they may hold a record more than once, and one
+//! that was deleted later. Taken from the end, the first that is met is the one that holds, and what
+//! is put into the store is its final state from the start: no index entry is ever in another's way.
+
+use std::collections::HashSet;
+
+use super::RestoreError;
+use crate::{
+    domain::{
+        Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Outcome,
+        Receipt, Revision, Rule, Trigger,
+    },
+    store::{
+        Changes, EngineError, Kind, Lane, Record, Store,
+        backup::{Kept, Source},
+        engine::{Action, Change, Expect},
+        open::is_of_keys,
+    },
+};
+
+/// Records put into the store at a time.
+const BATCH: usize = 1_000;
+/// How long a held delivery waits unless somebody asks for it: ten years.
+const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
+/// What a held delivery says of itself.
+const HELD: &str = "held because the store was restored from a backup made before it was due; send \
+    it again to let it go, under the same id";
+
+/// What was put into the store.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    pub(super) waiting: u64,
+    pub(super) held: u64,
+}
+
+/// Puts the records of a backup into an empty store; `progress` is told the bytes read.
+pub(super) async fn fill(
+    source: &Source,
+    store: &Store,
+    hold_due_by_ms: Option<i64>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Filled, RestoreError> {
+    let mut filling = Filling {
+        store,
+        hold_due_by_ms,
+        deleted: HashSet::new(),
+        filled: Filled::default(),
+    };
+    let mut read = 0;
+    for number in (0..source.piece_count()).rev() {
+        for step in source.steps(number)? {
+            let bytes: usize = step.records.iter().map(Kept::bytes).sum();
+            let taken = filling.step(step.records).await;
+            taken.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
+            read += bytes as u64;
+            progress(read);
+        }
+    }
+    Ok(filling.filled)
+}
+
+struct Filling<'a> {
+    store: &'a Store,
+    hold_due_by_ms: Option<i64>,
+    /// Records that were deleted while the backup was made.
+    deleted: HashSet<(Kind, Vec<u8>)>,
+    filled: Filled,
+}
+
+impl Filling<'_> {
+    async fn step(&mut self, records: Vec<Kept>) -> Result<(), EngineError> {
+        let mut records = records.into_iter().peekable();
+        while records.peek().is_some() {
+            let batch: Vec<_> = records.by_ref().take(BATCH).collect();
+            let mut kinds: Vec<_> = batch.iter().map(|kept| kept.kind).collect();
+            kinds.dedup();
+            kinds.sort_by_key(|kind| *kind as u8);
+            kinds.dedup();
+            for kind in kinds {
+                let of_kind = batch.iter().filter(|kept| kept.kind == kind);
+                self.batch(kind, of_kind.collect()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts records of a kind into the store that no later step told of.
+    async fn batch(&mut self, kind: Kind, records: Vec<&Kept>) -> Result<(), EngineError> {
+        let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
+        let found = self.store.engine().get(kind, &keys).await?;
+        let mut changes = self.store.changes();
+        for (kept, found) in records.into_iter().zip(found) {
+            let place = (kind, kept.key.clone());
+            if found.is_some() || self.deleted.contains(&place) {
+                continue;
+            }
+            match &kept.value {
+                None => {
+                    self.deleted.insert(place);
+                }
+                Some(value) => self.insert(&mut changes, kept, value).await?,
+            }
+        }
+        if !changes.is_empty() {
+            self.store.apply(Lane::Bulk, changes).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert(
+        &mut self,
+        changes: &mut Changes,
+        kept: &Kept,
+        value: &[u8],
+    ) -> Result<(), EngineError> {
+        match kept.kind {
+            Kind::Meta => return self.fact(kept, value).await,
+            Kind::Trigger => changes.insert(&self.read::<Trigger>(value)?),
+            Kind::Destination => changes.insert(&self.read::<Destination>(value)?),
+            Kind::Rule => changes.insert(&self.read::<Rule>(value)?),
+            Kind::Client => changes.insert(&self.read::<Client>(value)?),
+            Kind::Occurrence => changes.insert(&self.read::<Occurrence>(value)?),
+            Kind::Delivery => self.delivery(changes, kept, value)?,
+            Kind::Attempt => changes.insert(&self.read::<Attempt>(value)?),
+            Kind::Health => changes.insert(&self.read::<Health>(value)?),
+            Kind::Receipt => changes.insert(&self.read::<Receipt>(value)?),
+            Kind::Revision => changes.insert(&self.read::<Revision>(value)?),
+        }
+        Ok(())
+    }
+
+    fn read<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
+        self.store.decode(value)
+    }
+
+    /// Takes over what a store says of its keys. Its layout is that of the version that restores.
+    async fn fact(&self, kept: &Kept, value: &[u8]) -> Result<(), EngineError> {
+        if !is_of_keys(&kept.key) {
+            return Ok(());
+        }
+        let put = Change {
+            kind: Kind::Meta,
+            key: kept.key.clone(),
+            expect: Expect::Absent,
+            action: Action::Put(value.into()),
+            remove: Vec::new(),
+            add: Vec::new(),
+        };
+        self.store.engine().apply(Lane::Bulk, vec![put]).await?;
+        Ok(())
+    }
+
+    /// Takes over a delivery with its attempts.
+    fn delivery(
+        &mut self,
+        changes: &mut Changes,
+        kept: &Kept,
+        value: &[u8],
+    ) -> Result<(), EngineError> {
+        let mut delivery = self.read::<Delivery>(value)?;
+        let attempts = kept
+            .attempts
+            .iter()
+            .map(|value| self.read::<Attempt>(value));
+        let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
+        let is_held = due_ms
+            .zip(self.hold_due_by_ms)
+            .is_some_and(|(due_ms, by_ms)| {
+                // Whether an attempt that was under way arrived is not known either.
+                due_ms <= by_ms || matches!(delivery.state, DeliveryState::Leased { .. })
+            });
+        if let (true, Some(by_ms)) = (is_held, self.hold_due_by_ms) {
+            hold(&mut delivery, &mut attempts, by_ms);
+            self.filled.held += 1;
+        } else if due_ms.is_some() {
+            self.filled.waiting += 1;
+        }
+        changes.insert(&delivery);
+        for attempt in &attempts {
+            changes.insert(attempt);
+        }
+        Ok(())
+    }
+}
+
+fn hold(delivery: &mut Delivery, attempts: &mut [Attempt], now_ms: i64) {
+    let due_ms = now_ms.saturating_add(HELD_MS);
+    for attempt in attempts.iter_mut().filter(|it| it.outcome.is_none()) {
+        attempt.outcome = Some(Outcome::Unknown);
+        attempt.explanation =
+            "the store was restored from a backup made before the end of this attempt".into();
+    }
+    delivery.state = match delivery.attempts {
+        0 => DeliveryState::Pending { due_ms },
+        _ => DeliveryState::Retry { due_ms },
+    };
+    delivery.last_error = HELD.into();
+}

@@ -1,0 +1,314 @@
+//! Tests of backing up and restoring, on real files.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
+
+use super::{Restore, RestoreError, Restored, restore};
+use crate::{
+    config::Config,
+    domain::{Delivery, DeliveryState, Occurrence},
+    store::{
+        self, Direction, Lane, Range, Record, Store,
+        backup::{BackupError, Keys, Reader, Step, Target},
+        samples,
+    },
+};
+
+const KEY: [u8; 32] = [7; 32];
+
+/// What befalls the folder of a backup.
+type Damage = Box<dyn Fn(&Path)>;
+
+struct Room {
+    folder: TempDir,
+}
+
+impl Room {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("keys")).unwrap();
+        let key = format!("1 {}\n", STANDARD.encode(KEY));
+        fs::write(folder.path().join("keys/secret.key"), key).unwrap();
+        fs::write(folder.path().join("keys/admin.key"), "admin\n").unwrap();
+        Self { folder }
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.folder.path().join("backup")
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.folder.path().join("keys")
+    }
+
+    fn config(&self) -> Config {
+        Config::new(self.folder.path().join("restored"))
+    }
+
+    async fn restore(&self, hold_due_by_ms: Option<i64>) -> Result<Restored, RestoreError> {
+        let from = self.backup();
+        let how = Restore {
+            from: &from,
+            key_file: None,
+            hold_due_by_ms,
+        };
+        restore(&self.config(), &how, &|_, _, _| {}).await
+    }
+}
+
+/// A store with some of every kind of record.
+async fn store(room: &Room) -> Store {
+    let folder = room.folder.path().join("old");
+    fs::create_dir(&folder).unwrap();
+    fs::copy(room.keys().join("secret.key"), folder.join("secret.key")).unwrap();
+    let store = store::open(&Config::new(folder)).await.unwrap();
+    let mut changes = store.changes();
+    changes.insert(&samples::trigger("disk"));
+    for destination in samples::destinations() {
+        changes.insert(&destination);
+    }
+    changes.insert(&samples::rule("page"));
+    changes.insert(&samples::client("console"));
+    for number in 1..=50 {
+        changes.insert(&samples::occurrence(number));
+    }
+    changes.insert(&samples::delivery(1, DeliveryState::Delivered));
+    changes.insert(&samples::attempt(1, 1));
+    changes.insert(&samples::delivery(2, DeliveryState::Pending { due_ms: 5 }));
+    changes.insert(&samples::delivery(3, DeliveryState::Leased { until_ms: 6 }));
+    let mut under_way = samples::attempt(3, 1);
+    under_way.outcome = None;
+    changes.insert(&under_way);
+    changes.insert(&samples::delivery(4, DeliveryState::Retry { due_ms: 99 }));
+    changes.insert(&samples::health());
+    changes.insert(&samples::receipt());
+    for revision in samples::revisions() {
+        changes.insert(&revision);
+    }
+    store.apply(Lane::Admin, changes).await.unwrap();
+    store
+}
+
+async fn write(target: &mut Target, reader: &mut Reader) -> Option<Step> {
+    let step = reader.next().await.unwrap()?;
+    target.add(step.clone()).unwrap();
+    Some(step)
+}
+
+async fn back_up(store: &Store, room: &Room, keys: Keys<'_>) {
+    let mut target = Target::open(&room.backup()).unwrap();
+    let mut reader = Reader::begin(store.clone(), target.place()).await.unwrap();
+    let mut end = None;
+    while let Some(step) = write(&mut target, &mut reader).await {
+        end = step.end.or(end);
+    }
+    target.finish(end.unwrap(), keys).unwrap();
+}
+
+async fn all<T: Record>(store: &Store) -> Vec<T> {
+    let range = Range::under(&[]);
+    let page = store.page::<T>(range, Direction::Ascending, 1_000).await;
+    page.unwrap().into_iter().map(|it| it.value).collect()
+}
+
+#[tokio::test]
+async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
+    let room = Room::new();
+    let old = store(&room).await;
+    back_up(&old, &room, Keys::Of(&room.keys())).await;
+    let restored = room.restore(None).await.unwrap();
+    assert_eq!((restored.waiting, restored.held), (3, 0));
+    assert!(restored.has_admin_key);
+    let new = store::open(&room.config()).await.unwrap();
+    assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
+    assert_eq!(all::<Delivery>(&new).await, all::<Delivery>(&old).await);
+    let destinations = all::<crate::domain::Destination>(&new).await;
+    assert_eq!(destinations, samples::destinations(), "secrets open");
+    let place = old.engine().log_head().await.unwrap();
+    for later in [place, place + 1_000_000] {
+        let log = new.engine().log_after(later, 1).await.unwrap();
+        assert_eq!(log, None, "a token of the old life is told of a gap");
+    }
+    assert!(!room.config().data_dir.join("restore.unfinished").exists());
+    let again = room.restore(None).await.unwrap_err();
+    assert!(matches!(again, RestoreError::NotEmpty { .. }), "{again}");
+}
+
+#[tokio::test]
+async fn what_changes_while_it_is_read_is_as_at_the_end() {
+    let room = Room::new();
+    let old = store(&room).await;
+    let mut target = Target::open(&room.backup()).unwrap();
+    let mut reader = Reader::begin(old.clone(), None).await.unwrap();
+    let mut number = 0;
+    let mut end = None;
+    while let Some(step) = write(&mut target, &mut reader).await {
+        end = step.end.or(end);
+        if end.is_some() {
+            break;
+        }
+        number += 1;
+        let mut changes = old.changes();
+        changes.insert(&samples::occurrence(100 + number));
+        let occurrences = old
+            .page::<Occurrence>(Range::under(&[]), Direction::Ascending, 3)
+            .await
+            .unwrap();
+        let mut edited = occurrences[0].value.clone();
+        edited.count += 1;
+        changes.update(&occurrences[0], &edited);
+        if number < 20 {
+            changes.delete(&occurrences[1]);
+            // Another one with the same place in an index.
+            let mut follower = occurrences[1].value.clone();
+            follower.key = samples::id(10_000 + u64::from(number));
+            changes.insert(&follower);
+        }
+        old.apply(Lane::Admin, changes).await.unwrap();
+        assert!(number < 1_000, "it ends while the store is written to");
+        if number > 5 {
+            let mut reader_end = None;
+            while let Some(step) = write(&mut target, &mut reader).await {
+                reader_end = step.end.or(reader_end);
+            }
+            end = reader_end;
+            break;
+        }
+    }
+    target.finish(end.unwrap(), Keys::Of(&room.keys())).unwrap();
+    room.restore(None).await.unwrap();
+    let new = store::open(&room.config()).await.unwrap();
+    assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
+    assert_eq!(all::<Delivery>(&new).await, all::<Delivery>(&old).await);
+}
+
+#[tokio::test]
+async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
+    let room = Room::new();
+    let old = store(&room).await;
+    for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
+        let mut target = Target::open(&room.backup()).unwrap();
+        let mut reader = Reader::begin(old.clone(), target.place()).await.unwrap();
+        for _ in 0..steps {
+            write(&mut target, &mut reader).await.unwrap();
+        }
+        drop(target);
+        let piece = room.backup().join("piece-000001");
+        let bytes = fs::read(&piece).unwrap();
+        fs::write(&piece, &bytes[..bytes.len() - cut]).unwrap();
+        let unfinished = room.restore(None).await.unwrap_err();
+        let is_told = matches!(
+            unfinished,
+            RestoreError::NoKey | RestoreError::Backup(BackupError::Unfinished(_))
+        );
+        assert!(is_told, "{unfinished}");
+    }
+    back_up(&old, &room, Keys::Of(&room.keys())).await;
+    room.restore(None).await.unwrap();
+    let new = store::open(&room.config()).await.unwrap();
+    assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
+}
+
+#[tokio::test]
+async fn another_store_does_not_go_on_with_a_backup() {
+    let room = Room::new();
+    let old = store(&room).await;
+    let mut reader = Reader::begin(old, None).await.unwrap();
+    let place = reader.next().await.unwrap().unwrap().place;
+    let other = store::open(&room.config()).await.unwrap();
+    let refused = Reader::begin(other, Some(&place)).await.unwrap_err();
+    assert!(matches!(refused, BackupError::Foreign), "{refused}");
+}
+
+#[tokio::test]
+async fn a_backup_that_is_not_whole_leaves_no_store() {
+    let change = |name: &'static str, change: fn(&mut Vec<u8>)| {
+        move |folder: &Path| {
+            let path = folder.join(name);
+            let mut bytes = fs::read(&path).unwrap();
+            change(&mut bytes);
+            fs::write(path, bytes).unwrap();
+        }
+    };
+    let remove =
+        |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
+    let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
+    let cases: [(Damage, &str); 8] = [
+        (
+            Box::new(change("piece-000001", |bytes| bytes[300] ^= 1)),
+            "is not as it was written",
+        ),
+        (
+            Box::new(change("piece-000001", |bytes| bytes.truncate(900))),
+            "is not as it was written",
+        ),
+        (Box::new(remove("piece-000001")), "is missing"),
+        (Box::new(remove("manifest.json")), "there is no backup"),
+        (
+            Box::new(change("manifest.json", |bytes| bytes[100] ^= 1)),
+            "cannot be read",
+        ),
+        (
+            Box::new(change("manifest.json", |bytes| {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                *bytes = text.replace("\"layout\": 1", "\"layout\": 2").into();
+            })),
+            "newer version",
+        ),
+        (Box::new(remove("secret.key")), "--secret-key"),
+        (
+            Box::new(move |folder: &Path| fs::write(folder.join("secret.key"), &foreign).unwrap()),
+            "sealed with key 1",
+        ),
+    ];
+    for (damage, expected) in cases {
+        let room = Room::new();
+        back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
+        damage(&room.backup());
+        let error = room.restore(None).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+        let left = fs::read_dir(room.config().data_dir).map_or(0, Iterator::count);
+        assert!(left <= 1, "nothing but the lock is left after: {error}");
+    }
+}
+
+#[tokio::test]
+async fn held_deliveries_wait_until_somebody_asks_for_them() {
+    let room = Room::new();
+    back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
+    let restored = room.restore(Some(50)).await.unwrap();
+    assert_eq!((restored.waiting, restored.held), (1, 2));
+    let new = store::open(&room.config()).await.unwrap();
+    let deliveries = all::<Delivery>(&new).await;
+    let held = deliveries
+        .iter()
+        .filter(|it| it.last_error.starts_with("held because"));
+    let held: Vec<_> = held.collect();
+    assert_eq!(held.len(), 2);
+    for delivery in held {
+        assert!(matches!(delivery.state, DeliveryState::Retry { due_ms } if due_ms > 50_000));
+    }
+}
+
+#[tokio::test]
+async fn keys_are_left_out_when_that_is_asked_for() {
+    let room = Room::new();
+    back_up(&store(&room).await, &room, Keys::LeftOut).await;
+    let error = room.restore(None).await.unwrap_err();
+    assert!(matches!(error, RestoreError::NoKey), "{error}");
+    let (from, key_file) = (room.backup(), room.keys().join("secret.key"));
+    let how = Restore {
+        from: &from,
+        key_file: Some(&key_file),
+        hold_due_by_ms: None,
+    };
+    let restored = restore(&room.config(), &how, &|_, _, _| {}).await.unwrap();
+    assert!(!restored.has_admin_key);
+    let finished = Target::open(&from).unwrap_err();
+    assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
+}

@@ -1,0 +1,265 @@
+//! `bellwether backup`: writes a backup of a running service, or of a data folder that is not in
+//! use.
+
+use std::io::Write;
+
+use bellwether_backend::{
+    limits::BACKUP_MESSAGE_BYTES_MAX,
+    store::{
+        self, Kind,
+        backup::{BackupError, End, Kept, Keys, Manifest, Reader, Step, Target},
+        open::OpenError,
+    },
+};
+use bellwether_proto::v1::{
+    ReadBackupRequest, ReadBackupResponse, StoredRecord, backup_service_client::BackupServiceClient,
+};
+use tonic::{Code, Status, Streaming};
+
+use super::progress::Progress;
+use crate::{
+    cli::BackupArguments,
+    clients,
+    config::Settings,
+    failure::{Failure, sentence},
+    ready,
+};
+
+/// Makes a backup, or goes on with one that was cut off.
+///
+/// # Errors
+/// When the target cannot be written, nothing can be read, or the choice about the keys is missing
+/// or cannot be followed.
+pub(crate) async fn run(
+    arguments: BackupArguments,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<(), Failure> {
+    let keys = keys(&arguments, settings)?;
+    let mut target = Target::open(&arguments.folder).map_err(|error| failure(&error))?;
+    let goes_on = target.place().is_some();
+    let end = match connected(&arguments, settings, &target).await? {
+        Reached::Service(mut service) => service.copy(&mut target).await?,
+        Reached::Folder(mut reader) => from_folder(&mut reader, &mut target).await?,
+    };
+    let manifest = target.finish(end, keys).map_err(|error| failure(&error))?;
+    tell(&arguments, &manifest, goes_on, &mut out)
+        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+}
+
+fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<'a>, Failure> {
+    if !arguments.with_keys {
+        return Ok(Keys::LeftOut);
+    }
+    let file = settings.data_dir.join("secret.key");
+    if file.exists() {
+        return Ok(Keys::Of(&settings.data_dir));
+    }
+    Err(Failure::new(format!(
+        "--with-keys: there is no {}; the keys are never sent over the wire, so run this where the \
+         data folder is, or say --without-keys",
+        file.display()
+    )))
+}
+
+fn tell(
+    arguments: &BackupArguments,
+    manifest: &Manifest,
+    goes_on: bool,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    let folder = arguments.folder.display();
+    if goes_on {
+        writeln!(out, "went on with the backup that was cut off")?;
+    }
+    writeln!(
+        out,
+        "{folder} holds everything up to {}: {} bytes",
+        manifest.end_time,
+        manifest.bytes()
+    )?;
+    if manifest.has_keys {
+        writeln!(
+            out,
+            "the keys are in it: whoever has it can read its secrets; keep it where they are safe"
+        )
+    } else {
+        writeln!(
+            out,
+            "the keys are NOT in it: keep a copy of `secret.key` elsewhere, without which it cannot \
+             be restored"
+        )
+    }
+}
+
+/// What is read from.
+enum Reached {
+    Service(Box<Service>),
+    Folder(Box<Reader>),
+}
+
+/// The service that is meant, or the data folder when nothing runs on it.
+async fn connected(
+    arguments: &BackupArguments,
+    settings: &Settings,
+    target: &Target,
+) -> Result<Reached, Failure> {
+    if settings.connect.is_none() {
+        let cache_bytes = settings.backend_config()?.store.cache_bytes;
+        match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
+            Ok(reading) => {
+                let reader = Reader::begin(reading.store, target.place()).await;
+                let reader = reader.map_err(|error| failure(&error))?;
+                return Ok(Reached::Folder(Box::new(reader)));
+            }
+            Err(OpenError::InUse(_) | OpenError::NoStore(_)) => {}
+            Err(error) => return Err(Failure::new(sentence(&error))),
+        }
+    }
+    let address = ready::grpc_address(settings);
+    let service = clients::patiently(&address, settings).await?;
+    Ok(Reached::Service(Box::new(Service {
+        client: BackupServiceClient::new(service)
+            .max_decoding_message_size(BACKUP_MESSAGE_BYTES_MAX),
+        bytes_per_second: arguments.rate.unwrap_or(0).saturating_mul(1024 * 1024),
+    })))
+}
+
+async fn from_folder(reader: &mut Reader, target: &mut Target) -> Result<End, Failure> {
+    let bar = Progress::new("backing up");
+    let total = reader.row_count().await.map_err(|error| failure(&error))?;
+    let mut done = 0;
+    let mut end = None;
+    while let Some(step) = reader.next().await.map_err(|error| failure(&error))? {
+        done += rows(&step);
+        bar.show(done, total);
+        end = step.end.clone().or(end);
+        target.add(step).map_err(|error| failure(&error))?;
+    }
+    end.ok_or_else(|| Failure::new("the store ended before its end was read"))
+}
+
+/// About how many rows of the store a step stands for: a record has some four index entries.
+fn rows(step: &Step) -> u64 {
+    let rows = |kept: &Kept| match kept.kind {
+        Kind::Occurrence => 5,
+        Kind::Delivery => 8,
+        _ => 1,
+    };
+    step.records.iter().map(rows).sum()
+}
+
+struct Service {
+    client: BackupServiceClient<clients::Connection>,
+    bytes_per_second: u64,
+}
+
+impl Service {
+    /// Reads from where the target stands; begins anew when the service has changed too much since.
+    async fn copy(&mut self, target: &mut Target) -> Result<End, Failure> {
+        let bar = Progress::new("backing up");
+        loop {
+            match self.read(target, &bar).await? {
+                Read::Whole(end) => return Ok(end),
+                Read::Overtaken if target.place().is_some() => {
+                    target.start_over().map_err(|error| failure(&error))?;
+                }
+                Read::Overtaken => {
+                    return Err(Failure::new(
+                        "the service changes quicker than the backup reads it; allow more with \
+                         --rate, or try when there is less to do",
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self, target: &mut Target, bar: &Progress) -> Result<Read, Failure> {
+        let request = ReadBackupRequest {
+            place: target.place().unwrap_or_default().to_vec(),
+            bytes_per_second: self.bytes_per_second,
+        };
+        let mut steps: Streaming<_> = match self.client.read_backup(request).await {
+            Ok(steps) => steps.into_inner(),
+            Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
+            Err(status) => return Err(refused(&status)),
+        };
+        let (mut done, mut total, mut end) = (0, 0, None);
+        loop {
+            let step = match steps.message().await {
+                Ok(Some(step)) => step,
+                Ok(None) => break,
+                Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
+                Err(status) => return Err(cut_off(&status)),
+            };
+            total = total.max(step.row_count);
+            let step = taken(step)?;
+            done += rows(&step);
+            bar.show(done, total);
+            end = step.end.clone().or(end);
+            target.add(step).map_err(|error| failure(&error))?;
+        }
+        end.map(Read::Whole)
+            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the reading")))
+    }
+}
+
+enum Read {
+    Whole(End),
+    Overtaken,
+}
+
+/// A step as it came over the wire.
+fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
+    let kept = |record: StoredRecord| {
+        let kind = u8::try_from(record.kind).ok().and_then(Kind::from_number);
+        let kind = kind.ok_or_else(|| {
+            let number = record.kind;
+            Failure::new(format!(
+                "the service is newer than this program: it keeps records of kind {number}; make \
+                 the backup with the program of its version"
+            ))
+        })?;
+        Ok(Kept {
+            kind,
+            key: record.key,
+            value: record.value,
+            attempts: record.attempts,
+        })
+    };
+    Ok(Step {
+        records: step
+            .records
+            .into_iter()
+            .map(kept)
+            .collect::<Result<_, Failure>>()?,
+        place: step.place,
+        end: step.end.map(|end| End {
+            identity: end.identity,
+            place: end.place,
+        }),
+    })
+}
+
+fn refused(status: &Status) -> Failure {
+    Failure::new(match status.code() {
+        Code::Unauthenticated => {
+            format!(
+                "the service does not know this API key: {}",
+                status.message()
+            )
+        }
+        _ => status.message().to_owned(),
+    })
+}
+
+fn cut_off(status: &Status) -> Failure {
+    Failure::new(format!(
+        "the backup was cut off ({}); say the same again, and it goes on where it was",
+        status.message()
+    ))
+}
+
+fn failure(error: &BackupError) -> Failure {
+    Failure::new(sentence(error))
+}
