@@ -18,6 +18,7 @@ mod foreign;
 mod grpc;
 mod idempotency;
 mod journey;
+mod looks;
 mod mail;
 mod rates;
 mod reference;

@@ -56,6 +56,8 @@ impl Terminal {
             "XDG_CONFIG_HOME",
             "XDG_DATA_HOME",
             "NO_COLOR",
+            "COLORTERM",
+            "COLORFGBG",
             "BELLWETHER_KEY",
         ] {
             command.env_remove(name);

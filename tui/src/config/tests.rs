@@ -343,3 +343,23 @@ fn keys_are_read_in_every_form_that_toml_has() {
     assert!(told.contains("`g g` | To the top"), "{told}");
     assert!(told.contains("`m` (events) | Mark"), "{told}");
 }
+
+#[test]
+fn no_color_means_no_colours_until_a_theme_is_set() {
+    let theme = |variables: &[(&str, &str)], flag: Option<&str>| {
+        let flags = Flags {
+            theme: flag.map(str::to_owned),
+            ..Flags::default()
+        };
+        load(&flags, variables, "data_dir = \"/x\"").unwrap().theme
+    };
+    let no_color = ("NO_COLOR", "1");
+    assert_eq!(theme(&[], None), Theme::Terminal);
+    assert_eq!(theme(&[no_color], None), Theme::Mono);
+    assert_eq!(theme(&[("NO_COLOR", "")], None), Theme::Terminal);
+    assert_eq!(
+        theme(&[no_color, ("BELLWETHER_THEME", "dusk")], None),
+        Theme::Dusk
+    );
+    assert_eq!(theme(&[no_color], Some("auto")), Theme::Auto);
+}

@@ -10,6 +10,7 @@ pub(crate) enum Action {
     Help,
     Palette,
     Back,
+    PageBefore,
     Forward,
     Up,
     Down,

@@ -134,10 +134,12 @@ actions! {
         "palette": "Find a screen, an object or an action";
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
         "help": "Show what can be done here";
-    Back ["<Esc>", "[", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
-        "back": "Back to where you came from";
+    Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
+        "back": "Back: first out of marks and filter, then to where you came from";
+    PageBefore ["["] in ANYWHERE, Need::None, 0
+        "page before": "To the page before, as it was left";
     Forward ["]"] in ANYWHERE, Need::None, 0
-        "forward": "Forward again";
+        "forward": "Forward again, as it was left";
     GoOverview ["1"] in ANYWHERE, Need::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0

@@ -52,6 +52,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Back => {
                 !model.back.is_empty() || model.page.list.filter != model.page.list.given
             }
+            Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
             Action::New | Action::Filter | Action::OpenOnly | Action::Pause => true,
             _ => {

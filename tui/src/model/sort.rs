@@ -1,6 +1,6 @@
 //! What a list is sorted by: of those that are held whole, the operator chooses.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
 use super::{Model, page::Route, store::Store};
 use crate::{
@@ -72,61 +72,69 @@ impl Sort {
         if self.descending { '↓' } else { '↑' }
     }
 
+    /// Rows without a difference keep the service's order, whichever way.
     fn order<R, K: Ord>(self, rows: &mut [&R], key: impl Fn(&R) -> K) {
-        // Rows without a difference keep the service's order, whichever way.
+        self.arrange(rows, |one, other| key(one).cmp(&key(other)));
+    }
+
+    fn arrange<R>(self, rows: &mut [&R], compare: impl Fn(&R, &R) -> Ordering) {
         if self.descending {
-            rows.sort_by_cached_key(|row| Reverse(key(row)));
+            rows.sort_by(|one, other| compare(other, one));
         } else {
-            rows.sort_by_cached_key(|row| key(row));
+            rows.sort_by(|one, other| compare(one, other));
         }
     }
 
-    pub(crate) fn triggers(self, rows: &mut [&Trigger]) {
+    pub(super) fn triggers(self, rows: &mut [&Trigger]) {
         match self.column {
             "Rules" => self.order(rows, |row| row.rule_names.len()),
             "24 h" => self.order(rows, |row| row.recent_count),
-            _ => self.order(rows, |row| row.spec.name.clone()),
+            _ => self.arrange(rows, |one, other| one.spec.name.cmp(&other.spec.name)),
         }
     }
 
-    pub(crate) fn destinations(self, rows: &mut [&Destination]) {
+    pub(super) fn destinations(self, rows: &mut [&Destination]) {
         match self.column {
             "Type" => self.order(rows, |row| {
                 row.spec.kind.as_ref().map(DestinationType::word)
             }),
             "Health" => self.order(rows, |row| row.health.state),
             "24 h" => self.order(rows, |row| row.recent_count),
-            _ => self.order(rows, |row| row.spec.name.clone()),
+            _ => self.arrange(rows, |one, other| one.spec.name.cmp(&other.spec.name)),
         }
     }
 
-    pub(crate) fn rules(self, rows: &mut [&Rule]) {
+    pub(super) fn rules(self, rows: &mut [&Rule]) {
         match self.column {
             "On" => self.order(rows, |row| !row.spec.enabled),
             "24 h" => self.order(rows, |row| row.recent_count),
             "Last notified" => self.order(rows, |row| row.last_notification_ms),
-            _ => self.order(rows, |row| row.spec.name.clone()),
+            _ => self.arrange(rows, |one, other| one.spec.name.cmp(&other.spec.name)),
         }
     }
 
-    pub(crate) fn deliveries(self, rows: &mut [&Delivery]) {
+    pub(super) fn deliveries(self, rows: &mut [&Delivery]) {
         match self.column {
             "State" => self.order(rows, |row| row.state.word()),
-            "Destination" => self.order(rows, |row| row.destination_name.clone()),
-            "Rule" => self.order(rows, |row| row.rule_name.clone()),
+            "Destination" => self.arrange(rows, |one, other| {
+                one.destination_name.cmp(&other.destination_name)
+            }),
+            "Rule" => self.arrange(rows, |one, other| one.rule_name.cmp(&other.rule_name)),
             "Tries" => self.order(rows, |row| row.attempt_count),
             // What has no next try comes last.
             "Next try" => self.order(rows, |row| row.next_attempt_ms.unwrap_or(i64::MAX)),
-            _ => self.order(rows, |row| (row.create_ms, row.id.clone())),
+            _ => self.arrange(rows, |one, other| {
+                (one.create_ms, &one.id).cmp(&(other.create_ms, &other.id))
+            }),
         }
     }
 
-    pub(crate) fn clients(self, rows: &mut [&Client]) {
+    pub(super) fn clients(self, rows: &mut [&Client]) {
         match self.column {
             "Role" => self.order(rows, |row| row.role),
             "Last used" => self.order(rows, |row| row.last_used_ms),
             "Made" => self.order(rows, |row| row.create_ms),
-            _ => self.order(rows, |row| row.name.clone()),
+            _ => self.arrange(rows, |one, other| one.name.cmp(&other.name)),
         }
     }
 }

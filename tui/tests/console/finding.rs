@@ -151,3 +151,27 @@ async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
         "events are always sorted by when they were last seen",
     );
 }
+
+#[tokio::test]
+async fn a_page_comes_back_as_it_was_left_both_ways() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let left = press(&mut console, "4S/a<Enter>j").await;
+    assert!(
+        line(&left, "▶").contains("audit") && left.contains("Name↓"),
+        "{left}"
+    );
+    press(&mut console, "<Enter>5").await;
+    let screen = press(&mut console, "[[").await;
+    assert_eq!(screen, left);
+    let screen = press(&mut console, "]]").await;
+    line(&screen, "› Rules");
+    let screen = press(&mut console, "<Esc><Esc>").await;
+    assert_eq!(screen, left);
+    // Esc leaves the filter first, `[` goes.
+    let screen = press(&mut console, "<Esc>").await;
+    assert!(
+        screen.contains("› Destinations") && !screen.contains("·  /a"),
+        "{screen}"
+    );
+}

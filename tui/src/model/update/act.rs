@@ -49,6 +49,7 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::GoReference => navigate::go(model, Route::Reference, effects),
         Action::Search => search(model),
         Action::Back => back(model, effects),
+        Action::PageBefore => navigate::back(model, effects),
         Action::Forward => navigate::forward(model, effects),
         Action::Up => navigate::move_by(model, -1, effects),
         Action::Down => navigate::move_by(model, 1, effects),
@@ -215,10 +216,11 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Overview => model.service.clone(),
         route => route.object().to_owned(),
     };
-    if !text.is_empty() {
-        model.say(Token::Info, format!("copied {text}"));
-        effects.push(Effect::Copy(text));
+    if text.is_empty() {
+        return model.say(Token::Info, "there is nothing here to copy");
     }
+    model.say(Token::Info, format!("copied {text}"));
+    effects.push(Effect::Copy(text));
 }
 
 /// Says what a list is sorted by now, or why it is not.

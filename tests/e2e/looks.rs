@@ -1,0 +1,95 @@
+//! Colours and keys on a terminal: what it answers about itself, and what is set for it.
+
+use std::fs;
+
+use bellwether_tests::{
+    eventually::eventually_blocking, process, terminal::Terminal, world::World,
+};
+
+fn console(world: &World, arguments: &[&str]) -> Terminal {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key");
+    let key = key.to_str().expect("a path");
+    let own = ["--connect", &address, "--key-file", key];
+    Terminal::start(world.folder(), &[&own, arguments].concat())
+}
+
+#[test]
+fn auto_takes_the_background_that_the_terminal_tells_and_types_none_of_the_answer() {
+    let world = World::start();
+    let mut console = console(&world, &["--theme", "auto"]);
+    console.shows(&["Overview", "connected"]);
+    let question = "\x1b]11;?\x1b\\";
+    eventually_blocking("the question", || {
+        console.written().contains(question).then_some(())
+    });
+    // The ground of the light theme among 256 colours.
+    let light = "48;5;231";
+    assert!(!console.written().contains(light));
+
+    console.press("2\x1b]11;rgb:fdfd/f6f6/e3e3\x1b\\");
+
+    eventually_blocking("the light theme", || {
+        console.written().contains(light).then_some(())
+    });
+    let screen = console.shows(&["Events"]);
+    assert!(!screen.contains("f6f6"), "{screen}");
+    assert_eq!(console.written().matches(question).count(), 1);
+    console.press("q");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_terminal_is_asked_nothing_that_its_theme_does_not_need() {
+    let world = World::start();
+    let mut console = console(&world, &[]);
+    console.shows(&["Overview", "connected"]);
+    console.press("q");
+    assert!(console.ended().success());
+    assert!(!console.written().contains("\x1b]11;"));
+}
+
+#[test]
+fn keys_that_cannot_be_used_end_the_command_with_a_line_for_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("own.toml");
+    let text = "[keys]\nqiut = \"x\"\ncopy = \"q\"\n";
+    fs::write(&file, text).expect("a file");
+    let mut command = process::command(folder.path(), ["--keys", "--config"]);
+    let output = command.arg(&file).output().expect("the command");
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(
+        lines[0].contains("own.toml:2: keys.qiut: there is no such action"),
+        "{told}"
+    );
+    assert!(
+        lines[1].contains("own.toml:3: keys.copy: `q` is also `quit`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn keys_of_ones_own_are_printed_and_work() {
+    let world = World::start();
+    let file = world.folder().join("own.toml");
+    fs::write(&file, "[keys]\ngo_rules = \"ctrl-g r\"\nquit = \"Q\"\n").expect("a file");
+    let config = file.to_str().expect("a path");
+    let mut command = process::command(world.folder(), ["--keys", "--config", config]);
+    let output = command.output().expect("the command");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        told.contains("| `ctrl-g r` | Go to Rules | `go_rules` |"),
+        "{told}"
+    );
+
+    let mut console = console(&world, &["--config", config]);
+    console.shows(&["Overview", "connected"]);
+    console.press("\x07r");
+    console.shows(&["Rules", "No rules yet"]);
+    console.press("qQ");
+    assert!(console.ended().success());
+}
