@@ -45,6 +45,12 @@ pub enum Error {
     /// The service cannot do it now; nothing was changed.
     #[error("{0}")]
     Unavailable(String),
+    /// The store failed while it wrote: whether it was carried out is not known.
+    #[error(
+        "the store failed while it wrote, so it is not known whether this was carried out; look \
+         before you send it again"
+    )]
+    Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The service does not do this.
     #[error("{0}")]
     Unimplemented(String),

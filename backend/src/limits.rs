@@ -178,3 +178,8 @@ pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 pub const BACKUP_BYTES_PER_SECOND: u64 = 32 * 1024 * 1024;
 /// Backups read at once from one service.
 pub const BACKUPS_MAX: usize = 2;
+/// The disk is called nearly full while less is free than so many times the floor below which
+/// nothing is added.
+pub const DISK_NEARLY_FULL_FLOORS: u64 = 2;
+/// The disk is called roomy again when so many times the floor are free.
+pub const DISK_ROOM_FLOORS: u64 = 3;

@@ -20,6 +20,7 @@ pub mod recent;
 pub mod resource;
 pub mod review;
 pub mod revision;
+pub mod room;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! The service as a whole on disks and clocks that fail, and a network that misbehaves.
 
+mod errors;
+mod flips;
 mod ground;
 mod invariants;
+mod service;
 mod simulation;
 
 /// A number that long runs set from outside.

@@ -187,7 +187,7 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
 }
 
 /// The hosts of all stored events.
-async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
+pub(crate) async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
     let mut hosts = BTreeSet::new();
     let mut cursor = String::new();
     loop {

@@ -13,6 +13,7 @@ mod console;
 mod crash;
 mod deliveries;
 mod destinations;
+mod disk;
 mod events;
 mod foreign;
 mod grpc;

@@ -14,6 +14,7 @@ pub mod process;
 pub mod providers;
 pub mod receiver;
 pub mod rest;
+pub mod small_disk;
 pub mod smtp;
 pub mod terminal;
 pub mod tls;

@@ -28,7 +28,15 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_settings(lines: &str) -> Self {
-        Self::with_authorities(lines, Path::new(""))
+        Self::prepared(lines, Path::new(""), |_data_dir| {})
+    }
+
+    /// Like [`World::with_settings`]; `prepare` is given the data folder before the service starts.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn on(prepare: impl FnOnce(&Path), lines: &str) -> Self {
+        Self::prepared(lines, Path::new(""), prepare)
     }
 
     /// Like [`World::with_settings`], with messages entrusted to the authorities in that file too.
@@ -36,6 +44,10 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_authorities(lines: &str, ca_file: &Path) -> Self {
+        Self::prepared(lines, ca_file, |_data_dir| {})
+    }
+
+    fn prepared(lines: &str, ca_file: &Path, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
             "data_dir = {:?}\ngrpc_listen = \"127.0.0.1:0\"\nrest_listen = \"127.0.0.1:0\"\n\
@@ -44,6 +56,7 @@ impl World {
             ca_file.to_str().unwrap(),
         );
         std::fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
+        prepare(&folder.path().join("data"));
         let mut world = Self {
             service: None,
             folder,

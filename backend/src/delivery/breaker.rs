@@ -39,6 +39,11 @@ impl Breaker {
         }
     }
 
+    /// Moves along with a clock that was set.
+    pub(crate) fn shift(&mut self, by_ms: i64) {
+        self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
+    }
+
     /// Takes note of an attempt's end.
     pub(crate) fn note(&mut self, delivered: bool, now_ms: i64) {
         if delivered {

@@ -1,6 +1,7 @@
 //! Takes due deliveries, has them sent, and records what became of them.
 
 mod follow;
+mod jump;
 mod lease;
 mod plan;
 #[cfg(test)]
@@ -61,6 +62,8 @@ pub struct Dispatcher {
     recorded: HashMap<RecordId, u64>,
     /// How far the change log was read; none before the first look at all that waits.
     cursor: Option<u64>,
+    /// What the clock was like when it was last looked at.
+    heed: jump::Heed,
     /// Leases that have not ended.
     under_way: usize,
     attempts: JoinSet<Report>,
@@ -96,6 +99,8 @@ pub struct Standing {
     pub wakes_ms: i64,
     /// How far it has read the change log.
     pub log_sequence: u64,
+    /// Whether it waits because the store did not answer.
+    pub is_held_up: bool,
 }
 
 impl Dispatcher {
@@ -119,6 +124,7 @@ impl Dispatcher {
             unrecorded: HashMap::new(),
             recorded: HashMap::new(),
             cursor: None,
+            heed: jump::Heed::default(),
             under_way: 0,
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
@@ -137,17 +143,19 @@ impl Dispatcher {
         let mut committed = self.store.engine().log_signal();
         loop {
             committed.mark_unchanged();
-            let wakes_ms = match self.advance().await {
-                Ok(()) => self.wakes_ms(),
+            let (wakes_ms, is_held_up) = match self.advance().await {
+                Ok(()) => (self.wakes_ms(), false),
                 Err(error) => {
                     tracing::warn!(%error, "deliveries wait for the store");
-                    self.clock.now_ms().saturating_add(millis(STORE_PAUSE))
+                    let pause_ms = millis(STORE_PAUSE);
+                    (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
             };
             self.standing.send_replace(Standing {
                 in_flight: self.unrecorded.len(),
                 wakes_ms,
                 log_sequence: self.cursor.unwrap_or_default(),
+                is_held_up,
             });
             tokio::select! {
                 biased;
@@ -164,6 +172,7 @@ impl Dispatcher {
 
     /// Follows the change log, then commits ends and leases and starts what was leased.
     async fn advance(&mut self) -> Result<(), Error> {
+        self.heed_clock().await?;
         self.follow().await?;
         self.cancel_for_gone().await?;
         let plan = self.commit_plan(true).await?;

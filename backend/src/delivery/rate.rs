@@ -35,6 +35,13 @@ impl Rate {
         (limit.saturating_sub(started) as usize, next_ms)
     }
 
+    /// Moves along with a clock that was set.
+    pub(crate) fn shift(&mut self, by_ms: i64) {
+        for (start_ms, _) in &mut self.slots {
+            *start_ms = start_ms.saturating_add(by_ms);
+        }
+    }
+
     /// Takes note that so many start now.
     pub(crate) fn note(&mut self, count: u32, now_ms: i64) {
         let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);

@@ -19,7 +19,7 @@ const MESSAGE_CHARACTERS_MAX: usize = 1_000;
 impl From<Error> for Status {
     /// Translates an error. The chain of sources of an internal fault goes to the log.
     fn from(error: Error) -> Self {
-        if let Error::Internal(source) = &error {
+        if let Error::Internal(source) | Error::Indeterminate(source) = &error {
             tracing::error!(fault = chain(source.as_ref()), "internal fault");
         }
         let (code, reason) = code_and_reason(&error);
@@ -54,6 +54,7 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
         Error::Exhausted { .. } => (Code::ResourceExhausted, "LIMIT_REACHED"),
         Error::Unavailable(_) => (Code::Unavailable, "UNAVAILABLE"),
         Error::Unimplemented(_) => (Code::Unimplemented, "NOT_SERVED"),
+        Error::Indeterminate(_) => (Code::Internal, "OUTCOME_UNKNOWN"),
         Error::Internal(_) => (Code::Internal, "INTERNAL"),
     }
 }
@@ -149,6 +150,17 @@ mod tests {
         let details = status.get_error_details();
         let retry = details.retry_info().unwrap();
         assert_eq!(retry.retry_delay, Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_write_whose_end_is_not_known_is_said_to_be_one() {
+        let source = std::io::Error::other("/data/store.redb: input/output error");
+        let status = Status::from(Error::Indeterminate(Box::new(source)));
+        assert_eq!(status.code(), Code::Internal);
+        assert!(status.message().contains("not known whether"), "{status:?}");
+        let details = status.get_error_details();
+        assert_eq!(details.error_info().unwrap().reason, "OUTCOME_UNKNOWN");
+        assert!(!format!("{status:?}").contains("redb"));
     }
 
     #[test]

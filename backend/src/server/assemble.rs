@@ -42,6 +42,7 @@ use crate::{
         receipt::ReceiptSweep,
         recent::Traffic,
         review::Reviewer,
+        room::RoomWatch,
         rule::{Installation, Rules},
         ruleset::Ruleset,
         trigger::Triggers,
@@ -125,11 +126,13 @@ impl Rooms {
         );
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
         let reviewer = Reviewer::new(self.deciding.clone());
+        let room = RoomWatch::new(self.store.clone(), clock(), self.intake.clone());
         let receipts = ReceiptSweep::new(self.store.clone(), clock());
         let keys = Arc::clone(&self.keys);
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("review", |stop| reviewer.run(stop));
+        work.add("room watch", |stop| room.run(stop));
         work.add("dispatcher", |stop| dispatcher.run(stop));
         work.add("retention", |stop| retention.run(stop));
         work.add("receipt sweep", |stop| receipts.run(stop));

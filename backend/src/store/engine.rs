@@ -344,11 +344,19 @@ impl From<EngineError> for Error {
                 message: error.to_string(),
                 retry_after: None,
             },
-            EngineError::Indeterminate(_) | EngineError::Corrupt(_) => {
-                Self::Internal(Box::new(error))
-            }
+            EngineError::Indeterminate(_) => Self::Indeterminate(Box::new(error)),
+            EngineError::Corrupt(_) => Self::Internal(Box::new(error)),
         }
     }
+}
+
+/// Room on the disk that an engine writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskRoom {
+    /// Bytes that are free.
+    pub free_bytes: u64,
+    /// Below this nothing is added.
+    pub floor_bytes: u64,
 }
 
 /// Entries read at once while counting.
@@ -451,6 +459,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Follows [`Engine::log_head`]: the value changes after each commit.
     fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
+
+    /// How much room there is; none when the engine cannot tell, or needs none.
+    fn room(&self) -> Option<DiskRoom> {
+        None
+    }
 
     /// Whether another process may use the same records meanwhile. Where none may, whatever an
     /// earlier process left under way has ended.

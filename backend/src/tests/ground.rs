@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::rngs::StdRng;
 
 use crate::store::{
-    Sealer, Store,
+    EngineError, Sealer, Store,
     engine::{
         memory::MemoryEngine,
         redb::{Medium, RedbEngine, Settings, SimulatedDisk},
@@ -39,13 +39,24 @@ impl Ground {
 
     /// Opens the store, as a start of the service does.
     pub(super) fn open(&self) -> Store {
-        match self {
+        self.try_open().unwrap()
+    }
+
+    pub(super) fn try_open(&self) -> Result<Store, EngineError> {
+        Ok(match self {
             Self::Memory(store) => store.clone(),
             Self::Disk(disk, sealer) => {
                 let medium: Arc<dyn Medium> = Arc::new(disk.clone());
-                let engine = RedbEngine::open(medium, SETTINGS).unwrap();
+                let engine = RedbEngine::open(medium, SETTINGS)?;
                 Store::new(Arc::new(engine), Arc::clone(sealer))
             }
+        })
+    }
+
+    /// Has one operation of the disk fail after so many that do not; none lets all succeed.
+    pub(super) fn fail_after(&self, operations: Option<u64>) {
+        if let Self::Disk(disk, _) = self {
+            disk.fail_after(operations.unwrap_or(u64::MAX));
         }
     }
 

@@ -5,7 +5,6 @@ mod check;
 mod model;
 mod outside;
 mod scenario;
-mod service;
 
 use scenario::Scenario;
 

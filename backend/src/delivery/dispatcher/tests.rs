@@ -1,5 +1,6 @@
 //! The dispatcher on a store in memory, against real sockets, with a clock that tests move.
 
+mod clock;
 mod simulation;
 mod world;
 

@@ -30,7 +30,7 @@ use self::{
     writer::Writer,
 };
 use crate::store::engine::{
-    Change, Delta, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
+    Change, Delta, Direction, DiskRoom, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
 };
 
 /// Records read on the caller's thread; more are read on a thread that may block.
@@ -52,6 +52,7 @@ pub struct Settings {
 /// Dropping it carries out what waits and closes the file.
 #[derive(Debug)]
 pub struct RedbEngine {
+    medium: Arc<dyn Medium>,
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -108,7 +109,7 @@ impl RedbEngine {
     /// [`EngineError::Corrupt`] when the file is damaged or not one of redb, others when the medium
     /// fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
-        let file = File::new(medium, settings);
+        let file = File::new(Arc::clone(&medium), settings);
         let (database, head) = file.open()?;
         let shared = Arc::new(Shared {
             database: RwLock::new(Ok(database)),
@@ -120,6 +121,7 @@ impl RedbEngine {
         let thread = thread.spawn(move || writer.run());
         let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
         Ok(Self {
+            medium,
             shared,
             writer: Some(thread),
         })
@@ -272,6 +274,10 @@ impl Engine for RedbEngine {
 
     fn log_signal(&self) -> watch::Receiver<u64> {
         self.shared.head.subscribe()
+    }
+
+    fn room(&self) -> Option<DiskRoom> {
+        self.medium.room()
     }
 
     fn is_shared(&self) -> bool {

@@ -13,7 +13,7 @@ use super::{
     folder::{Folder, private_file},
     room::Room,
 };
-use crate::store::engine::redb::Medium;
+use crate::store::engine::{DiskRoom, redb::Medium};
 
 /// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
@@ -86,6 +86,10 @@ impl Medium for Disk {
 
     fn is_short(&self) -> bool {
         self.room.as_ref().is_some_and(Room::is_short)
+    }
+
+    fn room(&self) -> Option<DiskRoom> {
+        self.room.as_ref().and_then(Room::room)
     }
 
     fn release_reserve(&self) -> bool {

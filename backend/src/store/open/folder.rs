@@ -15,8 +15,9 @@ const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
 /// What every file of redb begins with.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
-/// Files that may lie in a folder whose store was not made yet: ours, and an operator's settings.
-const OWN: [&str; 8] = [
+/// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
+/// what a disk of its own comes with.
+const OWN: [&str; 9] = [
     LOCK,
     UNFINISHED,
     "store.sums",
@@ -25,6 +26,7 @@ const OWN: [&str; 8] = [
     "admin.key",
     "ballast",
     "bellwether.toml",
+    "lost+found",
 ];
 
 /// A data folder that is ours as long as this lives.

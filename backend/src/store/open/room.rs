@@ -6,13 +6,14 @@
 use std::{
     fs::{self, File},
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use rustix::fs::FallocateFlags;
 
 use super::folder::{Folder, private_file};
+use crate::store::engine::DiskRoom;
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
 /// How long a reading of the free space holds.
@@ -23,7 +24,14 @@ const READING_AGE_MAX: Duration = Duration::from_millis(100);
 pub(super) struct Room {
     folder: PathBuf,
     floor_bytes: u64,
-    last: Mutex<Option<Reading>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<Reading>,
+    /// Whether the reserve was given up, and there was not room enough for another one since.
+    is_spent: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,49 +46,69 @@ impl Room {
         let room = Self {
             folder: folder.path().into(),
             floor_bytes,
-            last: Mutex::new(None),
+            state: Mutex::default(),
         };
         room.is_short();
         room
     }
 
-    /// Whether less is free than the floor; looks ten times a second at most.
+    /// How much room there is; none when the system does not tell.
+    pub(super) fn room(&self) -> Option<DiskRoom> {
+        Some(DiskRoom {
+            free_bytes: self.free_bytes()?,
+            floor_bytes: self.floor_bytes,
+        })
+    }
+
+    /// Whether less is free than the floor, or the reserve is in use; looks ten times a second at
+    /// most.
     pub(super) fn is_short(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reading) = last.filter(|reading| reading.at.elapsed() < READING_AGE_MAX) {
+        let mut state = self.state();
+        if let Some(reading) = state
+            .last
+            .filter(|reading| reading.at.elapsed() < READING_AGE_MAX)
+        {
             return reading.is_short;
         }
         // A system that does not tell is no reason to stop: the full disk itself will.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
-        let is_short = free_bytes < self.floor_bytes;
-        if last.is_some_and(|reading| reading.is_short != is_short) || (last.is_none() && is_short)
-        {
+        if free_bytes >= self.floor_bytes.saturating_add(2 * RESERVE_BYTES) {
+            self.reserve();
+            state.is_spent = false;
+        }
+        let is_short = free_bytes < self.floor_bytes || state.is_spent;
+        let was_short = state.last.is_some_and(|reading| reading.is_short);
+        if was_short != is_short {
             let floor_bytes = self.floor_bytes;
             tracing::warn!(free_bytes, floor_bytes, is_short, "room on the disk");
         }
-        if free_bytes >= self.floor_bytes.saturating_add(2 * RESERVE_BYTES) {
-            self.reserve();
-        }
         let at = Instant::now();
-        *last = Some(Reading { at, is_short });
+        state.last = Some(Reading { at, is_short });
         is_short
     }
 
     /// Gives up the reserve; whether there was one.
     pub(super) fn release_reserve(&self) -> bool {
+        let mut state = self.state();
         let is_released = fs::remove_file(self.reserve_path()).is_ok();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // What was released is for what is under way, so nothing is added until there is more.
-        *last = Some(Reading {
+        state.is_spent |= is_released;
+        state.last = Some(Reading {
             at: Instant::now(),
             is_short: true,
         });
         is_released
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reserve(&self) {
         let path = self.reserve_path();
-        if path.exists() {
+        // One that a crash left shorter is no reserve.
+        let length = fs::metadata(&path).map(|it| it.len());
+        if length.is_ok_and(|length| length >= RESERVE_BYTES) {
             return;
         }
         let reserved = private_file().create(true).truncate(true).open(&path);

@@ -12,7 +12,6 @@ use super::{
     SITES,
     model::{self, Model, Trigger},
     outside::{Mood, Outside},
-    service::Service,
 };
 use crate::{
     clock::{Clock, ManualClock},
@@ -31,7 +30,7 @@ use crate::{
         set_status::{StatusItem, set_status},
         trigger::TriggerDraft,
     },
-    tests::ground::Ground,
+    tests::{ground::Ground, service::Service},
 };
 
 const MINUTE_MS: i64 = 60_000;

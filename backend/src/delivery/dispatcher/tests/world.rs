@@ -22,6 +22,7 @@ use crate::{
         Name, RecordId,
         destination::{Webhook, WebhookMethod},
     },
+    ops::samples,
     store::{Direction, Lane, Store, engine::Range},
 };
 
@@ -125,6 +126,20 @@ impl World {
                 return;
             }
         }
+    }
+
+    /// Sets the clock forward by so many milliseconds, or back, and waits until that was noticed.
+    pub(super) async fn set_clock(&mut self, by_ms: i64) {
+        self.clock.set(by_ms);
+        // What comes after it in the change log is read after it was noticed.
+        let mut changes = self.store.changes();
+        changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+        self.settled().await;
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(super) fn id(&mut self) -> RecordId {

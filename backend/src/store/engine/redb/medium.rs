@@ -4,6 +4,8 @@ use std::{fmt::Debug, io};
 
 use redb::StorageBackend;
 
+use crate::store::engine::DiskRoom;
+
 /// What an engine's file lies on.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be opened again once the last one opened was closed.
@@ -15,6 +17,11 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// Whether there is too little room to add records.
     fn is_short(&self) -> bool {
         false
+    }
+
+    /// How much room there is; none when it cannot be told.
+    fn room(&self) -> Option<DiskRoom> {
+        None
     }
 
     /// Gives up room that was held back for a full medium; whether there was any.

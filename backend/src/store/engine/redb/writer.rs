@@ -72,8 +72,13 @@ impl Writer {
         let verdicts = match self.commit(&batch) {
             Err(failure) if failure.fault.is_full() && self.file.medium().release_reserve() => {
                 // There is room again, for what does not add to the store.
+                let sequence = self.head.sequence;
                 self.reopen();
-                self.commit(&batch)
+                if self.head.sequence == sequence {
+                    self.commit(&batch)
+                } else {
+                    Err(failure)
+                }
             }
             other => other,
         };

@@ -1,4 +1,4 @@
-//! The service of the simulation: real operations, a real store, a real dispatcher.
+//! The service below the wire: real operations, a real store, a real dispatcher.
 
 use std::{sync::Arc, time::Duration};
 
@@ -151,9 +151,8 @@ impl Service {
         let clock = Arc::clone(&self.clock);
         let life = self.life.as_mut().expect("it lives");
         let settled = life.standing.wait_for(|standing| {
-            standing.in_flight == 0
-                && standing.wakes_ms > clock.now_ms()
-                && standing.log_sequence >= head
+            let is_idle = standing.in_flight == 0 && standing.log_sequence >= head;
+            standing.wakes_ms > clock.now_ms() && (is_idle || standing.is_held_up)
         });
         let settled = tokio::time::timeout(PATIENCE, settled).await;
         settled.expect("settles in time").unwrap().wakes_ms

@@ -1,0 +1,144 @@
+//! The clock is set while deliveries wait: none is lost, none is stuck, none comes early.
+
+use std::{sync::Arc, time::Duration};
+
+use super::world::{MINUTE, SECOND, World, set, switch};
+use crate::{
+    clock::Clock,
+    delivery::receiver::Reply,
+    domain::{DeliverySettings, DeliveryState},
+    ops::delivery::Deliveries,
+};
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn world() -> World {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    world
+}
+
+#[tokio::test]
+async fn a_retry_comes_after_its_wait_whichever_way_the_clock_is_set() {
+    for by_ms in [-HOUR_MS, HOUR_MS, -24 * HOUR_MS, 24 * HOUR_MS] {
+        let mut world = world();
+        let (receiver, reply) = switch(Reply::status(500)).await;
+        let destination = world
+            .destination("hook", receiver.url("/"), DeliverySettings::default())
+            .await;
+        let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+        world.start();
+        // The second attempt fails after five seconds; the third is five minutes later.
+        world.live(10 * SECOND).await;
+        assert_eq!(receiver.count(), 2);
+        set(&reply, 200);
+        world.set_clock(by_ms).await;
+        world.live(4 * MINUTE).await;
+        assert_eq!(receiver.count(), 2, "{by_ms}: it came early");
+        world.live(MINUTE).await;
+        let delivery = world.delivery(id).await;
+        assert_eq!(delivery.state, DeliveryState::Delivered, "{by_ms}");
+        assert_eq!(delivery.attempts, 3);
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_was_years_behind_delays_nothing() {
+    let mut world = world();
+    let (receiver, reply) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    world.notify(&destination, 1).await;
+    world.start();
+    world.live(10 * SECOND).await;
+    set(&reply, 200);
+    // The machine starts with a clock of long ago, and learns the time.
+    world.stop().await;
+    world.clock.set(-10_000 * HOUR_MS);
+    world.start();
+    world.live(SECOND).await;
+    world.set_clock(10_000 * HOUR_MS).await;
+    world.live(5 * MINUTE).await;
+    assert_eq!(receiver.count(), 3);
+}
+
+#[tokio::test]
+async fn rate_and_breaker_go_on_when_the_clock_is_set_back() {
+    let mut world = world();
+    let (receiver, reply) = switch(Reply::status(200)).await;
+    let settings = DeliverySettings {
+        max_per_minute: Some(10),
+        ..DeliverySettings::default()
+    };
+    let limited = world
+        .destination("limited", receiver.url("/"), settings)
+        .await;
+    world.notify(&limited, 30).await;
+    world.start();
+    world.live(SECOND).await;
+    assert_eq!(receiver.count(), 10);
+    world.set_clock(-HOUR_MS).await;
+    world.live(30 * SECOND).await;
+    assert_eq!(receiver.count(), 10, "the minute is not over");
+    world.live(3 * MINUTE).await;
+    assert_eq!(receiver.count(), 30);
+
+    set(&reply, 500);
+    let failing = world
+        .destination("failing", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let ids = world.notify(&failing, 8).await;
+    world.live(SECOND).await;
+    set(&reply, 200);
+    world.set_clock(-HOUR_MS).await;
+    world.live(MINUTE).await;
+    for id in ids {
+        assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_under_way_is_not_made_twice_when_the_clock_is_set() {
+    for by_ms in [-HOUR_MS, HOUR_MS] {
+        let mut world = world();
+        world.config.delivery.timeout = Duration::from_secs(2);
+        let (receiver, reply) = switch(Reply::Hang).await;
+        let destination = world
+            .destination("hook", receiver.url("/"), DeliverySettings::default())
+            .await;
+        let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+        world.start();
+        while receiver.count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        set(&reply, 200);
+        world.set_clock(by_ms).await;
+        assert_eq!(receiver.count(), 1, "{by_ms}");
+        world.live(5 * SECOND).await;
+        let delivery = world.delivery(id).await;
+        assert_eq!(delivery.state, DeliveryState::Delivered, "{by_ms}");
+        assert_eq!((delivery.attempts, receiver.count()), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn what_an_operator_sends_again_after_the_clock_was_set_goes_at_once() {
+    let mut world = world();
+    let (receiver, reply) = switch(Reply::status(500)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.live(10 * SECOND).await;
+    set(&reply, 200);
+    world.settled().await;
+    // The dispatcher notices the clock when the operator's change wakes it.
+    world.clock.set(HOUR_MS);
+    let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+    let deliveries = Deliveries::new(world.store().clone(), clock);
+    deliveries.retry(id).await.unwrap();
+    world.settled().await;
+    assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+}

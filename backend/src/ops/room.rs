@@ -1,0 +1,174 @@
+//! Says aloud, as an event of the service's own, that the disk is nearly full, and that it is not
+//! any more.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::Clock,
+    domain::{IncomingEvent, Severity, Status},
+    error::Error,
+    limits::{DISK_NEARLY_FULL_FLOORS, DISK_ROOM_FLOORS},
+    ops::{find, intake::Intake},
+    store::{Store, engine::DiskRoom},
+};
+
+/// How often to look.
+const INTERVAL: Duration = Duration::from_secs(5);
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// Watches the room on the store's disk.
+#[derive(Debug)]
+pub struct RoomWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    intake: Intake,
+    /// What was said last; none before anything was.
+    said: Option<Level>,
+}
+
+/// How full the disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Roomy,
+    NearlyFull,
+    Full,
+}
+
+impl Level {
+    /// None between two levels: then it stays as it was.
+    fn of(room: DiskRoom) -> Option<Self> {
+        let floors = |count| room.floor_bytes.saturating_mul(count);
+        if room.free_bytes < room.floor_bytes {
+            Some(Self::Full)
+        } else if room.free_bytes < floors(DISK_NEARLY_FULL_FLOORS) {
+            Some(Self::NearlyFull)
+        } else {
+            (room.free_bytes >= floors(DISK_ROOM_FLOORS)).then_some(Self::Roomy)
+        }
+    }
+}
+
+impl RoomWatch {
+    /// Watches for a store, and says so through an intake.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
+        Self {
+            store,
+            clock,
+            intake,
+            said: None,
+        }
+    }
+
+    /// Looks every few seconds until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                let interval_ms = i64::try_from(INTERVAL.as_millis()).unwrap_or(i64::MAX);
+                let next_ms = self.clock.now_ms().saturating_add(interval_ms);
+                if let Some(room) = self.store.engine().room()
+                    && let Err(error) = self.look(room).await
+                {
+                    // It is said at the next look, if it still holds.
+                    tracing::warn!(%error, ?room, "the room on the disk was not told");
+                }
+                self.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    async fn look(&mut self, room: DiskRoom) -> Result<(), Error> {
+        let Some(level) = Level::of(room).filter(|level| self.said != Some(*level)) else {
+            return Ok(());
+        };
+        let event = event(level, room, self.clock.now_ms());
+        let newest = find::newest(&self.store, event.id()).await?;
+        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
+        if level != Level::Roomy || is_open {
+            self.intake.submit_internal(event, Vec::new()).await?;
+        }
+        self.said = Some(level);
+        Ok(())
+    }
+}
+
+fn event(level: Level, room: DiskRoom, now_ms: i64) -> IncomingEvent {
+    let (severity, status, what) = match level {
+        Level::Roomy => (None, Status::Closed, "there is room on the disk again"),
+        Level::NearlyFull => (
+            Some(Severity::Error),
+            Status::Open,
+            "the disk is nearly full",
+        ),
+        Level::Full => (
+            Some(Severity::Critical),
+            Status::Open,
+            "the disk is full: new events are refused",
+        ),
+    };
+    let mebibytes = |bytes: u64| bytes / MEBIBYTE;
+    IncomingEvent {
+        name: "disk nearly full".into(),
+        kind: "disk-nearly-full".into(),
+        dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
+        metadata: BTreeMap::new(),
+        summary: format!("{what} ({} MiB free)", mebibytes(room.free_bytes)),
+        body: format!(
+            "New events are refused while less than {} MiB are free (`store.free_space_floor`); \
+             reads, acknowledgements, deliveries and deletes go on.",
+            mebibytes(room.floor_bytes)
+        ),
+        severity,
+        status: Some(status),
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::samples;
+
+    #[tokio::test]
+    async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_room() {
+        let store = samples::store();
+        let (deciding, clock) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let mut watch = RoomWatch::new(store.clone(), clock as _, intake);
+        let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5];
+        let mut told = Vec::new();
+        for free_mebibytes in free {
+            let room = DiskRoom {
+                free_bytes: free_mebibytes * MEBIBYTE,
+                floor_bytes: 10 * MEBIBYTE,
+            };
+            watch.look(room).await.unwrap();
+            let newest = find::newest(&store, event(Level::Full, room, 0).id()).await;
+            let newest = newest.unwrap();
+            told.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
+        }
+        let (open, closed) = (Status::Open, Status::Closed);
+        let (error, critical) = (Severity::Error, Severity::Critical);
+        let expected = [
+            None,
+            None,
+            Some((1, open, error, 1)),
+            Some((1, open, error, 1)),
+            Some((1, open, error, 1)),
+            Some((1, open, critical, 2)),
+            Some((1, open, error, 3)),
+            Some((1, open, error, 3)),
+            Some((1, closed, error, 4)),
+            Some((1, closed, error, 4)),
+            Some((1, closed, error, 4)),
+            Some((2, open, critical, 1)),
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! Operations of the disk that fail under the whole service: every answer is true, and it goes on
+//! by itself.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{ground::Ground, invariants, number_of, service::Service};
+use crate::{
+    clock::ManualClock,
+    config::Config,
+    delivery::receiver::{Receiver, Reply},
+    domain::{
+        Delivery, DeliveryState, DestinationKind, Occurrence,
+        destination::{Webhook, WebhookMethod},
+    },
+    error::Error,
+    ops::{
+        destination::DestinationDraft,
+        edit::Target,
+        occurrence::Wish,
+        samples::{self, START_MS, all},
+        set_status::{StatusItem, set_status},
+    },
+};
+
+const ROUNDS_DEFAULT: u64 = 150;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What became of what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Became {
+    Done,
+    NotDone,
+    Unknown,
+}
+
+fn became<T>(result: &Result<T, Error>) -> Became {
+    match result {
+        Ok(_) => Became::Done,
+        Err(Error::Unavailable(_) | Error::Exhausted { .. }) => Became::NotDone,
+        Err(Error::Indeterminate(_)) => Became::Unknown,
+        Err(other) => panic!("a failed operation became {other:?}"),
+    }
+}
+
+async fn start(receiver: &Receiver) -> Service {
+    let mut config = Config::new("unused");
+    config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+    let clock = Arc::new(ManualClock::at(START_MS));
+    let service = Service::start(Ground::disk(), config, clock).await;
+    let draft = DestinationDraft {
+        name: "hook".into(),
+        kind: Some(DestinationKind::Webhook(Webhook {
+            url: receiver.url("/"),
+            method: WebhookMethod::Post,
+            headers: Vec::new(),
+            payload: String::new(),
+            signing_secret: None,
+        })),
+        ..DestinationDraft::default()
+    };
+    service.destinations().create(draft, false).await.unwrap();
+    let rule = samples::rule("tell", &[samples::DISK_TRIGGER], &["hook"]);
+    samples::save_rule(service.store(), &rule).await;
+    service
+}
+
+async fn send(service: &Service, host: &str) -> Result<(), Error> {
+    let events = vec![samples::event(host)];
+    let submitted = service.intake().submit(events, None).await?;
+    assert!(submitted.failed.is_empty(), "one event is taken in or not");
+    Ok(())
+}
+
+async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
+    let item = StatusItem {
+        target: Target::Newest(samples::event(host).id()),
+        wish: Wish {
+            acknowledged: Some(true),
+            ..Wish::default()
+        },
+    };
+    let author = samples::name("operator");
+    let set = set_status(service.deciding(), &[item], &author).await?;
+    assert!(set.iter().all(Result::is_ok));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_fails_on_the_disk_is_said_as_it_is_and_the_service_goes_on() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let mut service = start(&receiver).await;
+    let mut random = StdRng::seed_from_u64(7);
+    let (mut sent, mut acknowledged) = (Vec::new(), Vec::new());
+    for round in 0..number_of("BELLWETHER_DISK_ERRORS", ROUNDS_DEFAULT) {
+        service.ground.fail_after(Some(random.random_range(0..40)));
+        for number in 0..3 {
+            let host = format!("{round}-{number}");
+            let result = send(&service, &host).await;
+            sent.push((host, became(&result)));
+        }
+        if let Some((host, Became::Done)) = sent.get(random.random_range(0..sent.len())) {
+            let result = acknowledge(&service, host).await;
+            acknowledged.push((host.clone(), became(&result)));
+        }
+        service.live(Duration::from_secs(1)).await;
+    }
+    service.ground.fail_after(None);
+    let healed = async {
+        for number in 0.. {
+            let host = format!("after {number}");
+            let result = send(&service, &host).await;
+            sent.push((host, became(&result)));
+            if result.is_ok() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let healed = tokio::time::timeout(PATIENCE, healed).await;
+    healed.expect("nobody has to start it again");
+    while service.waits().await {
+        service.live(Duration::from_secs(60)).await;
+    }
+
+    let stored: Vec<Occurrence> = all(service.store()).await;
+    let host = |occurrence: &Occurrence| occurrence.dimensions["host"].clone();
+    let hosts: BTreeSet<_> = stored.iter().map(host).collect();
+    for (host, became) in &sent {
+        match became {
+            Became::Done => assert!(hosts.contains(host), "{host} is lost"),
+            Became::NotDone => assert!(!hosts.contains(host), "{host} was taken in"),
+            Became::Unknown => {}
+        }
+    }
+    let flagged = stored.iter().filter(|it| it.acknowledged).map(host);
+    let flagged: BTreeSet<_> = flagged.collect();
+    let lost = acknowledged
+        .iter()
+        .filter(|(host, became)| *became == Became::Done && !flagged.contains(host));
+    assert_eq!(lost.count(), 0);
+    let deliveries: Vec<Delivery> = all(service.store()).await;
+    let told = deliveries.iter().map(|it| host(&it.content.occurrence));
+    assert_eq!(told.collect::<BTreeSet<_>>(), hosts, "each is told of");
+    assert_eq!(deliveries.len(), stored.len(), "once");
+    let is_delivered = |it: &Delivery| it.state == DeliveryState::Delivered;
+    assert!(deliveries.iter().all(is_delivered));
+    invariants::check(service.store(), 8).await;
+    let kinds: BTreeSet<_> = sent.iter().map(|(_, became)| *became).collect();
+    assert_eq!(kinds.len(), 3, "the disk failed in every way: {kinds:?}");
+}

@@ -1,0 +1,169 @@
+//! One bit of the disk changed under a store that holds every kind of record: whatever is read is
+//! right, or an error.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use rand::{SeedableRng, rngs::StdRng};
+
+use super::{ground::Ground, number_of};
+use crate::{
+    clock::ManualClock,
+    domain::{DeliveryState, Destination, Occurrence},
+    error::Error,
+    ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
+    store::{Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
+};
+
+const FLIPS_DEFAULT: u64 = 100;
+/// Occurrences, and deliveries.
+const RECORDS: u32 = 40;
+
+/// A disk with some of every kind of record, in many commits.
+async fn filled() -> Ground {
+    let ground = Ground::disk();
+    let store = ground.open();
+    let mut changes = store.changes();
+    changes.insert(&samples::trigger("disk"));
+    changes.insert(&samples::trigger("load"));
+    for destination in samples::destinations() {
+        changes.insert(&destination);
+    }
+    changes.insert(&samples::client("root"));
+    changes.insert(&samples::receipt());
+    for revision in samples::revisions() {
+        changes.insert(&revision);
+    }
+    changes.insert(&samples::health());
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let mut changes = store.changes();
+    let mut rule = samples::rule("tell");
+    let destinations = all::<Destination>(&store).await;
+    rule.trigger_names = vec![samples::name("disk")];
+    rule.destination_names = vec![destinations[0].name.clone()];
+    changes.insert(&rule);
+    store.apply(Lane::Admin, changes).await.unwrap();
+    for number in 1..=RECORDS {
+        let mut changes = store.changes();
+        changes.insert(&Occurrence {
+            key: samples::id(1_000 + u64::from(number)),
+            ..samples::occurrence(number)
+        });
+        let state = match number % 3 {
+            0 => DeliveryState::Pending { due_ms: 5 },
+            1 => DeliveryState::Delivered,
+            _ => DeliveryState::Dead,
+        };
+        changes.insert(&samples::delivery(u64::from(number), state));
+        changes.insert(&samples::attempt(u64::from(number), 1));
+        store.apply(Lane::Bulk, changes).await.unwrap();
+    }
+    ground
+}
+
+/// What the service answers, question by question; an error where it does not.
+async fn answers(store: &Store) -> Vec<Result<String, String>> {
+    let mut answers = Vec::new();
+    let engine = store.engine();
+    let whole = || Range::under(&[]);
+    let told = |answer: Result<String, EngineError>| answer.map_err(|error| error.to_string());
+    for kind in Kind::ALL {
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let page = engine.page(kind, whole(), direction, 1_000).await;
+            answers.push(told(page.map(|rows| format!("{kind:?} {rows:?}"))));
+        }
+    }
+    for index in Index::ALL {
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let entries = engine.entries(index, whole(), direction, 1_000).await;
+            answers.push(told(entries.map(|it| format!("{index:?} {it:?}"))));
+        }
+        let count = engine.count(index, whole(), 1_000).await;
+        answers.push(told(count.map(|count| format!("{index:?} {count}"))));
+    }
+    let log = engine.log_after(0, 10_000).await;
+    answers.push(told(log.map(|log| format!("{log:?}"))));
+    answers.extend(operations(store).await);
+    answers
+}
+
+/// What operations answer to who asks for one thing.
+async fn operations(store: &Store) -> Vec<Result<String, String>> {
+    let clock = || Arc::new(ManualClock::at(samples::occurrence(1).start_ms)) as _;
+    let deliveries = Deliveries::new(store.clone(), clock());
+    let mut answers = Vec::new();
+    for number in 1..=RECORDS {
+        let event = samples::occurrence(number).event;
+        let newest = find::newest(store, event).await;
+        answers.push(match newest {
+            Ok(newest) => Ok(format!("{newest:?}")),
+            Err(error) => Err(error.to_string()),
+        });
+        let id = samples::delivery(number.into(), DeliveryState::Dead).id;
+        answers.push(match deliveries.get(id).await {
+            Ok(found) => Ok(format!("{found:?}")),
+            Err(error) => Err(unless_wrong(error)),
+        });
+    }
+    let rule = Rules::new(store.clone(), clock()).get("tell").await;
+    answers.push(rule.map(|it| format!("{it:?}")).map_err(unless_wrong));
+    for destination in samples::destinations() {
+        let destinations = Destinations::new(store.clone(), clock());
+        let found = destinations.get(destination.name.as_str()).await;
+        answers.push(found.map(|it| format!("{it:?}")).map_err(unless_wrong));
+    }
+    answers
+}
+
+/// That something is not there is an answer, and a wrong one.
+fn unless_wrong(error: Error) -> String {
+    match error {
+        Error::Internal(_) | Error::Unavailable(_) => error.to_string(),
+        other => panic!("a flipped bit became an answer: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn no_flipped_bit_becomes_a_wrong_answer_of_any_kind() {
+    let ground = filled().await;
+    let Ground::Disk(disk, sealer) = &ground else {
+        unreachable!("it was made on a disk");
+    };
+    let store = ground.open();
+    let findings = verify(&store, &|_| {}).await;
+    let kinds: BTreeSet<_> = findings.records.keys().copied().collect();
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Meta) {
+        assert!(kinds.contains(kind.word()), "no {} is read", kind.word());
+    }
+    for index in Index::ALL {
+        let entries = store
+            .engine()
+            .entries(index, Range::under(&[]), Direction::Ascending, 1);
+        assert!(!entries.await.unwrap().is_empty(), "{index:?} is empty");
+    }
+    let right = answers(&store).await;
+    assert!(right.iter().all(Result::is_ok));
+    drop(store);
+
+    let (mut noticed, mut opened) = (0, 0);
+    for seed in 0..number_of("BELLWETHER_FLIPS", FLIPS_DEFAULT) {
+        let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
+        if seed % 2 == 1 {
+            flipped.forget_checksums();
+        }
+        let Ok(store) = Ground::Disk(flipped, Arc::clone(sealer)).try_open() else {
+            noticed += 1;
+            continue;
+        };
+        opened += 1;
+        let mut is_noticed = false;
+        for (answer, right) in answers(&store).await.into_iter().zip(&right) {
+            match answer {
+                Ok(answer) => assert_eq!(Ok(answer), *right, "flip {seed}"),
+                Err(_) => is_noticed = true,
+            }
+        }
+        noticed += u64::from(is_noticed);
+    }
+    assert!(noticed > 0, "no flip hit anything that is in use");
+    assert!(opened > 0, "no flipped store was read");
+}

@@ -1,0 +1,192 @@
+//! A disk that runs full under the real service: it refuses what is new, does everything else, and
+//! goes on by itself.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    receiver::{Receiver, Reply},
+    rest::Rest,
+    small_disk::SmallDisk,
+    world::World,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::{journey, samples};
+
+const MEBIBYTE: u64 = 1024 * 1024;
+const DISK_MEBIBYTES: u32 = 96;
+const SETTINGS: &str = "[store]\nfree_space_floor = \"8MiB\"\n\
+                        [delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
+
+/// A service on a small disk; none where there can be no such disk.
+#[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
+fn world() -> Option<(World, SmallDisk)> {
+    let mut disk = None;
+    let mount = |data_dir: &Path| disk = SmallDisk::mount(data_dir, DISK_MEBIBYTES);
+    let world = World::on(mount, SETTINGS);
+    let Some(disk) = disk else {
+        eprintln!("skipped: this machine lets us mount no disk");
+        return None;
+    };
+    Some((world, disk))
+}
+
+fn event(host: &str) -> Value {
+    samples::event("full", host, "SEVERITY_ERROR", "disk is full")
+}
+
+/// Whether all of them were taken in; what is refused is refused for want of room, or because the
+/// store opens its file again after the disk had none.
+async fn send(rest: &Rest, hosts: &[String]) -> bool {
+    let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
+    let body = samples::events(&events);
+    let answer = rest.post("/v1/data-receiver/events", &body).await;
+    if answer.status == 429 || answer.status == 503 {
+        let code = if answer.status == 429 { 8 } else { 14 };
+        assert_eq!(answer.code(), code, "{}", answer.text());
+        return false;
+    }
+    let answer = answer.ok();
+    if let Some(failed) = answer["failedEvents"].get(0) {
+        let why = failed["error"].as_str().expect("a sentence");
+        let is_known = ["the disk is full", "opened again"].map(|words| why.contains(words));
+        assert!(is_known.contains(&true), "{why}");
+    }
+    answer["succeeded"] == hosts.len()
+}
+
+/// What the service says of its disk; none when it says nothing.
+async fn told(rest: &Rest) -> Option<Value> {
+    let clause = json!({"equals": {"field": "name", "stringVal": "disk nearly full"}});
+    let found = rest
+        .post("/v1/events:search", &json!({"query": {"clause": clause}}))
+        .await
+        .ok();
+    let occurrence = found["results"].get(0)?["occurrences"].get(0)?.clone();
+    Some(occurrence)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
+    let Some((world, disk)) = world() else {
+        return;
+    };
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    receiver.otherwise(Reply::status(503));
+    assert!(send(&rest, &["before".into()]).await);
+
+    disk.fill(12 * MEBIBYTE);
+    let nearly = eventually(
+        "the service to say that its disk is nearly full",
+        async || told(&rest).await,
+    )
+    .await;
+    assert_eq!(nearly["status"], "STATUS_OPEN", "{nearly}");
+    assert!(send(&rest, &["nearly".into()]).await);
+
+    disk.fill(0);
+    eventually("intake to be refused", async || {
+        let is_taken = send(&rest, &["full".into()]).await;
+        (!is_taken).then_some(())
+    })
+    .await;
+
+    let found = rest.post("/v1/events:search", &json!({})).await.ok();
+    let results = found["results"].as_array().expect("results");
+    let event_id = results
+        .iter()
+        .find(|it| it["dimensions"]["host"] == "before")
+        .expect("it is read")["id"]
+        .clone();
+    let status = json!({"statuses": [{"eventId": event_id, "acknowledged": true}]});
+    let acknowledged = rest.post("/v1/event-management/status", &status).await.ok();
+    assert_eq!(acknowledged["statusResponses"][0]["success"], true);
+    receiver.otherwise(Reply::status(200));
+    eventually("what waited to be delivered", async || {
+        let path = "/v1/notification/deliveries?states=DELIVERED";
+        let delivered = rest.get(path).await.ok();
+        (delivered["deliveries"].as_array()?.len() >= 2).then_some(())
+    })
+    .await;
+    let path = "/v1/notification/rules/disks";
+    rest.delete(path).await.ok();
+    assert_eq!(rest.get(path).await.status, 404);
+    assert!(!send(&rest, &["still full".into()]).await);
+
+    disk.free();
+    eventually("intake to go on", async || {
+        send(&rest, &["after".into()]).await.then_some(())
+    })
+    .await;
+    eventually("the service to say that there is room", async || {
+        let told = told(&rest).await?;
+        (told["status"] == "STATUS_CLOSED").then_some(())
+    })
+    .await;
+    assert!(!world.service().log().contains("panicked"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_fills_and_empties_under_load_loses_nothing_that_was_answered() {
+    let Some((mut world, disk)) = world() else {
+        return;
+    };
+    let answered = Arc::new(Mutex::new(BTreeSet::new()));
+    let refused = Arc::new(Mutex::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut senders = JoinSet::new();
+    for sender in 0..3 {
+        let (rest, answered) = (world.rest(), Arc::clone(&answered));
+        let (refused, is_over) = (Arc::clone(&refused), Arc::clone(&is_over));
+        senders.spawn(async move {
+            for round in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let host = |number| format!("s{sender}-{round}-{number}");
+                let hosts: Vec<_> = (0..20).map(host).collect();
+                if send(&rest, &hosts).await {
+                    answered.lock().expect("no sender failed").extend(hosts);
+                } else {
+                    *refused.lock().expect("no sender failed") += 1;
+                }
+            }
+        });
+    }
+    for _ in 0..5 {
+        let so_far = answered.lock().expect("no sender failed").len();
+        let refused_so_far = *refused.lock().expect("no sender failed");
+        eventually("events to be taken in", async || {
+            let count = answered.lock().expect("no sender failed").len();
+            (count >= so_far + 100).then_some(())
+        })
+        .await;
+        disk.fill(0);
+        eventually("events to be refused", async || {
+            let count = *refused.lock().expect("no sender failed");
+            (count > refused_so_far).then_some(())
+        })
+        .await;
+        disk.free();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    senders.join_all().await;
+    // What was answered is on disk, not only in memory.
+    world.kill();
+    world.start_again();
+    let stored = crate::crash::stored_hosts(&world.rest()).await;
+    let answered = answered.lock().expect("no sender failed").clone();
+    let lost: Vec<_> = answered.difference(&stored).take(5).collect();
+    assert!(lost.is_empty(), "lost: {lost:?}");
+}
