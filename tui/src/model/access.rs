@@ -3,6 +3,7 @@
 use super::{
     Connection, Model,
     form::{FieldKind, FormKind},
+    sort,
 };
 use crate::keymap::{Entry, Need, Place};
 
@@ -54,6 +55,8 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             }
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
+            // Where there is one order alone, there is nothing to choose.
+            Action::Sort => sort::columns(&model.page.route).len() > 1 && model.page.list.count > 0,
             Action::New | Action::Filter | Action::OpenOnly | Action::Pause => true,
             _ => {
                 let everywhere = entry.places.contains(&Place::Anywhere);
