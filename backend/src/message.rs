@@ -99,16 +99,16 @@ pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
         DestinationKind::Webhook(webhook) => webhook::message(&mut facts, webhook),
         DestinationKind::Email(email) => email::message(&mut facts, email),
         DestinationKind::Slack(_) => Message::Slack {
-            body: slack::body(&facts),
+            body: slack::body(&mut facts),
         },
         DestinationKind::MsTeams(_) => Message::MsTeams {
-            body: msteams::body(&facts),
+            body: msteams::body(&mut facts),
         },
         DestinationKind::PagerDuty(_) => Message::PagerDuty {
-            body: pagerduty::body(&facts),
+            body: pagerduty::body(&mut facts),
         },
         DestinationKind::ServiceNow(_) => Message::ServiceNow {
-            body: servicenow::body(&facts),
+            body: servicenow::body(&mut facts),
         },
         DestinationKind::Event(templates) => {
             Message::Event(Box::new(event::event(&mut facts, templates)))

@@ -111,6 +111,21 @@ impl<'a> Facts<'a> {
         self.warnings.push(format!("{what}: {wrong}"));
     }
 
+    /// Notes that a text is not sent whole, when that is so; gives what is sent.
+    pub(super) fn note_cut(
+        &mut self,
+        whole: &str,
+        cut: String,
+        provider: &str,
+        limit: &str,
+    ) -> String {
+        if cut != whole {
+            let wrong = format!("it is cut, since {provider} takes at most {limit}");
+            self.warn("the message", &wrong);
+        }
+        cut
+    }
+
     fn make_variables(&self) -> Value {
         let Content {
             clear,

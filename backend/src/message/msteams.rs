@@ -12,7 +12,7 @@ const SPARE_BYTES: usize = 16;
 
 /// The rule's message; else the summary with severity, status and acknowledged. A message that is
 /// too long is cut so that the whole fits.
-pub(super) fn body(facts: &Facts<'_>) -> Value {
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let (text, with_facts) = match &facts.message {
         Some(message) => (paragraphs(message), false),
         None => (default_text(facts), true),
@@ -24,7 +24,10 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
     }
     let around = card(facts, "", with_facts).to_string().len();
     let room = BODY_BYTES_MAX.saturating_sub(around + SPARE_BYTES);
-    card(facts, &cut::json_bytes(&text, room), with_facts)
+    let start = cut::json_bytes(&text, room);
+    let limit = format!("{BODY_BYTES_MAX} bytes in all");
+    let start = facts.note_cut(&text, start, "Teams", &limit);
+    card(facts, &start, with_facts)
 }
 
 fn default_text(facts: &Facts<'_>) -> String {

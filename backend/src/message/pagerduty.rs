@@ -13,13 +13,16 @@ const SUMMARY_CHARACTERS_MAX: usize = 1_024;
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
 /// Opens an alert, acknowledges it or resolves it; the occurrence is what makes alerts one.
-pub(super) fn body(facts: &Facts<'_>) -> Value {
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let summary = facts.message.as_deref().map(str::trim).unwrap_or_default();
     let summary = match summary {
-        "" => facts.headline.as_str(),
-        message => message,
+        "" => facts.headline.clone(),
+        message => message.to_owned(),
     };
+    let start = cut::characters(&summary, SUMMARY_CHARACTERS_MAX);
+    let limit = format!("{SUMMARY_CHARACTERS_MAX} characters as a summary");
+    let summary = facts.note_cut(&summary, start, "PagerDuty", &limit);
     let source = match facts.entity.as_str() {
         "" => facts.context.tenant,
         entity => entity,
@@ -29,7 +32,7 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
         "dedup_key": occurrence.id().to_string(),
         "client": "Bellwether",
         "payload": {
-            "summary": cut::characters(summary, SUMMARY_CHARACTERS_MAX),
+            "summary": summary,
             "source": cut::characters(source, SUMMARY_CHARACTERS_MAX),
             "severity": severity(occurrence.severity),
             "timestamp": domain_json::time(occurrence.last_seen_ms),

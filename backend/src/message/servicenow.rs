@@ -14,7 +14,7 @@ const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];
 
 /// A record; those with the same `message_key` become one alert, which severity 0 closes.
-pub(super) fn body(facts: &Facts<'_>) -> Value {
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let closed = occurrence.status == Status::Closed;
     let severity = if closed {
@@ -62,13 +62,15 @@ fn time(at_ms: i64) -> String {
     )
 }
 
-fn description(facts: &Facts<'_>) -> String {
+fn description(facts: &mut Facts<'_>) -> String {
     let text = match &facts.message {
         Some(message) => message.clone(),
         None if facts.occurrence().body.is_empty() => facts.headline.clone(),
         None => format!("{}\n\n{}", facts.headline, facts.occurrence().body),
     };
-    cut::characters(&text, DESCRIPTION_CHARACTERS_MAX)
+    let start = cut::characters(&text, DESCRIPTION_CHARACTERS_MAX);
+    let limit = format!("{DESCRIPTION_CHARACTERS_MAX} characters as a description");
+    facts.note_cut(&text, start, "ServiceNow", &limit)
 }
 
 /// ServiceNow reads texts only here, and no objects within the object.

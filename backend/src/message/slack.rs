@@ -7,15 +7,16 @@ use crate::domain::Severity;
 
 /// Slack cuts a message's text beyond this, in characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
-/// Slack refuses a section whose text is longer, in characters.
-const SECTION_CHARACTERS_MAX: usize = 3_000;
 
 /// The rule's message as it is; else the summary with severity, status and acknowledged.
-pub(super) fn body(facts: &Facts<'_>) -> Value {
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     // Links in events are for people to follow, not for Slack to fetch.
     let mut body = json!({"unfurl_links": false, "unfurl_media": false});
-    if let Some(message) = &facts.message {
-        body["text"] = escaped(message, TEXT_CHARACTERS_MAX).into();
+    if let Some(message) = facts.message.clone() {
+        let start = cut::cut(&message, TEXT_CHARACTERS_MAX, cost);
+        let limit = format!("{TEXT_CHARACTERS_MAX} characters");
+        let start = facts.note_cut(&message, start, "Slack", &limit);
+        body["text"] = escaped(&start).into();
         return body;
     }
     let occurrence = facts.occurrence();
@@ -35,7 +36,7 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
         let text = json!({"type": "mrkdwn", "text": link});
         blocks.push(json!({"type": "context", "elements": [text]}));
     }
-    let mut text = escaped(&facts.headline, SECTION_CHARACTERS_MAX);
+    let mut text = escaped(&facts.headline);
     if let Some(change) = facts.change() {
         text = format!("{text} ({change})");
     }
@@ -44,14 +45,17 @@ pub(super) fn body(facts: &Facts<'_>) -> Value {
     body
 }
 
-/// A text that Slack shows as it is: nobody is called by an event that holds `<!channel>`.
-fn escaped(text: &str, characters_max: usize) -> String {
-    let cost = |c| match c {
+/// Characters that a letter takes in Slack's markup.
+fn cost(letter: char) -> usize {
+    match letter {
         '&' => "&amp;".len(),
         '<' | '>' => "&lt;".len(),
         _ => 1,
-    };
-    let text = cut::cut(text, characters_max, cost);
+    }
+}
+
+/// A text that Slack shows as it is: nobody is called by an event that holds `<!channel>`.
+fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
