@@ -62,8 +62,19 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     /// At most the first 64 kB.
     pub(crate) body: Bytes,
-    /// Whether the body ended by itself.
-    pub(crate) whole: bool,
+    /// How the body ended.
+    pub(crate) end: End,
+}
+
+/// How a body ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself.
+    Whole,
+    /// It went on beyond what is read.
+    Cut,
+    /// It broke off, or took too long.
+    Broken,
 }
 
 /// Why nothing came back.
@@ -129,12 +140,12 @@ impl HttpClient {
             .map_err(|_elapsed| Failure::NoAnswer(timeout))?
             .map_err(|error| fault::classify(&error))?
             .into_parts();
-        let (body, whole) = read_start(body, deadline).await;
+        let (body, end) = read_start(body, deadline).await;
         Ok(Answer {
             status: head.status,
             headers: head.headers,
             body,
-            whole,
+            end,
         })
     }
 }
@@ -142,12 +153,12 @@ impl HttpClient {
 /// What receivers see of who sends.
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
 
-/// Reads until the end, the limit, the deadline or a fault; tells whether it was the end.
-async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, bool) {
+/// Reads until the end, the limit, the deadline or a fault.
+async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {
     let mut read = BytesMut::new();
     loop {
         match tokio::time::timeout_at(deadline, body.frame()).await {
-            Ok(None) => return (read.freeze(), true),
+            Ok(None) => return (read.freeze(), End::Whole),
             Ok(Some(Ok(frame))) => {
                 let Some(data) = frame.data_ref() else {
                     continue;
@@ -155,10 +166,10 @@ async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, bool) {
                 let room = ANSWER_BYTES_MAX - read.len();
                 read.extend_from_slice(&data[..data.len().min(room)]);
                 if data.len() > room {
-                    return (read.freeze(), false);
+                    return (read.freeze(), End::Cut);
                 }
             }
-            Ok(Some(Err(_))) | Err(_) => return (read.freeze(), false),
+            Ok(Some(Err(_))) | Err(_) => return (read.freeze(), End::Broken),
         }
     }
 }
@@ -194,8 +205,14 @@ impl Answer {
         } else {
             format!("the receiver answered {status}: {said}")
         };
-        let explanation = masker.mask(&explanation, EXPLANATION_BYTES_MAX);
-        Verdict::rejected(explanation, self.advice(now_ms))
+        let advice = self.advice(now_ms);
+        let wish = match advice {
+            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs()),
+            _ => String::new(),
+        };
+        let room_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
+        let explanation = masker.mask(&explanation, room_bytes);
+        Verdict::rejected(explanation + &wish, advice)
     }
 
     /// What to do when this answer means a failure.

@@ -108,7 +108,7 @@ impl Sender {
     /// A dropped call may have sent the message.
     pub async fn send(&self, order: Order<'_>) -> Report {
         let begun = Instant::now();
-        let (verdict, transcript) = self.attempt(order).await;
+        let (verdict, transcript) = self.attempt(order, begun).await;
         Report {
             verdict,
             // As precise as it is stored.
@@ -119,7 +119,7 @@ impl Sender {
         }
     }
 
-    async fn attempt(&self, order: Order<'_>) -> Ending {
+    async fn attempt(&self, order: Order<'_>, begun: Instant) -> Ending {
         let parts = &*self.0;
         let current;
         let content = if order.content.destination_kind.word() == order.kind.word() {
@@ -142,6 +142,7 @@ impl Sender {
         let mission = Mission {
             id: order.delivery,
             start_ms: parts.clock.now_ms(),
+            begun,
             timeout: order.timeout,
             masker: secrets::masker(
                 order.kind,

@@ -46,12 +46,19 @@ pub(crate) fn explain(error: &rustls::Error) -> String {
         CertificateError::NotValidForName => {
             "the server's certificate is for another host name".into()
         }
-        CertificateError::NotValidForNameContext { presented, .. } => {
-            format!(
-                "the server's certificate is for another host name: {}",
-                presented.join(", ")
-            )
-        }
+        CertificateError::NotValidForNameContext { presented, .. } => format!(
+            "the server's certificate is for another host name: {}",
+            presented
+                .iter()
+                .map(|name| bare(name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
         other => format!("the server's certificate is not accepted: {other}"),
     }
+}
+
+/// A name as the certificate holds it: rustls shows its kind around it.
+fn bare(shown: &str) -> &str {
+    shown.split('"').nth(1).unwrap_or(shown)
 }

@@ -10,7 +10,7 @@ use tokio::{
 };
 use tonic::async_trait;
 
-use super::{Answer, Failure, HttpClient, HttpRequest};
+use super::{Answer, End, Failure, HttpClient, HttpRequest};
 use crate::{
     config::EgressConfig,
     delivery::{
@@ -82,7 +82,7 @@ async fn every_ending_has_its_verdict() {
         (
             Reply::Answer(429, header("retry-after", "7"), String::new()),
             Rejected,
-            "429",
+            "429 Too Many Requests (it asks to wait 7 s)",
             Advice::AgainAfter(Duration::from_secs(7)),
         ),
         (Reply::status(500), Rejected, "500", Advice::Again),
@@ -142,7 +142,7 @@ async fn no_more_than_64_kb_of_an_answer_are_read() {
     let answer = post(&client("127.0.0.0/8"), &receiver.url("/"), TIMEOUT)
         .await
         .unwrap();
-    assert_eq!((answer.body.len(), answer.whole), (64 * 1024, false));
+    assert_eq!((answer.body.len(), answer.end), (64 * 1024, End::Cut));
 }
 
 #[tokio::test]

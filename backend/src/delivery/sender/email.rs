@@ -74,6 +74,9 @@ pub(super) struct Parts {
 enum Broken {
     #[error(transparent)]
     Dial(#[from] DialError),
+    /// Before the server was ready for a mail.
+    #[error(transparent)]
+    NoConversation(lettre::transport::smtp::Error),
     #[error(transparent)]
     Smtp(#[from] lettre::transport::smtp::Error),
     #[error("the mail server does not offer STARTTLS")]
@@ -100,8 +103,12 @@ pub(super) async fn send(
             return (verdict, Transcript::default());
         }
     };
-    let sent = AtomicBool::new(false);
-    let conversation = converse(dialer, server, &message, &sent);
+    let (met, sent) = (AtomicBool::new(false), AtomicBool::new(false));
+    let conversation = async {
+        let connection = connect(dialer, server).await?;
+        met.store(true, Ordering::SeqCst);
+        converse(connection, &server.config, &message, &sent).await
+    };
     let result = tokio::time::timeout(mission.timeout, conversation).await;
     let verdict = match &result {
         Ok(Ok(_taken)) => Verdict::delivered("the mail server took the mail"),
@@ -111,9 +118,8 @@ pub(super) async fn send(
             mission.timeout
         )),
     };
-    let never_connected = matches!(&result, Ok(Err(Broken::Dial(_))));
     let transcript = Transcript {
-        request: (!never_connected).then_some(request),
+        request: met.load(Ordering::SeqCst).then_some(request),
         response: result.ok().and_then(|ended| reply_of(mission, &ended)),
     };
     (verdict, transcript)
@@ -177,13 +183,12 @@ fn compose(
 }
 
 async fn converse(
-    dialer: &Dialer,
-    server: &MailServer,
+    mut connection: AsyncSmtpConnection,
+    smtp: &SmtpConfig,
     message: &Message,
     sent: &AtomicBool,
 ) -> Result<Response, Broken> {
-    let mut connection = connect(dialer, server).await?;
-    if let Some((user, password)) = &server.config.credentials {
+    if let Some((user, password)) = &smtp.credentials {
         let credentials = Credentials::new(user.clone(), password.reveal().into());
         connection
             .auth(&[Mechanism::Plain, Mechanism::Login], &credentials)
@@ -235,18 +240,20 @@ async fn connect(dialer: &Dialer, server: &MailServer) -> Result<AsyncSmtpConnec
                     if !connection.can_starttls() {
                         return Err(Broken::NoStartTls);
                     }
-                    connection.starttls(tls, &hello).await?;
+                    let secured = connection.starttls(tls, &hello).await;
+                    secured.map_err(Broken::NoConversation)?;
                 }
                 return Ok(connection);
             }
             Err(error) => last = Some(error),
         }
     }
-    Err(last.expect("the dialer gives at least one address").into())
+    let last = last.expect("the dialer gives at least one address");
+    Err(Broken::NoConversation(last))
 }
 
 fn judge(mission: &Mission<'_>, broken: &Broken, sent: bool) -> Verdict {
-    let Broken::Smtp(error) = broken else {
+    let (Broken::Smtp(error) | Broken::NoConversation(error)) = broken else {
         let explanation = mission.explain(&broken.to_string());
         return match broken {
             Broken::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
@@ -276,7 +283,7 @@ fn judge(mission: &Mission<'_>, broken: &Broken, sent: bool) -> Verdict {
 fn reply_of(mission: &Mission<'_>, ended: &Result<Response, Broken>) -> Option<delivery::Response> {
     let (code, text) = match ended {
         Ok(taken) => (taken.code(), taken.message().collect::<Vec<_>>().join("\n")),
-        Err(Broken::Smtp(error)) => (error.status()?, said(error)),
+        Err(Broken::Smtp(error) | Broken::NoConversation(error)) => (error.status()?, said(error)),
         Err(_) => return None,
     };
     Some(delivery::Response {

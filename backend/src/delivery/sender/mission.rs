@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use tokio::time::Instant;
 
 use crate::{
     delivery::{
         http::{Answer, Failure, HttpClient, HttpRequest, USER_AGENT},
         transcript::Masker,
-        verdict::Verdict,
+        verdict::{Advice, Verdict},
     },
     domain::{
         RecordId, Transcript,
@@ -24,7 +25,9 @@ pub(super) struct Mission<'a> {
     pub(super) id: RecordId,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
-    /// How long it may take in all.
+    /// When the attempt began.
+    pub(super) begun: Instant,
+    /// How long it may take in all, however many requests it needs.
     pub(super) timeout: Duration,
     /// Knows the destination's secrets.
     pub(super) masker: Masker,
@@ -91,7 +94,12 @@ impl Mission<'_> {
             }),
             response: None,
         };
-        let result = self.http.send(request, self.timeout).await;
+        let left = self.timeout.saturating_sub(self.begun.elapsed());
+        let result = self.http.send(request, left).await;
+        let result = result.map_err(|failure| match failure {
+            Failure::NoAnswer(_left) => Failure::NoAnswer(self.timeout),
+            other => other,
+        });
         match &result {
             Ok(answer) => {
                 transcript.response = Some(Response {
@@ -112,6 +120,19 @@ impl Mission<'_> {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),
             Err(failure) => failure.verdict(&self.masker),
         }
+    }
+
+    /// The verdict on an answer that cannot be the provider's own when it means success: a proxy, a
+    /// login page and a sleeping instance answer 200 too.
+    pub(super) fn judge_foreign(&self, answer: &Answer, provider: &str) -> Verdict {
+        if !answer.status.is_success() {
+            return answer.verdict(&self.masker, self.start_ms);
+        }
+        let explanation = format!(
+            "the answer {} is not one of {provider}'s: something else stands at this address",
+            answer.status
+        );
+        Verdict::rejected(explanation, Advice::Again)
     }
 
     /// A sentence of a provider for people: masked, and not too long.

@@ -1,5 +1,6 @@
 //! PagerDuty: Events API v2.
 
+use http::StatusCode;
 use serde_json::Value;
 
 use super::mission::{Ending, Mission};
@@ -29,14 +30,15 @@ pub(super) async fn send(
 
 fn judge(mission: &Mission<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let taken = said["status"]
-        .as_str()
-        .is_none_or(|status| status == "success");
+    let taken = match said["status"].as_str() {
+        Some(status) => status == "success",
+        None => answer.status == StatusCode::ACCEPTED,
+    };
     if answer.status.is_success() && taken {
         return Verdict::delivered("PagerDuty took the event");
     }
     let Some(message) = said["message"].as_str() else {
-        return answer.verdict(&mission.masker, mission.start_ms);
+        return mission.judge_foreign(answer, "PagerDuty");
     };
     let errors = said["errors"].as_array().into_iter().flatten();
     let errors = errors

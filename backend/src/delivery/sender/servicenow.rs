@@ -91,7 +91,19 @@ pub(super) async fn send(
         };
         (result, transcript) = post(mission, servicenow, &bearer, body).await;
     }
-    (mission.judge(&result), transcript)
+    let verdict = match &result {
+        Ok(answer) if is_taken(answer) => Verdict::delivered("ServiceNow took the event"),
+        Ok(answer) => mission.judge_foreign(answer, "ServiceNow"),
+        Err(_) => mission.judge(&result),
+    };
+    (verdict, transcript)
+}
+
+/// A record that was made is answered with 201, and shown unless it is asked not to be.
+fn is_taken(answer: &Answer) -> bool {
+    let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let is_shown = answer.status.is_success() && said["result"].is_object();
+    answer.status == StatusCode::CREATED || is_shown
 }
 
 async fn post(

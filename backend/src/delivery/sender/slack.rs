@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::mission::{Ending, Mission};
 use crate::{
     delivery::{
-        http::Answer,
+        http::{Answer, End},
         verdict::{Advice, Verdict},
     },
     domain::destination::Slack,
@@ -21,6 +21,9 @@ const PASSING: [&str; 6] = [
     "request_timeout",
     "service_unavailable",
 ];
+
+/// What Slack's answer begins with when it took the message.
+const TAKEN: &[u8] = br#"{"ok":true,"#;
 
 pub(super) async fn send(
     mission: &Mission<'_>,
@@ -45,26 +48,34 @@ pub(super) async fn send(
 }
 
 fn judge(mission: &Mission<'_>, answer: &Answer) -> Verdict {
+    let taken = || Verdict::delivered("Slack took the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
-        Err(_) if !answer.whole => {
+        // Slack repeats the message in its answer, which can be more than is read.
+        Err(_) if answer.body.starts_with(TAKEN) => return taken(),
+        Err(_) if answer.end == End::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's answer");
         }
-        Err(_) => {
-            return Verdict::rejected("the answer is not one of Slack's", Advice::Again);
-        }
+        Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Again),
     };
     if said["ok"] == true {
-        return Verdict::delivered("Slack took the message");
+        return taken();
     }
     let error = said["error"].as_str().unwrap_or("no reason given");
+    let details = said["response_metadata"]["messages"].as_array();
+    let details: String = details
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .flat_map(|detail| ["; ", detail])
+        .collect();
     let advice = if PASSING.contains(&error) {
         answer.again(mission.start_ms)
     } else {
         Advice::FewMore
     };
     Verdict::rejected(
-        mission.explain(&format!("Slack refused the message: {error}")),
+        mission.explain(&format!("Slack refused the message: {error}{details}")),
         advice,
     )
 }
