@@ -2,9 +2,12 @@
 
 mod email;
 mod event;
+mod limits;
 mod msteams;
 mod pagerduty;
 mod servicenow;
 mod slack;
 mod stage;
+mod tls;
+mod verdicts;
 mod webhook;

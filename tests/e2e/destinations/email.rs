@@ -45,7 +45,7 @@ fn parsed(mail: &Mail) -> Message<'_> {
 
 #[tokio::test]
 async fn a_mail_server_with_a_certificate_of_our_own_takes_every_change() {
-    let authority = Authority::new();
+    let authority = Authority::new("ours");
     let folder = tempfile::tempdir().expect("a folder");
     let ca_file = folder.path().join("ca.pem");
     authority.write(&ca_file);

@@ -11,22 +11,14 @@ use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-impl Default for Authority {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Authority {
-    /// A new one.
+    /// A new one of that name.
     ///
     /// # Panics
     /// When there is no randomness for its key.
-    pub fn new() -> Self {
+    pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "an authority of our own");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }

@@ -301,7 +301,8 @@ impl Conversation<'_> {
                 Err(io::Error::other("told to hang up"))
             }
             Some(MailMischief::Floods) => loop {
-                self.say("250-AND-SO-ON").await?;
+                self.say(&format!("250-{}", "AND-SO-ON".repeat(100)))
+                    .await?;
             },
             _ => Ok(true),
         }

@@ -1,6 +1,6 @@
 //! ServiceNow: its OAuth token endpoint, and the table API that inserts `em_event` records.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -21,7 +21,8 @@ const FIELDS: [(&str, usize); 13] = [
     ("resolution_state", 100),
     ("time_of_event", 19),
     ("description", 4_000),
-    ("additional_info", 65_536),
+    // No limit is published.
+    ("additional_info", usize::MAX),
     ("ci_type", 100),
 ];
 
@@ -36,6 +37,8 @@ pub struct ServiceNow {
     pub refresh_token: Option<String>,
     /// How often a token is taken before it has expired.
     pub uses_per_token: usize,
+    /// How long it thinks about a token.
+    pub token_delay: Duration,
     tokens: usize,
     uses_left: usize,
 }
@@ -48,6 +51,7 @@ impl ServiceNow {
             client_secret: client_secret.into(),
             refresh_token: refresh_token.map(str::to_owned),
             uses_per_token,
+            token_delay: Duration::ZERO,
             tokens: 0,
             uses_left: 0,
         }
@@ -87,7 +91,7 @@ impl ServiceNow {
             "token_type": "Bearer",
             "expires_in": 1799,
         });
-        Answer::aside(200, body.to_string())
+        Answer::aside(200, body.to_string()).after(self.token_delay)
     }
 
     fn insert(&mut self, request: &Received) -> Answer {

@@ -60,14 +60,22 @@ impl Rules for Slack {
         if !faults.0.is_empty() {
             return no("invalid_blocks", faults);
         }
-        let answer = json!({
-            "ok": true,
-            "channel": "C0123456789",
-            "ts": "1503435956.000247",
-            "message": {"type": "message", "text": message["text"]},
-        });
-        Answer::taken(200, answer.to_string())
+        // Slack repeats the message, with every letter beyond ASCII as `\uXXXX`.
+        let text = escaped(&message["text"].to_string());
+        let answer = format!(
+            r#"{{"ok":true,"channel":"C0123456789","ts":"1503435956.000247",
+               "message":{{"type":"message","text":{text}}}}}"#
+        );
+        Answer::taken(200, answer)
     }
+}
+
+fn escaped(text: &str) -> String {
+    let letter = |unit| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("\\u{unit:04x}"),
+    };
+    text.encode_utf16().map(letter).collect()
 }
 
 fn no(error: &str, faults: Faults) -> Answer {

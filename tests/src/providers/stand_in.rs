@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -72,6 +73,13 @@ impl Answer {
         Self::new(status, body, Judgement::Aside)
     }
 
+    /// The same after a while.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.reply.delay = delay;
+        self
+    }
+
     fn new(status: u16, body: impl Into<String>, judgement: Judgement) -> Self {
         let mut reply = Reply::status(status);
         reply.body = body.into();
@@ -92,6 +100,8 @@ pub enum Mischief {
     Answers(Reply),
     /// Never answers.
     Hangs,
+    /// Never answers requests for paths that begin so.
+    HangsAt(&'static str),
     /// Closes the connection without an answer.
     HangsUp,
     /// Answers 200 with 100 MB.
@@ -254,12 +264,16 @@ async fn answer(
     state.requests.fetch_add(1, Ordering::SeqCst);
     let mischief = state.mischief.lock().unwrap().clone();
     let reply = match mischief {
-        None => state.judge(request),
+        Some(Mischief::HangsAt(path)) if request.path.starts_with(path) => {
+            std::future::pending().await
+        }
+        None | Some(Mischief::HangsAt(_)) => state.judge(request),
         Some(Mischief::Answers(reply)) => reply,
         Some(Mischief::Hangs) => std::future::pending().await,
         Some(Mischief::HangsUp) => return Err(std::io::Error::other("told to hang up")),
         Some(Mischief::Floods) => return Ok(flood(&state.flooded_bytes)),
     };
+    tokio::time::sleep(reply.delay).await;
     let mut response = Response::builder().status(reply.status);
     for (name, value) in reply.headers {
         response = response.header(name, value);

@@ -1,0 +1,443 @@
+//! What a test of a destination says about every way in which it can end: a table for each type.
+
+use std::time::Duration;
+
+use bellwether_tests::{
+    providers::{
+        Mischief, Rules, StandIn,
+        mail::{MailMischief, MailRules, MailSecurity, StrictMailServer},
+        servicenow::ServiceNow,
+        stand_in::FLOOD_BYTES,
+    },
+    receiver::Reply,
+    rest::Rest,
+    world::World,
+};
+use serde_json::{Value, json};
+
+use super::{email, msteams, pagerduty, servicenow, slack};
+
+/// What is done to a message, the outcome, and words of the explanation.
+type Row<M> = (M, &'static str, &'static str);
+
+const DELIVERED: &str = "DELIVERED";
+const REJECTED: &str = "REJECTED";
+const UNREACHABLE: &str = "UNREACHABLE";
+const UNKNOWN: &str = "UNKNOWN";
+
+#[expect(clippy::unnecessary_wraps, reason = "rows hold it so")]
+fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<Mischief> {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| (*name, (*value).to_owned()));
+    Some(Mischief::Answers(Reply {
+        status,
+        headers: headers.collect(),
+        body: body.into(),
+        delay: Duration::ZERO,
+    }))
+}
+
+/// What every type over HTTP has in common.
+fn common() -> Vec<Row<Option<Mischief>>> {
+    let to = [("location", "http://127.0.0.1:1/elsewhere")];
+    vec![
+        (None, DELIVERED, "took|answered 204"),
+        (
+            answers(302, &to, ""),
+            REJECTED,
+            "redirects are not followed",
+        ),
+        (
+            answers(429, &[("retry-after", "7")], ""),
+            REJECTED,
+            "429 Too Many Requests (it asks to wait 7 s)",
+        ),
+        (
+            answers(503, &[], "\n down for repairs\n"),
+            REJECTED,
+            "503 Service Unavailable: down for repairs",
+        ),
+        (
+            answers(403, &[], "canary-token canary-secret"),
+            REJECTED,
+            "403 Forbidden",
+        ),
+        (Some(Mischief::HangsUp), UNKNOWN, "closed without answer"),
+        (Some(Mischief::Hangs), UNREACHABLE, "no answer within 1s"),
+    ]
+}
+
+/// Tests a destination of that type, not stored. No secret may show in what is answered.
+async fn test(rest: &Rest, kind: &Value, what: &str) -> Value {
+    let destination = json!({"name": "place", "type": kind, "delivery": {"timeout": "1s"}});
+    let answer = rest
+        .post("/v1/notification/destinations:test", &destination)
+        .await;
+    let tested = answer.ok();
+    let secrets = kind.to_string();
+    let secrets = secrets.split('"').filter(|text| text.contains("canary"));
+    for secret in secrets.chain(["canary-signature", email::PASSWORD]) {
+        assert!(
+            !answer.text().contains(secret),
+            "{what}: a secret shows in {tested}"
+        );
+    }
+    tested
+}
+
+fn check(tested: &Value, outcome: &str, says: &str, what: &str) {
+    assert_eq!(
+        tested["outcome"],
+        format!("OUTCOME_{outcome}"),
+        "{what}: {tested}"
+    );
+    let explanation = tested["explanation"].as_str().expect("a sentence");
+    let said = says.split('|').any(|words| explanation.contains(words));
+    assert!(said, "{what}: {explanation}");
+    let duration = tested["duration"].as_str().expect("a duration");
+    let seconds: f64 = duration.trim_end_matches('s').parse().expect("seconds");
+    // A second is what the destination may take; the machine that runs this may be busy.
+    assert!(seconds < 4.0, "{what} took {duration}");
+}
+
+/// Goes through the rows of a type: what is common, and what is its own.
+async fn table(
+    world: &World,
+    provider: &StandIn,
+    kind: &Value,
+    own: impl IntoIterator<Item = Row<Option<Mischief>>>,
+) {
+    let rest = world.rest();
+    for (mischief, outcome, says) in common().into_iter().chain(own) {
+        let what = format!("{mischief:?}");
+        provider.misbehave(mischief);
+        let requests = provider.requests();
+        let tested = test(&rest, kind, &what).await;
+        check(&tested, outcome, says, &what);
+        assert!(provider.requests() > requests, "{what}: nothing was sent");
+    }
+    let flooded_bytes = provider.flooded_bytes();
+    assert!(
+        flooded_bytes < FLOOD_BYTES / 4,
+        "{flooded_bytes} bytes of a flood were let in"
+    );
+}
+
+fn world(settings: &str) -> World {
+    World::with_settings(settings)
+}
+
+async fn provider(rules: impl Rules) -> StandIn {
+    StandIn::start(rules).await
+}
+
+#[tokio::test]
+async fn a_webhook_is_judged_by_its_status() {
+    use bellwether_tests::providers::standard_webhooks::Verifier;
+    let secret = "whsec_Y2FuYXJ5LWNhbmFyeS1jYW5hcnktY2FuYXJ5";
+    let secrets = vec![secret.to_owned()];
+    let receiver = provider(Verifier { secrets }).await;
+    let kind = json!({"webhook": {
+        "url": receiver.url("/"),
+        "headers": {"authorization": "Bearer canary-token"},
+        "signingSecret": secret,
+    }});
+    let own = [
+        (answers(410, &[], ""), REJECTED, "410 Gone"),
+        (answers(200, &[], "whatever"), DELIVERED, "200 OK"),
+        (Some(Mischief::Floods), DELIVERED, "200 OK"),
+    ];
+    table(&world(""), &receiver, &kind, own).await;
+}
+
+#[tokio::test]
+async fn slack_is_judged_by_what_it_says() {
+    let slack = provider(slack::rules()).await;
+    let world = world(&format!("[providers]\nslack = {:?}\n", slack.url("")));
+    let kind = json!({"slack": {"channel": "#ops", "token": slack::TOKEN}});
+    let limited = r#"{"ok":false,"error":"ratelimited"}"#;
+    let own = [
+        (
+            answers(200, &[], limited),
+            REJECTED,
+            "Slack refused the message: ratelimited",
+        ),
+        (
+            answers(200, &[], "<html>log in</html>"),
+            REJECTED,
+            "not one of Slack's",
+        ),
+        (Some(Mischief::Floods), REJECTED, "not one of Slack's"),
+    ];
+    table(&world, &slack, &kind, own).await;
+
+    slack.misbehave(None);
+    let refused = [
+        (
+            json!({"channel": "#ops", "token": "xoxb-canary-other"}),
+            "invalid_auth; [ERROR] the token",
+        ),
+        (
+            json!({"channel": "#nowhere", "token": slack::TOKEN}),
+            "channel_not_found",
+        ),
+    ];
+    for (kind, says) in refused {
+        let tested = test(&world.rest(), &json!({"slack": kind}), says).await;
+        check(&tested, REJECTED, says, says);
+    }
+}
+
+#[tokio::test]
+async fn teams_is_judged_by_what_it_says() {
+    let teams = provider(msteams::rules(true)).await;
+    let kind = json!({"msteams": {"url": teams.url(msteams::PATH)}});
+    let failed = "Webhook message delivery failed with error: Microsoft Teams endpoint returned \
+                  HTTP error 429 with ContextId tcid=0";
+    let html = [("content-type", "text/html; charset=utf-8")];
+    let own = [
+        (answers(200, &[], "1"), DELIVERED, "Teams took the message"),
+        (
+            answers(200, &[], failed),
+            REJECTED,
+            "endpoint returned HTTP error 429",
+        ),
+        (
+            answers(200, &html, "<html>sign in</html>"),
+            REJECTED,
+            "not one of Teams's",
+        ),
+        (
+            answers(400, &[], "Bad payload"),
+            REJECTED,
+            "400 Bad Request: Bad payload",
+        ),
+        (Some(Mischief::Floods), DELIVERED, "took"),
+    ];
+    table(&world(""), &teams, &kind, own).await;
+}
+
+#[tokio::test]
+async fn pagerduty_is_judged_by_what_it_says() {
+    let pagerduty = provider(pagerduty::rules()).await;
+    let world = world(&format!(
+        "[providers]\npagerduty = {:?}\n",
+        pagerduty.url("")
+    ));
+    let kind = json!({"pagerduty": {"routingKey": pagerduty::ROUTING_KEY}});
+    let odd =
+        r#"{"status":"throttled","message":"Requests for this service are arriving too quickly"}"#;
+    let own = [
+        (answers(200, &[], odd), REJECTED, "arriving too quickly"),
+        (
+            answers(200, &[], "<html>log in</html>"),
+            REJECTED,
+            "not one of PagerDuty's",
+        ),
+        (
+            answers(202, &[], "{"),
+            DELIVERED,
+            "PagerDuty took the event",
+        ),
+        (Some(Mischief::Floods), REJECTED, "not one of PagerDuty's"),
+    ];
+    table(&world, &pagerduty, &kind, own).await;
+
+    pagerduty.misbehave(None);
+    let kind = json!({"pagerduty": {"routingKey": "canary-too-short"}});
+    let tested = test(&world.rest(), &kind, "a wrong key").await;
+    let says = "Length of 'routing_key' is incorrect (should be 32 characters)";
+    check(&tested, REJECTED, says, "a wrong key");
+}
+
+#[tokio::test]
+async fn servicenow_is_judged_by_what_it_says() {
+    let mut rules = ServiceNow::new(servicenow::SECRET, None, 1_000);
+    rules.token_delay = Duration::from_millis(500);
+    let instance = provider(rules).await;
+    let kind = |secret: &str| {
+        json!({"servicenow": {
+            "instanceUrl": instance.url(""), "clientId": "bellwether", "clientSecret": secret,
+        }})
+    };
+    let world = world("");
+    let rest = world.rest();
+
+    // The time is that of all requests of an attempt together.
+    instance.misbehave(Mischief::HangsAt("/api/"));
+    let tested = test(&rest, &kind(servicenow::SECRET), "slow, then hanging").await;
+    check(
+        &tested,
+        UNREACHABLE,
+        "no answer within 1s",
+        "slow, then hanging",
+    );
+    let duration = tested["duration"].as_str().expect("a duration");
+    assert!(
+        duration < "1.4",
+        "two waits of one second each make {duration}"
+    );
+    instance.misbehave(Mischief::HangsAt("/oauth_token.do"));
+    let tested = test(&rest, &kind("canary-other"), "no token").await;
+    check(
+        &tested,
+        UNREACHABLE,
+        "no token: no answer within 1s",
+        "no token",
+    );
+    instance.misbehave(None);
+    let tested = test(&rest, &kind("canary-other"), "a wrong secret").await;
+    check(
+        &tested,
+        REJECTED,
+        "no token: the receiver answered 401 Unauthorized: {\"error\"",
+        "a wrong secret",
+    );
+
+    let denied = r#"{"error":{"message":"Operation Failed","detail":"ACL Exception"}}"#;
+    let own = [
+        (answers(403, &[], denied), REJECTED, "ACL Exception"),
+        (
+            answers(200, &[], "<html>Your instance is hibernating</html>"),
+            REJECTED,
+            "not one of ServiceNow's",
+        ),
+        (Some(Mischief::Floods), REJECTED, "not one of ServiceNow's"),
+    ];
+    table(&world, &instance, &kind(servicenow::SECRET), own).await;
+}
+
+#[tokio::test]
+async fn mail_is_judged_by_what_its_server_says() {
+    let rules = MailRules {
+        login: Some(("bell".into(), email::PASSWORD.into())),
+        mechanisms: "PLAIN",
+        security: MailSecurity::None,
+    };
+    let server = StrictMailServer::start(rules).await;
+    let world = world(&email::settings(&server));
+    let kind = json!({"email": {"to": "duty@example.net"}});
+    let says = |verb, answer| Some(MailMischief::Says(verb, answer));
+    let rows: [Row<Option<MailMischief>>; 10] = [
+        (None, DELIVERED, "the mail server took the mail"),
+        (
+            says("RCPT", "550 5.1.1 no such user here"),
+            REJECTED,
+            "550: 5.1.1 no such user here",
+        ),
+        (
+            says("RCPT", "450 4.2.0 greylisted"),
+            REJECTED,
+            "450: 4.2.0 greylisted",
+        ),
+        (
+            says("AUTH", "535 5.7.8 wrong: canary-mail-password"),
+            REJECTED,
+            "535: 5.7.8 wrong: ********",
+        ),
+        (
+            says(".", "554 5.7.1 looks like spam"),
+            REJECTED,
+            "554: 5.7.1 looks like spam",
+        ),
+        (
+            says("MAIL", "gibberish"),
+            UNREACHABLE,
+            "cannot talk to the mail server",
+        ),
+        (
+            Some(MailMischief::HangsUp("MAIL")),
+            UNREACHABLE,
+            "cannot talk to the mail server",
+        ),
+        (
+            Some(MailMischief::HangsUp(".")),
+            UNKNOWN,
+            "the mail was sent, and no answer came",
+        ),
+        (
+            Some(MailMischief::Floods),
+            UNREACHABLE,
+            "cannot talk to the mail server",
+        ),
+        (
+            Some(MailMischief::Hangs),
+            UNREACHABLE,
+            "the mail server did not end within 1s",
+        ),
+    ];
+    for (mischief, outcome, says) in rows {
+        let what = format!("{mischief:?}");
+        server.misbehave(mischief);
+        let tested = test(&world.rest(), &kind, &what).await;
+        check(&tested, outcome, says, &what);
+    }
+}
+
+#[tokio::test]
+async fn an_event_destination_says_which_event_it_made() {
+    let world = world("");
+    let kind = json!({"event": {
+        "nameTemplate": "{{event.name}}-again", "typeTemplate": "again",
+        "summaryTemplate": "again: {{event.summary}}", "severity": "SEVERITY_INFO",
+    }});
+    let tested = test(&world.rest(), &kind, "an event").await;
+    check(&tested, DELIVERED, "taken in as event ", "an event");
+    let body = tested["response"]["body"].as_str().expect("a body");
+    let made: Value = serde_json::from_str(body).expect("JSON");
+    let path = format!("/v1/events/{}", made["eventId"].as_str().expect("an id"));
+    let event = world.rest().get(&path).await.ok();
+    assert_eq!(event["result"]["name"], "disk-full-again");
+}
+
+/// Every type that leaves the house, with its providers at that host and port.
+async fn everywhere(host: &str, port: u16, outcome: &str, says: &str) {
+    let base = format!("http://{host}:{port}");
+    let world = world(&format!(
+        "[providers]\nslack = {base:?}\npagerduty = {base:?}\n\
+         [smtp]\nhost = {host:?}\nport = {port}\nsecurity = \"none\"\nfrom = \"a@example.net\"\n"
+    ));
+    let kinds = [
+        json!({"webhook": {"url": format!("{base}/")}}),
+        json!({"email": {"to": "duty@example.net"}}),
+        json!({"slack": {"channel": "#ops", "token": slack::TOKEN}}),
+        json!({"msteams": {"url": format!("{base}/canary-workflow")}}),
+        json!({"pagerduty": {"routingKey": pagerduty::ROUTING_KEY}}),
+        json!({"servicenow": {
+            "instanceUrl": base, "clientId": "bellwether", "clientSecret": servicenow::SECRET,
+        }}),
+    ];
+    for kind in kinds {
+        let tested = test(&world.rest(), &kind, says).await;
+        check(&tested, outcome, says, &kind.to_string());
+        assert_eq!(tested["request"], Value::Null, "nothing was sent: {tested}");
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_listens_is_unreachable() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("an address").port()
+    };
+    everywhere("127.0.0.1", closed, UNREACHABLE, "connection refused").await;
+}
+
+#[tokio::test]
+async fn a_name_that_leads_nowhere_is_unreachable() {
+    everywhere(
+        "name.invalid",
+        8080,
+        UNREACHABLE,
+        "`name.invalid` cannot be resolved",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn where_the_guard_stands_is_blocked() {
+    let says =
+        "10.0.0.1: it is in 10.0.0.0/8 (private network), which `egress.allow` does not list";
+    everywhere("10.0.0.1", 8080, "BLOCKED", says).await;
+}
