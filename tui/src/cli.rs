@@ -31,6 +31,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 
+    /// Write what that screen lists as JSON, with the names of REST, instead of drawing it.
+    #[arg(long, requires = "snapshot")]
+    pub(crate) json: bool,
+
     /// The size of that frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
     pub(crate) size: Size,

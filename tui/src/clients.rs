@@ -109,7 +109,7 @@ async fn open(
     let key = key::read(settings)?;
     let unreachable = |error: tonic::transport::Error| {
         tracing::debug!(error = &error as &dyn std::error::Error, "cannot connect");
-        Failure::new(format!(
+        Failure::away(format!(
             "no service answers at {address}; start one with `bellwether serve`, or name another \
              with --connect"
         ))
@@ -173,14 +173,16 @@ fn time(time: Option<prost_types::Timestamp>) -> String {
     clippy::needless_pass_by_value,
     reason = "it is what `map_err` hands over"
 )]
-fn refused(status: Status) -> Failure {
-    Failure::new(match status.code() {
-        Code::Unauthenticated => format!(
-            "the service does not know this API key: {}",
-            status.message()
-        ),
-        _ => status.message().to_owned(),
-    })
+pub(crate) fn refused(status: Status) -> Failure {
+    let said = status.message();
+    match status.code() {
+        Code::Unauthenticated => {
+            Failure::not_allowed(format!("the service does not know this API key: {said}"))
+        }
+        Code::PermissionDenied => Failure::not_allowed(said),
+        Code::Unavailable | Code::DeadlineExceeded => Failure::away(said),
+        _ => Failure::new(said),
+    }
 }
 
 /// Puts the key on every call.

@@ -8,6 +8,8 @@ use ratatui::{Terminal, backend::Backend, layout::Size};
 
 use crate::{
     client::{self, Link, News},
+    data::FailureKind,
+    headless::Standing,
     limits,
     model::{
         Connection, Model,
@@ -183,6 +185,27 @@ impl<B: Backend> Console<B> {
             .resize(ratatui::layout::Rect::new(0, 0, width, height))?;
         self.handle(Msg::Resize(width, height));
         self.draw()
+    }
+
+    /// Whether what is on the screen was read; why not, otherwise.
+    pub(crate) fn standing(&self) -> Standing {
+        let shown = self.model.store.failure(&self.model.page.route);
+        let failure = match &self.model.link {
+            Connection::Up => shown,
+            Connection::Down { failure, .. } => Some(failure),
+            Connection::Connecting => {
+                return Standing::Away("no answer in time".to_owned());
+            }
+        };
+        match failure {
+            None => Standing::Up,
+            Some(failure) => match failure.kind {
+                FailureKind::Unauthenticated | FailureKind::Denied => {
+                    Standing::NotAllowed(failure.sentence())
+                }
+                _ => Standing::Away(failure.sentence()),
+            },
+        }
     }
 
     /// Whether nothing is under way: every call is answered and the link is up or known to be down.

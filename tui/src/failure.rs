@@ -20,6 +20,22 @@ impl Failure {
         }
     }
 
+    /// The service is away: exit code 3.
+    pub(crate) fn away(sentence: impl Into<String>) -> Self {
+        Self {
+            code: 3,
+            ..Self::new(sentence)
+        }
+    }
+
+    /// The service does not take the key, or its role is too low: exit code 4.
+    pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
+        Self {
+            code: 4,
+            ..Self::new(sentence)
+        }
+    }
+
     /// The exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
+use crossterm::event::{Event, KeyEvent};
 use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     console::{Console, Outward},
-    keymap,
+    keymap::{self, Action},
     model::message::Msg,
     options::Options,
     text,
@@ -30,19 +30,42 @@ pub async fn snapshot(
     screen: &str,
     columns: u16,
     rows: u16,
-) -> Result<String, UnknownScreen> {
+) -> Result<Snapshot, UnknownScreen> {
     let at = SCREENS
         .iter()
         .position(|name| name.eq_ignore_ascii_case(screen));
     let at = at.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
     let mut console = Headless::start(options, columns, rows);
     console.idle().await;
-    console.press_all([KeyEvent::from(KeyCode::Char(KEYS[at]))]);
+    console.console.handle(Msg::Act(SHOWING[at]));
     console.idle().await;
-    Ok(console.screen())
+    Ok(Snapshot {
+        frame: console.screen(),
+        standing: console.console.standing(),
+    })
 }
 
-/// The screens, and the keys that lead to them.
+/// One frame of a screen, and whether it tells what the service holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The frame, a line for each row.
+    pub frame: String,
+    /// How the console stands with the service.
+    pub standing: Standing,
+}
+
+/// How a console stands with its service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// What is shown was read.
+    Up,
+    /// The service is away; why, for people.
+    Away(String),
+    /// The service does not take the key, or its role is too low; why, for people.
+    NotAllowed(String),
+}
+
+/// The screens, and the actions that lead to them.
 const SCREENS: [&str; 9] = [
     "overview",
     "events",
@@ -54,7 +77,17 @@ const SCREENS: [&str; 9] = [
     "map",
     "reference",
 ];
-const KEYS: [char; 9] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
+const SHOWING: [Action; 9] = [
+    Action::GoOverview,
+    Action::GoEvents,
+    Action::GoTriggers,
+    Action::GoDestinations,
+    Action::GoRules,
+    Action::GoDeliveries,
+    Action::GoClients,
+    Action::GoMap,
+    Action::GoReference,
+];
 
 /// The names of all screens, as [`snapshot`] knows them.
 #[must_use]

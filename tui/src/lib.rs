@@ -14,7 +14,7 @@ mod text;
 mod theme;
 mod view;
 
-pub use headless::{Headless, UnknownScreen, screens, snapshot};
+pub use headless::{Headless, Snapshot, Standing, UnknownScreen, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{Background, Depth, Error, Key, Options, Theme};
 

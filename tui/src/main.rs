@@ -60,7 +60,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let done = runtime.block_on(async {
         match cli.command {
             None => {
-                let frame = cli.snapshot.map(|screen| (screen, cli.size));
+                let frame = cli.snapshot.map(|screen| operate::Frame {
+                    screen,
+                    size: cli.size,
+                    json: cli.json,
+                });
                 operate::run(&settings, frame).await
             }
             Some(Command::Client(command)) => {

@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Caller, Failure},
+    data::{Caller, Draft, Failure},
     keymap::Keymap,
     theme::{Background, Depth, Look, Theme, Token},
 };
@@ -52,6 +52,8 @@ pub(crate) struct Model {
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
     pub(crate) overlay: Option<Overlay>,
+    /// What could not be stored because it changed meanwhile, until what is stored is read.
+    pub(crate) clash: Option<Box<Draft>>,
     pub(crate) notice: Option<Notice>,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
@@ -104,6 +106,7 @@ impl Model {
             back: Vec::new(),
             forward: Vec::new(),
             overlay: None,
+            clash: None,
             notice: None,
             quit: false,
             theme: Theme::default(),
@@ -167,6 +170,23 @@ impl Model {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// How old what is on the screen is, counted from when it was received; what is streamed is as
+    /// old as the link is down. `None` when nothing was received.
+    pub(crate) fn age_ms(&self) -> Option<i64> {
+        let received = match (&self.page.content, &self.page.route) {
+            (Content::Event { detail, .. }, _) => detail.received_ms,
+            (Content::Delivery(delivery), _) => delivery.received_ms,
+            (Content::Report(report), _) => report.found.received_ms,
+            (_, Route::Reference | Route::Topic(_)) => None,
+            (_, Route::Events | Route::Form) => match &self.link {
+                Connection::Down { last_up_ms, .. } => *last_up_ms,
+                _ => None,
+            },
+            (_, route) => self.store.received_ms(route),
+        };
+        received.map(|ms| (self.now_ms - ms).max(0))
     }
 
     /// Whether a countdown or a running time is on the screen.

@@ -1,11 +1,13 @@
 //! `bellwether` without a command: the console, on a running service or on one in this process.
 
 #[cfg(feature = "embedded")]
+mod listing;
+#[cfg(feature = "embedded")]
 mod own_service;
 
 use std::io::{self, Write};
 
-use bellwether_tui::{Key, Options};
+use bellwether_tui::{Key, Options, Standing};
 
 use crate::{
     cli::Size,
@@ -14,14 +16,20 @@ use crate::{
     key, tls,
 };
 
-/// A screen to draw once instead of opening the console.
-pub(crate) type Frame = Option<(String, Size)>;
+/// A screen to write once instead of opening the console.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) screen: String,
+    pub(crate) size: Size,
+    /// What it lists as JSON, instead of what it shows.
+    pub(crate) json: bool,
+}
 
 /// Opens the console and returns when the operator leaves, or draws one frame.
 ///
 /// # Errors
 /// When there is no key, no terminal, or the service in this process does not start.
-pub(crate) async fn run(settings: &Settings, frame: Frame) -> Result<(), Failure> {
+pub(crate) async fn run(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     match &settings.connect {
         Some(address) => open(settings, address, frame).await,
         #[cfg(feature = "embedded")]
@@ -35,7 +43,10 @@ pub(crate) async fn run(settings: &Settings, frame: Frame) -> Result<(), Failure
 }
 
 /// Opens the console on the service at that address.
-async fn open(settings: &Settings, address: &str, frame: Frame) -> Result<(), Failure> {
+async fn open(settings: &Settings, address: &str, frame: Option<Frame>) -> Result<(), Failure> {
+    if let Some(frame) = frame.as_ref().filter(|frame| frame.json) {
+        return listing::write(&frame.screen, address, settings, &mut io::stdout()).await;
+    }
     let failed = |error: bellwether_tui::Error| Failure::new(sentence(&error));
     let mut options = Options::new(address).map_err(failed)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
@@ -48,12 +59,39 @@ async fn open(settings: &Settings, address: &str, frame: Frame) -> Result<(), Fa
     options.editor.clone_from(&settings.editor);
     match frame {
         None => bellwether_tui::run(options).await.map_err(failed),
-        Some((screen, Size { columns, rows })) => {
-            let drawn = bellwether_tui::snapshot(options, &screen, columns, rows).await;
-            let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
-            io::stdout()
-                .write_all(drawn.as_bytes())
-                .map_err(|error| Failure::new(format!("cannot write the frame: {error}")))
-        }
+        Some(frame) => draw(options, frame).await,
+    }
+}
+
+/// Writes one frame; the exit code says whether it tells what the service holds.
+async fn draw(options: Options, frame: Frame) -> Result<(), Failure> {
+    let Size { columns, rows } = frame.size;
+    let drawn = bellwether_tui::snapshot(options, &frame.screen, columns, rows).await;
+    let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
+    io::stdout()
+        .write_all(drawn.frame.as_bytes())
+        .map_err(|error| Failure::new(format!("cannot write the frame: {error}")))?;
+    match drawn.standing {
+        Standing::Up => Ok(()),
+        Standing::Away(sentence) => Err(Failure::away(sentence)),
+        Standing::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
+    }
+}
+
+#[cfg(not(feature = "embedded"))]
+mod listing {
+    //! Stands in for the lists as JSON, which the gateway's tables make.
+
+    use super::{Failure, Settings, Write};
+
+    pub(super) async fn write(
+        _screen: &str,
+        _address: &str,
+        _settings: &Settings,
+        _out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        Err(Failure::new(
+            "this console was built without the service (feature `embedded`), which writes JSON",
+        ))
     }
 }

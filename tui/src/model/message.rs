@@ -5,7 +5,8 @@ use crossterm::event::KeyEvent;
 use super::{form::Form, page::Route};
 use crate::{
     client::{Command, News, Ticket},
-    data::Kind,
+    data::{Draft, Kind},
+    keymap::Action,
     theme::Background,
 };
 
@@ -13,6 +14,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Msg {
     Key(KeyEvent),
+    /// An action of the list, whatever its keys.
+    Act(Action),
     /// Pasted text; never taken as keys.
     Paste(String),
     Resize(u16, u16),
@@ -88,6 +91,8 @@ pub(crate) struct Write {
     pub(crate) text: Option<TextEdit>,
     /// Shown when it is done.
     pub(crate) then: Option<Route>,
+    /// What was to replace something stored, kept for when that changed meanwhile.
+    pub(crate) mine: Option<Box<Draft>>,
 }
 
 impl TextEdit {

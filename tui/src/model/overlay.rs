@@ -4,12 +4,13 @@ mod palette;
 
 pub(crate) use self::palette::{Palette, Target};
 use super::{field::TextField, message::Write};
-use crate::{client::Request, theme::Token};
+use crate::{client::Request, data::Draft, theme::Token};
 
 /// What lies over a page.
 #[derive(Clone, Debug)]
 pub(crate) enum Overlay {
     Confirm(Confirm),
+    Clash(Box<Clash>),
     Prompt(Prompt),
     Pick(Pick),
     Palette(Palette),
@@ -31,6 +32,44 @@ pub(crate) struct Confirm {
     /// The first line shown.
     pub(crate) top: usize,
     pub(crate) then: Consequence,
+}
+
+/// Two versions of one object: the one that was typed and the one that others stored meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct Clash {
+    pub(crate) mine: Draft,
+    pub(crate) theirs: Draft,
+    /// The version of theirs.
+    pub(crate) etag: String,
+    /// Both differences.
+    pub(crate) lines: Vec<(Token, String)>,
+    pub(crate) choice: ClashChoice,
+    /// The first line shown.
+    pub(crate) top: usize,
+}
+
+/// What to make of two versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClashChoice {
+    /// Go on editing what was typed.
+    Edit,
+    /// Give up what was typed.
+    Theirs,
+    /// Put what was typed over it, after another question.
+    Mine,
+}
+
+impl ClashChoice {
+    pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::Theirs, Self::Mine];
+
+    /// In words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Edit => "back to editing",
+            Self::Theirs => "take theirs",
+            Self::Mine => "mine over theirs",
+        }
+    }
 }
 
 /// What a Yes does.

@@ -149,11 +149,11 @@ pub(crate) enum Content {
     #[default]
     None,
     Event {
-        detail: Loaded<EventDetail>,
+        detail: Box<Loaded<EventDetail>>,
         explanation: Loaded<Explanation>,
         tab: Tab,
     },
-    Delivery(Loaded<Delivery>),
+    Delivery(Box<Loaded<Delivery>>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
@@ -193,11 +193,11 @@ impl Page {
     pub(crate) fn new(route: Route) -> Self {
         let content = match route {
             Route::Event(_) => Content::Event {
-                detail: Loaded::default(),
+                detail: Box::default(),
                 explanation: Loaded::default(),
                 tab: Tab::Details,
             },
-            Route::Delivery(_) => Content::Delivery(Loaded::default()),
+            Route::Delivery(_) => Content::Delivery(Box::default()),
             _ => Content::None,
         };
         Self {

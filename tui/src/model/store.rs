@@ -14,6 +14,8 @@ pub(crate) struct Loaded<T> {
     pub(crate) failure: Option<Failure>,
     /// When it was last read, or the reading last failed.
     pub(crate) at_ms: Option<i64>,
+    /// When the value was received.
+    pub(crate) received_ms: Option<i64>,
 }
 
 impl<T> Default for Loaded<T> {
@@ -23,6 +25,7 @@ impl<T> Default for Loaded<T> {
             waiting: None,
             failure: None,
             at_ms: None,
+            received_ms: None,
         }
     }
 }
@@ -34,7 +37,10 @@ impl<T: PartialEq> Loaded<T> {
         self.waiting = None;
         self.at_ms = Some(now_ms);
         let (value, failure) = match result {
-            Ok(value) => (Some(value), None),
+            Ok(value) => {
+                self.received_ms = Some(now_ms);
+                (Some(value), None)
+            }
             Err(failure) => (self.value.take(), Some(failure)),
         };
         let new = failure.is_some() || self.failure.is_some() || self.value != value;
@@ -112,6 +118,40 @@ impl Store {
                 .iter()
                 .map(|row| row.spec.name.clone())
                 .collect(),
+        }
+    }
+
+    /// Why the list that a route shows was not read, or not read afresh.
+    pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
+        match route {
+            Route::Overview => self.overview.failure.as_ref(),
+            Route::Events => self.events.failure.as_ref(),
+            Route::Triggers => self.triggers.failure.as_ref(),
+            Route::Destinations => self.destinations.failure.as_ref(),
+            Route::Rules | Route::Map => self.rules.failure.as_ref(),
+            Route::Deliveries => self.deliveries.failure.as_ref(),
+            Route::Clients => self.clients.failure.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// When what a list shows was received; of several the oldest. `None` when it is streamed or
+    /// never was.
+    pub(crate) fn received_ms(&self, route: &Route) -> Option<i64> {
+        let (triggers, destinations, rules) = (
+            self.triggers.received_ms,
+            self.destinations.received_ms,
+            self.rules.received_ms,
+        );
+        match route {
+            Route::Overview => self.overview.received_ms,
+            Route::Triggers | Route::Trigger(_) => triggers,
+            Route::Destinations | Route::Destination(_) => destinations,
+            Route::Rules | Route::Rule(_) => rules,
+            Route::Map => [triggers, destinations, rules].into_iter().flatten().min(),
+            Route::Deliveries => self.deliveries.received_ms,
+            Route::Clients => self.clients.received_ms,
+            _ => None,
         }
     }
 

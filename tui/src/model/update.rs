@@ -1,6 +1,7 @@
 //! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
 
 mod act;
+mod clash;
 mod completion;
 mod confirm;
 mod forms;
@@ -24,6 +25,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
     match msg {
+        Msg::Act(action) => act::act(model, action, &mut effects),
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text, &mut effects),
         Msg::Resize(columns, rows) => model.size = (columns, rows),

@@ -29,7 +29,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 ///
 /// # Errors
 /// When the service does not start or breaks down, or there is no terminal.
-pub(super) async fn open(settings: &Settings, frame: Frame) -> Result<(), Failure> {
+pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     let service = bind(settings).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     let address = service

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    model::overlay::{Confirm, Pick, Prompt},
+    model::overlay::{Clash, ClashChoice, Confirm, Pick, Prompt},
     text,
     theme::Token,
 };
@@ -69,6 +69,41 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     let x = pen.put(x + 2, foot, 24, yes_token, &yes);
     let rest = usize::from(inside.right().saturating_sub(x + 2));
     pen.put(x + 2, foot, rest, Token::Dim, "y yes · Esc no · Tab other");
+}
+
+/// Both versions, and the choices.
+pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(76);
+    let room = usize::from(width.saturating_sub(4));
+    let wrapped = clash.lines.iter().flat_map(|(token, line)| {
+        let parts = text::wrap(line, room).into_iter();
+        parts.map(|part| (*token, part))
+    });
+    let lines: Vec<(Token, String)> = wrapped.collect();
+    let height = rows(lines.len()).saturating_add(5).min(area.height);
+    let (word, name) = (clash.mine.kind().word(), clash.mine.name());
+    let title = format!("The {word} {name} changed meanwhile");
+    let inside = pen.window(middle(area, width, height), &title);
+    let foot = inside.bottom().saturating_sub(1);
+    let body = usize::from(foot.saturating_sub(inside.y + 1));
+    let top = clash.top.min(lines.len().saturating_sub(body));
+    for ((token, line), y) in lines.iter().skip(top).zip(inside.y..foot.saturating_sub(1)) {
+        pen.put(inside.x, y, room, *token, line);
+    }
+    if lines.len() > body + top {
+        let words = format!("↓ {} more lines (j)", lines.len() - body - top);
+        pen.put(inside.x, foot.saturating_sub(1), room, Token::Dim, &words);
+    }
+    let mut x = inside.x;
+    for choice in ClashChoice::ALL {
+        let (token, words) = if choice == clash.choice {
+            (Token::Selected, format!("[ {} ]", choice.words()))
+        } else {
+            (Token::Text, format!("  {}  ", choice.words()))
+        };
+        let room = usize::from(inside.right().saturating_sub(x));
+        x = pen.put(x, foot, room, token, &words);
+    }
 }
 
 pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {

@@ -99,7 +99,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let Connection::Down {
         failure,
         retry_at_ms,
-        last_up_ms,
+        ..
     } = &model.link
     else {
         return;
@@ -111,8 +111,8 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
         let seconds = (wait + 999) / 1_000;
         model.tell(&format!("next try in {seconds} s, ‹retry_now› tries now"))
     };
-    let age = last_up_ms.map_or_else(String::new, |ms| {
-        format!(" · what you see is {} old", age(model.now_ms - ms))
+    let age = model.age_ms().map_or_else(String::new, |ms| {
+        format!(" · what you see is {} old", age(ms))
     });
     let reason = text::fit(
         &failure.sentence(),
@@ -165,7 +165,9 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     };
     match &model.overlay {
         // They tell their keys themselves.
-        Some(Overlay::Confirm(_) | Overlay::Key { .. }) => return (vec![], vec![]),
+        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Key { .. }) => {
+            return (vec![], vec![]);
+        }
         Some(Overlay::Palette(_)) => {
             return (
                 plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),

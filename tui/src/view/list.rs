@@ -8,7 +8,7 @@ use self::rows::{Cell, Column};
 use super::pen::Pen;
 use crate::{
     data::Failure,
-    model::{Model, list::Rows, map::Map, page::Route, sort::Sort},
+    model::{Model, document, list::Rows, map::Map, page::Route, sort::Sort},
     text,
     theme::Token,
 };
@@ -116,7 +116,10 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
-        words.push(format!("not read afresh: {}", failure.headline()));
+        let age = model.age_ms().map_or_else(String::new, |ms| {
+            format!(", this is {} old", document::duration(ms))
+        });
+        words.push(format!("not read afresh: {}{age}", failure.headline()));
     }
     pen.put(area.x + 1, y, room, token, &words.join("  ·  "));
 }
@@ -168,16 +171,7 @@ fn grouped(number: usize) -> String {
 }
 
 fn failure(model: &Model) -> Option<&Failure> {
-    let store = &model.store;
-    match model.page.route {
-        Route::Events => store.events.failure.as_ref(),
-        Route::Triggers => store.triggers.failure.as_ref(),
-        Route::Destinations => store.destinations.failure.as_ref(),
-        Route::Rules | Route::Map => store.rules.failure.as_ref(),
-        Route::Deliveries => store.deliveries.failure.as_ref(),
-        Route::Clients => store.clients.failure.as_ref(),
-        _ => None,
-    }
+    model.store.failure(&model.page.route)
 }
 
 /// Whether the list was read at all.

@@ -392,3 +392,69 @@ async fn leaving_a_typed_filter_stays_on_the_list() {
     assert_shows(&screen, "› Destinations");
     assert_shows(&press(&mut console, "<Esc>").await, "› Overview");
 }
+
+/// Somebody else changes the rule while the form is open.
+async fn clash(service: &Service) -> Headless {
+    let mut console = console(service, 80, 24).await;
+    press(&mut console, "5e").await;
+    press(&mut console, "<Tab><Tab><Tab>mine<C-s>").await;
+    {
+        let mut state = service.state();
+        let rule = state.rules.get_mut("night").unwrap();
+        "theirs".clone_into(&mut rule.description);
+        "2".clone_into(&mut rule.etag);
+    }
+    console.press("y").unwrap();
+    assert!(
+        console.shows("changed meanwhile").await,
+        "{}",
+        console.screen()
+    );
+    assert!(
+        console.shows("[ back to editing ]").await,
+        "{}",
+        console.screen()
+    );
+    console
+}
+
+#[tokio::test]
+async fn a_change_that_meets_another_shows_both_and_loses_neither() {
+    let service = stocked();
+    let mut console = clash(&service).await;
+    let screen = console.screen();
+    assert!(
+        screen.contains("theirs") && screen.contains("mine"),
+        "{screen}"
+    );
+    // Back to editing: what was typed is there.
+    let screen = press(&mut console, "<Esc>").await;
+    assert!(screen.contains("mine"), "{screen}");
+    assert_eq!(service.state().rules["night"].description, "theirs");
+    // Saving again shows what would change in theirs, and stores it.
+    let screen = press(&mut console, "<C-s>").await;
+    assert!(screen.contains("Change rule night?"), "{screen}");
+    press(&mut console, "y").await;
+    let stored = service.state().rules["night"].clone();
+    assert_eq!(stored.message, "mine");
+}
+
+#[tokio::test]
+async fn of_two_versions_theirs_can_be_taken_or_mine_be_put_over_it() {
+    let service = stocked();
+    let mut console = clash(&service).await;
+    let screen = press(&mut console, "<Tab><Enter>").await;
+    assert!(
+        screen.contains("theirs") && !screen.contains("mine"),
+        "{screen}"
+    );
+
+    let service = stocked();
+    let mut console = clash(&service).await;
+    let screen = press(&mut console, "<Tab><Tab><Enter>").await;
+    assert!(screen.contains("Change rule night?"), "{screen}");
+    assert_ne!(service.state().rules["night"].etag, "1");
+    press(&mut console, "y").await;
+    let stored = service.state().rules["night"].clone();
+    assert_eq!(stored.message, "mine");
+}

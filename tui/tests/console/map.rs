@@ -66,7 +66,8 @@ async fn without_colours_the_map_is_drawn_in_letters_and_signs() {
     options.theme = Theme::Mono;
     let frame = bellwether_tui::snapshot(options, "map", 80, 24)
         .await
-        .unwrap();
+        .unwrap()
+        .frame;
     assert!(frame.contains("-+-> ") && !frame.contains('─'), "{frame}");
 }
 

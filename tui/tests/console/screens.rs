@@ -26,7 +26,8 @@ async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
     let service = stocked();
     let frame = bellwether_tui::snapshot(options(&service), "Rules", 80, 24)
         .await
-        .unwrap();
+        .unwrap()
+        .frame;
     assert!(frame.contains("› Rules"), "{frame}");
     assert!(frame.contains("night"), "{frame}");
     let wrong = bellwether_tui::snapshot(options(&service), "rulez", 80, 24).await;

@@ -19,6 +19,7 @@ fn write(done: impl Into<String>) -> Box<Write> {
         closes_form: false,
         text: None,
         then: None,
+        mine: None,
     })
 }
 
@@ -319,6 +320,7 @@ pub(super) fn save(
         Kind::Destination => Route::Destination(name.clone()),
         Kind::Rule => Route::Rule(name.clone()),
     };
+    let mine = stored.is_some().then(|| Box::new(draft.clone()));
     let (title, verb, done, request) = match stored {
         Some((_, etag)) => (
             format!("Change {word} {name}?"),
@@ -336,6 +338,7 @@ pub(super) fn save(
     let mut write = write(done);
     write.closes_form = closes_form;
     write.text = text;
+    write.mine = mine;
     write.then = Some(then);
     let mut confirm = Confirm::new(title, verb, Consequence::Write(Box::new(request), write));
     for (token, line) in difference(before, &after) {
@@ -345,7 +348,7 @@ pub(super) fn save(
 }
 
 /// What changes, line by line, with a line around it.
-fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
+pub(super) fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
     let diff = similar::TextDiff::from_lines(before, after);
     let mut lines = Vec::new();
     for group in diff.grouped_ops(1) {

@@ -39,6 +39,15 @@ fn open(model: &mut Model, form: Form, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Keeps something typed as a form with changes.
+pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String)>, json: Value) {
+    let mut form = Form::new(kind, stored, json);
+    form.changed(model.now_ms);
+    let mut page = Page::new(Route::Form);
+    page.content = Content::Form(Box::new(form));
+    navigate::push(model, page);
+}
+
 pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
     let form = match kind_of(&model.page.route) {
         Some(kind) => Form::new(kind, None, json!({})),

@@ -1,6 +1,6 @@
 //! What the connection tells: the link, answers, and occurrences as they change.
 
-use super::{navigate, read};
+use super::{clash, forms, navigate, read};
 use crate::{
     client::{Answer, LinkState, News, Ticket},
     data::{EventRow, Failure, FailureKind, Kind},
@@ -142,6 +142,12 @@ fn answer(
         return;
     };
     let now = model.now_ms;
+    let read = match purpose {
+        Purpose::Triggers => Some(Kind::Trigger),
+        Purpose::Destinations => Some(Kind::Destination),
+        Purpose::Rules => Some(Kind::Rule),
+        _ => None,
+    };
     let store = &mut model.store;
     let touched = match purpose {
         Purpose::Overview => store.overview.set(result.and_then(expect_overview), now),
@@ -189,6 +195,9 @@ fn answer(
         }
     };
     model.touched = touched;
+    if let Some(kind) = read {
+        clash::show_if_read(model, kind);
+    }
 }
 
 fn mixed_up() -> Failure {
@@ -344,6 +353,7 @@ fn written(
         closes_form,
         text,
         then,
+        mine,
     } = write;
     match result {
         Ok(answer) => {
@@ -366,7 +376,16 @@ fn written(
             }
             after_write(model, effects);
         }
-        Err(failure) => refused(model, &failure, text, effects),
+        Err(failure) => match mine.filter(|_| failure.kind == FailureKind::Conflict) {
+            Some(mine) => {
+                model.say(
+                    Token::Warning,
+                    "it changed meanwhile; reading what is stored now…",
+                );
+                clash::begin(model, *mine, effects);
+            }
+            None => refused(model, &failure, text, effects),
+        },
     }
 }
 
@@ -411,24 +430,39 @@ fn refused(
     if let Some(form) = model.page.form_mut() {
         form.take_failure(failure);
     }
-    let reopens = matches!(failure.kind, FailureKind::Invalid);
-    match text.filter(|_| reopens && model.page.form().is_none()) {
-        Some(edit) => {
-            let mut problems: Vec<editor::Problem> = failure
-                .fields
-                .iter()
-                .map(|field| editor::Problem::new(&field.path, &field.message))
-                .collect();
-            if problems.is_empty() {
-                problems.push(editor::Problem::new("", &failure.message));
-            }
-            let text = editor::annotate(&edit.text, &problems);
-            effects.push(Effect::Edit(TextEdit { text, ..edit }));
+    let typed = text.filter(|_| model.page.form().is_none());
+    if failure.kind == FailureKind::Invalid
+        && let Some(edit) = typed
+    {
+        reopen(edit, failure, effects);
+    } else {
+        model.say(Token::Bad, format!("✗ {}", failure.sentence()));
+        if let Some(edit) = typed {
+            keep_text(model, edit);
         }
-        None => model.say(Token::Bad, format!("✗ {}", failure.sentence())),
     }
     if failure.kind == FailureKind::Conflict {
         let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
         read::resources(model, &kinds, effects);
+    }
+}
+
+/// Opens the editor again, with the errors at their lines.
+fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
+    let fields = failure.fields.iter();
+    let mut problems: Vec<editor::Problem> = fields
+        .map(|field| editor::Problem::new(&field.path, &field.message))
+        .collect();
+    if problems.is_empty() {
+        problems.push(editor::Problem::new("", &failure.message));
+    }
+    let text = editor::annotate(&edit.text, &problems);
+    effects.push(Effect::Edit(TextEdit { text, ..edit }));
+}
+
+/// What was written in the editor and could not be stored stays on the screen, as a form.
+fn keep_text(model: &mut Model, edit: TextEdit) {
+    if let Ok((json, _)) = editor::read(edit.kind, &edit.text) {
+        forms::keep(model, edit.kind, edit.stored, json);
     }
 }

@@ -2,14 +2,16 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{act, call, confirm, forms, navigate};
+use super::{act, call, clash, confirm, forms, navigate};
 use crate::{
     client::Request,
     keymap,
     model::{
         Model,
         message::{Effect, Purpose},
-        overlay::{Asked, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target},
+        overlay::{
+            Asked, Clash, ClashChoice, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target,
+        },
         page::Content,
     },
     theme::Token,
@@ -18,6 +20,7 @@ use crate::{
 pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.overlay.take() {
         Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
+        Some(Overlay::Clash(clash)) => choose_version(model, clash, key),
         Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
         Some(Overlay::Pick(pick)) => choose(model, pick, key),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
@@ -40,7 +43,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
         Some(Overlay::Pick(pick)) => pick.needle.insert(text),
-        Some(Overlay::Confirm(_) | Overlay::Key { .. }) | None => {}
+        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Key { .. }) | None => {}
     }
 }
 
@@ -60,6 +63,34 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
         _ => {}
     }
     model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// Esc goes back to editing: nothing is lost unless somebody chooses it.
+fn choose_version(model: &mut Model, mut shown: Box<Clash>, key: KeyEvent) {
+    let all = ClashChoice::ALL;
+    let at = all
+        .iter()
+        .position(|choice| *choice == shown.choice)
+        .unwrap_or(0);
+    match key.code {
+        KeyCode::Enter => return clash::resolve(model, *shown),
+        KeyCode::Esc | KeyCode::Char('q') => {
+            shown.choice = ClashChoice::Edit;
+            return clash::resolve(model, *shown);
+        }
+        KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
+            shown.choice = all[(at + 1) % all.len()];
+        }
+        KeyCode::BackTab | KeyCode::Left | KeyCode::Char('h') => {
+            shown.choice = all[(at + all.len() - 1) % all.len()];
+        }
+        KeyCode::Down | KeyCode::Char('j') => {
+            shown.top = (shown.top + 1).min(shown.lines.len().saturating_sub(1));
+        }
+        KeyCode::Up | KeyCode::Char('k') => shown.top = shown.top.saturating_sub(1),
+        _ => {}
+    }
+    model.overlay = Some(Overlay::Clash(shown));
 }
 
 /// The one place that a write leaves from.
