@@ -40,9 +40,12 @@ pub(crate) fn explain(error: &rustls::Error) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the server's certificate is not valid yet".into()
         }
-        CertificateError::UnknownIssuer => "the server's certificate comes from an authority \
+        // The second: an authority here has that name, and another key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "the server's certificate comes from an authority \
              that is not trusted here; `egress.ca_file` can add it"
-            .into(),
+                .into()
+        }
         CertificateError::NotValidForName => {
             "the server's certificate is for another host name".into()
         }

@@ -45,7 +45,7 @@ async fn webhook(tls: ServerConfig) -> (StandIn, Value) {
 }
 
 /// Certificates that are wrong, and what is said about them.
-fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 3] {
+fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 4] {
     [
         (
             authority.server("elsewhere.example"),
@@ -57,6 +57,10 @@ fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 3] {
         ),
         (
             Authority::new("a stranger's").server("localhost"),
+            "from an authority that is not trusted here; `egress.ca_file` can add it",
+        ),
+        (
+            Authority::new("ours").server("localhost"),
             "from an authority that is not trusted here; `egress.ca_file` can add it",
         ),
     ]
