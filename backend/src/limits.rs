@@ -123,6 +123,8 @@ pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit takes no more.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long a read waits for a file that is opened again after an error.
+pub const STORE_REOPEN_TIME_MAX: Duration = Duration::from_secs(2);
 /// Commits that the change log remembers.
 pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
 /// Changes that the change log remembers.
@@ -178,6 +180,7 @@ pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 pub const BACKUP_BYTES_PER_SECOND: u64 = 32 * 1024 * 1024;
 /// Backups read at once from one service.
 pub const BACKUPS_MAX: usize = 2;
+
 /// The disk is called nearly full while less is free than so many times the floor below which
 /// nothing is added.
 pub const DISK_NEARLY_FULL_FLOORS: u64 = 2;

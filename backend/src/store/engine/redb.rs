@@ -15,10 +15,14 @@ mod writer;
 use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
     thread::JoinHandle,
+    time::Instant,
 };
 
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
-use tokio::sync::{oneshot, watch};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 use tonic::async_trait;
 
 pub use self::medium::Medium;
@@ -29,8 +33,12 @@ use self::{
     queue::{Queue, Waiting},
     writer::Writer,
 };
-use crate::store::engine::{
-    Change, Delta, Direction, DiskRoom, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row,
+use crate::{
+    limits::STORE_REOPEN_TIME_MAX,
+    store::engine::{
+        Change, Delta, Direction, DiskRoom, Engine, EngineError, Index, Kind, Lane, Logged, Range,
+        Row,
+    },
 };
 
 /// Records read on the caller's thread; more are read on a thread that may block.
@@ -62,6 +70,8 @@ pub struct RedbEngine {
 struct Shared {
     /// Why not, while there is none.
     database: RwLock<Result<Database, Closed>>,
+    /// Counts how often that changed.
+    openings: watch::Sender<u64>,
     queue: Queue,
     head: watch::Sender<u64>,
 }
@@ -71,13 +81,34 @@ struct Shared {
 struct Closed {
     why: String,
     is_damaged: bool,
+    /// Whether it is about to be opened again.
+    is_passing: bool,
+}
+
+/// Why something was not read.
+#[derive(Debug)]
+struct Unread {
+    error: EngineError,
+    /// Whether it can be read once the file is open again.
+    is_passing: bool,
 }
 
 impl Closed {
-    fn for_now(why: &str) -> Self {
+    /// It is about to be opened again.
+    fn for_now() -> Self {
         Self {
-            why: why.into(),
+            why: "its file is being opened again after an error".into(),
             is_damaged: false,
+            is_passing: true,
+        }
+    }
+
+    /// It stays closed.
+    fn for_good() -> Self {
+        Self {
+            why: "it is closed".into(),
+            is_damaged: false,
+            is_passing: false,
         }
     }
 
@@ -88,7 +119,11 @@ impl Closed {
             EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,
             other => other.to_string(),
         };
-        Self { why, is_damaged }
+        Self {
+            why,
+            is_damaged,
+            is_passing: false,
+        }
     }
 }
 
@@ -113,6 +148,7 @@ impl RedbEngine {
         let (database, head) = file.open()?;
         let shared = Arc::new(Shared {
             database: RwLock::new(Ok(database)),
+            openings: watch::Sender::new(0),
             queue: Queue::default(),
             head: watch::Sender::new(head.sequence),
         });
@@ -127,18 +163,35 @@ impl RedbEngine {
         })
     }
 
+    /// Reads, and waits for a file that is just being opened again.
     async fn read<T: Send + 'static>(
         &self,
         count: usize,
-        work: impl FnOnce(&Table) -> Result<T, Fault> + Send + 'static,
+        work: impl Fn(&Table) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, EngineError> {
-        if count <= INLINE_READS_MAX {
-            return self.shared.read(work);
+        let work = Arc::new(work);
+        let mut openings = self.shared.openings.subscribe();
+        let start = Instant::now();
+        loop {
+            openings.mark_unchanged();
+            let result = if count <= INLINE_READS_MAX {
+                self.shared.read(work.as_ref())
+            } else {
+                let (shared, work) = (Arc::clone(&self.shared), Arc::clone(&work));
+                let read = tokio::task::spawn_blocking(move || shared.read(work.as_ref()));
+                read.await
+                    .map_err(|error| EngineError::Unavailable(error.to_string()))?
+            };
+            let unread = match result {
+                Ok(found) => return Ok(found),
+                Err(unread) => unread,
+            };
+            let left = STORE_REOPEN_TIME_MAX.saturating_sub(start.elapsed());
+            let is_over = !unread.is_passing || left.is_zero();
+            if is_over || timeout(left, openings.changed()).await.is_err() {
+                return Err(unread.error);
+            }
         }
-        let shared = Arc::clone(&self.shared);
-        let read = tokio::task::spawn_blocking(move || shared.read(work));
-        read.await
-            .unwrap_or_else(|error| Err(EngineError::Unavailable(error.to_string())))
     }
 }
 
@@ -156,19 +209,27 @@ type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 impl Shared {
     /// Reads in a transaction of its own, which must be short: pages it sees cannot be used again.
-    fn read<T>(&self, work: impl FnOnce(&Table) -> Result<T, Fault>) -> Result<T, EngineError> {
-        let read = || {
-            let transaction = {
-                let database = self.database();
-                database.as_ref().map_err(EngineError::from)?.begin_read()?
-            };
-            work(&transaction.open_table(ROWS)?)
+    fn read<T>(&self, work: impl Fn(&Table) -> Result<T, Fault>) -> Result<T, Unread> {
+        let transaction = match self.database().as_ref() {
+            Ok(database) => database.begin_read().map_err(Fault::from),
+            Err(closed) => {
+                return Err(Unread {
+                    error: closed.into(),
+                    is_passing: closed.is_passing,
+                });
+            }
         };
+        let read = || work(&transaction?.open_table(ROWS)?);
         read().map_err(|fault: Fault| {
-            if matches!(fault, Fault::File(_)) {
+            let is_of_file = matches!(fault, Fault::File(_));
+            if is_of_file {
                 self.queue.ask_to_reopen();
             }
-            fault.into()
+            let error = EngineError::from(fault);
+            Unread {
+                is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
+                error,
+            }
         })
     }
 
@@ -185,6 +246,7 @@ impl Shared {
             .database
             .write()
             .unwrap_or_else(PoisonError::into_inner) = database;
+        self.openings.send_modify(|count| *count += 1);
     }
 }
 
@@ -265,7 +327,7 @@ impl Engine for RedbEngine {
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
-        self.shared.read(|rows| Ok(rows.len()?))
+        self.read(1, |rows| Ok(rows.len()?)).await
     }
 
     async fn log_head(&self) -> Result<u64, EngineError> {

@@ -46,8 +46,7 @@ impl Drop for Writer {
     /// Also a writer that panicked leaves nobody waiting.
     fn drop(&mut self) {
         self.shared.queue.abandon();
-        self.shared
-            .set_database(Err(Closed::for_now("it is closed")));
+        self.shared.set_database(Err(Closed::for_good()));
     }
 }
 
@@ -170,8 +169,7 @@ impl Writer {
     }
 
     fn reopen(&mut self) {
-        let why = "its file is being opened again after an error";
-        self.shared.set_database(Err(Closed::for_now(why)));
+        self.shared.set_database(Err(Closed::for_now()));
         match self.file.open() {
             Ok((database, head)) => {
                 self.head = head;

@@ -56,6 +56,24 @@ async fn after_a_failed_operation_writing_goes_on_by_itself() {
 }
 
 #[tokio::test]
+async fn reads_wait_while_the_file_is_opened_again() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    insert(&engine, 0).await.unwrap();
+    let mut failures = 0;
+    for number in 1..200 {
+        disk.fail_after(u64::from(number) % 11);
+        let write = insert(&engine, number);
+        let read = is_there(&engine, 0);
+        let (written, is_there) = tokio::join!(write, read);
+        failures += u32::from(written.is_err());
+        assert!(is_there, "{number}");
+        disk.fail_after(u64::MAX);
+    }
+    assert!(failures > 50, "only {failures} writes failed");
+}
+
+#[tokio::test]
 async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
