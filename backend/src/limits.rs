@@ -144,6 +144,26 @@ pub const STREAM_BATCH_EVENTS: usize = 200;
 pub const REVIEW_BATCH: usize = 100;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Lists of events under way at once.
+pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
+/// Other calls under way at once that read.
+pub const READS_UNDER_WAY_MAX: usize = 256;
+/// Calls under way at once that change something other than events.
+pub const CHANGES_UNDER_WAY_MAX: usize = 256;
+/// Calls under way at once that answer a page of events or deliveries, which may be large.
+pub const PAGES_UNDER_WAY_MAX: usize = 24;
+/// Watches open at once.
+pub const WATCHES_OPEN_MAX: usize = 256;
+/// Other streams open at once.
+pub const STREAMS_UNDER_WAY_MAX: usize = 1_024;
+/// Memory for the requests under way, in KiB.
+pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
+/// When a call that found no place should come again.
+pub const OVERLOAD_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Outermost fields of one request, counting each entry of a list.
+pub const MESSAGE_ENTRIES_MAX: usize = 10_000;
+/// Bytes of occurrences in one message of a watch, unless one alone has more.
+pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
 /// Calls that a client may be allowed in a second.
 pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
 /// Events that a client may be allowed in a second.

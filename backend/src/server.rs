@@ -3,7 +3,9 @@
 mod assemble;
 mod connection;
 mod deadline;
+mod entries;
 mod listener;
+mod overload;
 mod oversize;
 mod work;
 

@@ -21,6 +21,7 @@ mod idempotency;
 mod journey;
 mod looks;
 mod mail;
+mod overload;
 mod rates;
 mod reference;
 mod resources;

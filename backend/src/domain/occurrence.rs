@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    EventId, Name, OccurrenceId, RecordId, RevisionId, Severity, Status, value::Fields,
+    EventId, Name, OccurrenceId, RecordId, RevisionId, Severity, Status,
+    value::{Fields, json_bytes},
 };
 
 /// One open-to-closed span of an event, with all that is known about it.
@@ -67,6 +68,15 @@ impl Occurrence {
             event: self.event,
             number: self.number,
         }
+    }
+
+    /// About how many bytes it has in an answer.
+    pub fn weight_bytes(&self) -> usize {
+        let dimensions = self.dimensions.iter();
+        let dimensions = dimensions.map(|(key, value)| key.len() + value.len());
+        let annotations = self.annotations.iter().map(|note| note.text.len());
+        let texts = self.summary.len() + self.body.len();
+        texts + json_bytes(&self.metadata) + dimensions.chain(annotations).sum::<usize>()
     }
 }
 

@@ -22,8 +22,11 @@ use crate::{
 const SCANNED_MAX: usize = 20_000;
 /// Occurrences read to find out how many there are in all.
 const TOTAL_SCANNED_MAX: usize = 10_000;
-/// Occurrences read at once.
+/// Occurrences read at once, and the first time.
 const BATCH_MAX: usize = 256;
+const BATCH_FIRST: usize = 64;
+/// Bytes of occurrences after which a page ends, though more were asked for.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The order in which lists show occurrences unless told otherwise.
 pub(crate) const NEWEST_FIRST: Sort = Sort {
@@ -132,10 +135,11 @@ struct Collected {
 
 async fn collect(walk: &mut Walk<'_>, request: &SearchRequest) -> Result<Collected, Error> {
     let mut collected = Collected::default();
-    let mut scanned = 0;
+    let (mut scanned, mut bytes) = (0, 0);
     loop {
         let missing = request.limit + 1 - collected.occurrences.len();
-        let batch = walk.next(missing.clamp(1, BATCH_MAX)).await?;
+        let affordable = affordable(collected.occurrences.len(), bytes);
+        let batch = walk.next(missing.clamp(1, affordable)).await?;
         if batch.is_empty() {
             collected.ended = true;
             return Ok(collected);
@@ -146,9 +150,10 @@ async fn collect(walk: &mut Walk<'_>, request: &SearchRequest) -> Result<Collect
             if !request.filter.admits(&value) {
                 continue;
             }
-            if collected.occurrences.len() == request.limit {
+            if collected.occurrences.len() == request.limit || bytes >= PAGE_BYTES {
                 return Ok(collected);
             }
+            bytes += value.weight_bytes();
             collected.places.push(place);
             collected.occurrences.push(value);
         }
@@ -157,6 +162,15 @@ async fn collect(walk: &mut Walk<'_>, request: &SearchRequest) -> Result<Collect
             return Ok(collected);
         }
         tokio::task::yield_now().await;
+    }
+}
+
+/// How many occurrences to read at once, after those that were found, so that large ones do not
+/// fill the memory before they are counted.
+fn affordable(found: usize, bytes: usize) -> usize {
+    match bytes.checked_div(found) {
+        Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
+        None => BATCH_FIRST,
     }
 }
 

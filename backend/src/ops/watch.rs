@@ -7,12 +7,17 @@ use tokio::{sync::watch::Receiver, time};
 use crate::{
     domain::{Occurrence, OccurrenceId},
     error::Error,
+    limits::WATCH_MESSAGE_BYTES,
     ops::{page::Scope, search::Filter},
     store::{Kind, Store},
 };
 
 /// Commits read from the log at once.
-const COMMITS_MAX: usize = 1_000;
+const COMMITS_READ: usize = 64;
+/// Occurrences that wait to be told, above which the log is read no further.
+const WAITING_FULL: usize = 10_000;
+/// Occurrences read at once.
+const OCCURRENCES_READ: usize = 4;
 /// Occurrences in one message.
 const OCCURRENCES_MAX: usize = 500;
 /// How long a silent stream stays silent.
@@ -98,23 +103,25 @@ impl Watch {
         }
         self.begun = true;
         self.read_log().await?;
-        let batch = self.waiting.len().min(OCCURRENCES_MAX);
-        let keys: Vec<_> = self.waiting.drain(..batch).collect();
         let mut news = News {
             gap: std::mem::take(&mut self.gap),
             ..News::default()
         };
-        for found in self
-            .store
-            .get_many::<Occurrence>(keys)
-            .await?
-            .into_iter()
-            .flatten()
+        let mut bytes = 0;
+        while bytes < WATCH_MESSAGE_BYTES
+            && news.changed.len() + news.left.len() < OCCURRENCES_MAX
+            && !self.waiting.is_empty()
         {
-            if self.filter.admits(&found.value) {
-                news.changed.push(found.value);
-            } else {
-                news.left.push(found.value.id());
+            let step = self.waiting.len().min(OCCURRENCES_READ);
+            let keys: Vec<_> = self.waiting.drain(..step).collect();
+            let found = self.store.get_many::<Occurrence>(keys).await?;
+            for found in found.into_iter().flatten() {
+                if self.filter.admits(&found.value) {
+                    bytes += found.value.weight_bytes();
+                    news.changed.push(found.value);
+                } else {
+                    news.left.push(found.value.id());
+                }
             }
         }
         // A token handed out between two parts of one stretch of the log would skip the second.
@@ -128,25 +135,27 @@ impl Watch {
         if !self.waiting.is_empty() {
             return Ok(());
         }
-        let Some(commits) = self
-            .store
-            .engine()
-            .log_after(self.place, COMMITS_MAX)
-            .await?
-        else {
-            return Err(Error::Exhausted {
-                message: "changes came faster than they were read; begin again without a token"
-                    .into(),
-                retry_after: Some(Duration::ZERO),
-            });
-        };
         let mut seen = HashSet::new();
-        for commit in commits {
-            self.place = commit.sequence;
-            for (kind, key) in commit.changed {
-                if kind == Kind::Occurrence && seen.insert(key.clone()) {
-                    self.waiting.push(key);
+        while seen.len() < WAITING_FULL {
+            let engine = self.store.engine();
+            let Some(commits) = engine.log_after(self.place, COMMITS_READ).await? else {
+                return Err(Error::Exhausted {
+                    message: "changes came faster than they were read; begin again without a token"
+                        .into(),
+                    retry_after: Some(Duration::ZERO),
+                });
+            };
+            let is_last = commits.len() < COMMITS_READ;
+            for commit in commits {
+                self.place = commit.sequence;
+                for (kind, key) in commit.changed {
+                    if kind == Kind::Occurrence && seen.insert(key.clone()) {
+                        self.waiting.push(key);
+                    }
                 }
+            }
+            if is_last {
+                break;
             }
         }
         Ok(())

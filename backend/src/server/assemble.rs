@@ -26,7 +26,7 @@ use tonic::{
 use tower::util::MapResponseLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{StartError, deadline::DeadlineLayer, oversize, work::Work};
+use super::{StartError, deadline::DeadlineLayer, overload::OverloadLayer, oversize, work::Work};
 use crate::{
     clock::Clock,
     config::Config,
@@ -192,9 +192,10 @@ impl Rooms {
 }
 
 /// Puts what every call passes before all services: from the outside in, panics, sizes, the time
-/// limit, and the key.
+/// limit, the key, and a place among the calls under way, which only those with a key can take.
 fn checked(routes: Routes, guard: &Guard) -> Routes {
-    let guarded = guard.protect(routes).into_axum_router();
+    let placed = routes.into_axum_router().layer(OverloadLayer::new());
+    let guarded = guard.protect(placed.into()).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)
         .layer(MapResponseLayer::new(oversize::rewrite))

@@ -32,6 +32,9 @@ use crate::{
 /// HTTP/2 client that it ends.
 const FAREWELL: Duration = Duration::from_millis(250);
 
+/// Bytes of one answer that may wait to be read by its caller, beside the message it is part of.
+const SEND_BYTES: usize = 64 * 1024;
+
 /// What every connection is served with.
 pub(super) fn http_server() -> auto::Builder<TokioExecutor> {
     let mut server = auto::Builder::new(TokioExecutor::new());
@@ -47,6 +50,7 @@ pub(super) fn http_server() -> auto::Builder<TokioExecutor> {
         .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
         .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
         .max_pending_accept_reset_streams(RESETS_PENDING_MAX)
+        .max_send_buf_size(SEND_BYTES)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES);
     server

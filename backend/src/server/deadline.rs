@@ -22,6 +22,11 @@ const STREAMING: [&str; 4] = [
     "/grpc.health.v1.Health/Watch",
 ];
 
+/// Whether a call of that path goes on for as long as the caller wants.
+pub(super) fn is_streaming(path: &str) -> bool {
+    STREAMING.contains(&path) || path.starts_with("/grpc.reflection.")
+}
+
 /// Ends a unary call after the shorter of [`REQUEST_TIME_MAX`] and the caller's `grpc-timeout`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineLayer;
@@ -56,7 +61,7 @@ where
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let path = request.uri().path();
-        if STREAMING.contains(&path) || path.starts_with("/grpc.reflection.") {
+        if is_streaming(path) {
             return Box::pin(self.inner.call(request));
         }
         let asked = timeout_asked(request.headers()).unwrap_or(REQUEST_TIME_MAX);

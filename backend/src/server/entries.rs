@@ -1,0 +1,176 @@
+//! Counts the entries of a message while it arrives, before anything is made of it.
+//!
+//! An empty entry of a list has two bytes on the wire and some two hundred in memory: a message
+//! within the limit of bytes could unfold into hundreds of megabytes before its list is found to be
+//! too long.
+
+use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
+
+/// Bytes before a message: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+/// Bits that a number on the wire may have.
+const NUMBER_BITS: u32 = 64;
+
+/// Walks the outermost fields of a gRPC message.
+#[derive(Debug)]
+pub(super) struct Entries {
+    state: State,
+    count: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// So many bytes do not matter.
+    Skip(u64),
+    /// In the number of a field.
+    Tag(Number),
+    /// In a number that does not matter.
+    Value,
+    /// In the length of a field.
+    Length(Number),
+    /// What comes cannot be read; whoever decodes it will say so.
+    Lost,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Number {
+    value: u64,
+    bits: u32,
+}
+
+impl Number {
+    /// Adds a byte; whether it was the last one, none when there are too many.
+    fn add(&mut self, byte: u8) -> Option<bool> {
+        if self.bits >= NUMBER_BITS {
+            return None;
+        }
+        self.value |= u64::from(byte & 0x7f) << self.bits;
+        self.bits += 7;
+        Some(byte & 0x80 == 0)
+    }
+}
+
+impl Default for Entries {
+    fn default() -> Self {
+        Self {
+            state: State::Skip(PREFIX_BYTES as u64),
+            count: 0,
+        }
+    }
+}
+
+impl Entries {
+    /// Looks at the next bytes of the message.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when there are more entries than any request may have.
+    pub(super) fn look_at(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while let Some((&byte, rest)) = bytes.split_first() {
+            match &mut self.state {
+                State::Lost => return Ok(()),
+                State::Skip(0) => self.state = State::Tag(Number::default()),
+                State::Skip(left) => {
+                    let skipped =
+                        usize::try_from(*left).map_or(bytes.len(), |it| it.min(bytes.len()));
+                    *left -= skipped as u64;
+                    bytes = &bytes[skipped..];
+                }
+                State::Value => {
+                    if byte & 0x80 == 0 {
+                        self.state = State::Tag(Number::default());
+                    }
+                    bytes = rest;
+                }
+                State::Tag(number) => {
+                    self.state = match number.add(byte) {
+                        None => State::Lost,
+                        Some(false) => State::Tag(*number),
+                        Some(true) => {
+                            self.count += 1;
+                            match number.value & 7 {
+                                0 => State::Value,
+                                1 => State::Skip(8),
+                                2 => State::Length(Number::default()),
+                                5 => State::Skip(4),
+                                _ => State::Lost,
+                            }
+                        }
+                    };
+                    bytes = rest;
+                }
+                State::Length(number) => {
+                    self.state = match number.add(byte) {
+                        None => State::Lost,
+                        Some(false) => State::Length(*number),
+                        Some(true) => State::Skip(number.value),
+                    };
+                    bytes = rest;
+                }
+            }
+            if self.count > MESSAGE_ENTRIES_MAX {
+                let fault =
+                    format!("has more than {MESSAGE_ENTRIES_MAX} entries; send fewer at a time");
+                return Err(Error::invalid("request", fault));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::cloud::{Event, Events};
+    use prost::Message;
+
+    use super::*;
+
+    fn counted(message: &[u8], step: usize) -> Result<usize, Error> {
+        let mut entries = Entries::default();
+        let framed = [&[0; PREFIX_BYTES], message].concat();
+        for piece in framed.chunks(step) {
+            entries.look_at(piece)?;
+        }
+        Ok(entries.count)
+    }
+
+    #[test]
+    fn entries_are_counted_however_the_message_arrives() {
+        let event = Event {
+            timestamp: -1,
+            name: "x".repeat(300),
+            dimensions: [("a".to_owned(), "b".to_owned())].into(),
+            ..Event::default()
+        };
+        let message = Events {
+            detailed_response: true,
+            events: vec![event; 40],
+        };
+        let message = message.encode_to_vec();
+        for step in [1, 2, 3, 7, 64, 100_000] {
+            assert_eq!(counted(&message, step).unwrap(), 41, "{step}");
+        }
+        // Fixed widths, and what cannot be read.
+        assert_eq!(
+            counted(&[0x0d, 1, 2, 3, 4, 0x09, 1, 2, 3, 4, 5, 6, 7, 8], 3).unwrap(),
+            2
+        );
+        for garbage in [
+            &[0xff; 40][..],
+            &[0x0b, 0x0b],
+            &[0x12, 0xff, 0xff, 0xff, 0xff],
+        ] {
+            counted(garbage, 1).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_list_that_would_unfold_in_memory_is_refused_while_it_arrives() {
+        let bomb = [0x12, 0].repeat(2_000_000);
+        for step in [1_000, 16_384] {
+            let Err(Error::Invalid(violations)) = counted(&bomb, step) else {
+                panic!("it was let through");
+            };
+            assert!(violations[0].description.starts_with("has more than"));
+        }
+    }
+}

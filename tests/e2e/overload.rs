@@ -1,0 +1,270 @@
+//! Hostile clients: the service keeps its memory, serves the others meanwhile, and ends when asked.
+//!
+//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; CONTRIBUTING.md has the figures.
+
+mod attack;
+
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::{
+    cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
+    v1::{
+        ListRulesRequest, WatchEventsRequest, event_query_service_client::EventQueryServiceClient,
+        rule_service_client::RuleServiceClient,
+    },
+};
+use bellwether_tests::{grpc::Grpc, world::World};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tonic::Code;
+
+use attack::{Http2, hold_open, hostile_times, post_head, send_until_refused};
+
+const MEMORY_MAX_MIB: u64 = 512;
+/// How long somebody else may have to wait while an attack goes on.
+const OTHERS_WAIT_MAX: Duration = Duration::from_secs(8);
+const EVENTS: &str = "/v1/data-receiver/events";
+
+/// The most memory that the service had at once.
+fn peak_mib(world: &World) -> u64 {
+    let status = format!("/proc/{}/status", world.service().id());
+    let status = std::fs::read_to_string(status).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.expect("the kernel tells") / 1024
+}
+
+/// Somebody else sends an event, reads and changes something, over both listeners.
+async fn others_are_served(world: &World) {
+    let (rest, channel) = (world.rest(), world.grpc());
+    let served = async {
+        let event = json!({"name": "calm", "dimensions": {"host": "a"}});
+        let sent = rest.post(EVENTS, &json!({"events": [event]})).await;
+        assert_eq!(sent.ok()["succeeded"], 1);
+        let all = json!({"name": "all", "type": {"event": {"query": {"clause":
+            {"equals": {"field": "name", "stringVal": "calm"}}}}}});
+        rest.post("/v1/notification/triggers", &all).await.ok();
+        rest.delete("/v1/notification/triggers/all").await.ok();
+        let mut rules = RuleServiceClient::new(channel);
+        rules.list_rules(ListRulesRequest::default()).await.unwrap();
+    };
+    let served = timeout(OTHERS_WAIT_MAX, served).await;
+    served.expect("others are served meanwhile");
+}
+
+/// Others are served while the attack goes on, and the memory holds.
+async fn withstands<T>(world: &World, attack: T) {
+    others_are_served(world).await;
+    let peak = peak_mib(world);
+    assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
+    drop(attack);
+    others_are_served(world).await;
+    if hostile_times(1, 2) == 2 {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        drop(writeln!(std::io::stderr(), "{name}: at most {peak} MiB"));
+    }
+}
+
+#[tokio::test]
+async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
+    let world = World::start();
+    let (rest, grpc) = (
+        world.service().address("rest"),
+        world.service().address("grpc"),
+    );
+    let slow = b"GET /v1/notification/rules HTTP/1.1\r\nhost: a\r\nx-slow: ";
+    let idle = hostile_times(500, 9_500);
+    let held = [
+        hold_open(rest, slow, 300).await,
+        hold_open(grpc, slow, 300).await,
+        hold_open(grpc, b"PRI * HTTP/2.0\r\n", 100).await,
+        hold_open(grpc, b"", idle).await,
+        hold_open(rest, b"", hostile_times(500, 3_000)).await,
+    ];
+    withstands(&world, held).await;
+}
+
+#[tokio::test]
+async fn who_sends_bodies_slowly_takes_no_place_from_others() {
+    let world = World::start();
+    let rest = world.service().address("rest");
+    // More than may be under way at once, each with some bytes of the body it announced.
+    let mut begun = post_head(EVENTS, "content-length: 4000000");
+    begun.extend_from_slice(br#"{"events":["#);
+    let held = hold_open(rest, &begun, hostile_times(1_500, 3_500)).await;
+    withstands(&world, held).await;
+    // As many bytes as there is memory for, and more.
+    begun.resize(begun.len() + 1024 * 1024, b' ');
+    let held = hold_open(rest, &begun, hostile_times(80, 300)).await;
+    let peak = peak_mib(&world);
+    assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
+    drop(held);
+}
+
+#[tokio::test]
+async fn bodies_headers_and_frames_without_end_are_cut_off() {
+    let world = World::start();
+    let (rest, grpc) = (
+        world.service().address("rest"),
+        world.service().address("grpc"),
+    );
+    let mib = vec![b' '; 1024 * 1024];
+    let announced = post_head(EVENTS, "content-length: 1073741824");
+    let sent = send_until_refused(rest, &announced, &mib, 1_024).await;
+    assert!(sent < 64, "{sent} MiB of a body were read");
+    let chunked = post_head(EVENTS, "transfer-encoding: chunked");
+    let chunk = [b"100000\r\n", &*mib, b"\r\n"].concat();
+    let sent = send_until_refused(rest, &chunked, &chunk, 1_024).await;
+    assert!(sent < 64, "{sent} MiB of a chunked body were read");
+
+    let headers = b"x-one-of-a-million: 1\r\n".repeat(10_000);
+    for address in [rest, grpc] {
+        let line = b"GET /healthz HTTP/1.1\r\n";
+        let sent = send_until_refused(address, line, &headers, 100).await;
+        assert!(sent < 50, "{sent} times 10,000 headers were read");
+    }
+    for address in [rest, grpc] {
+        let mut client = Http2::connect(address).await;
+        let frames = client.continuations(2_000).await;
+        assert!(frames < 1_000, "{frames} continuations were read");
+    }
+    withstands(&world, ()).await;
+}
+
+#[tokio::test]
+async fn calls_that_are_taken_back_at_once_keep_nobody_from_being_served() {
+    let world = World::start();
+    for address in [
+        world.service().address("rest"),
+        world.service().address("grpc"),
+    ] {
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            let mut client = Http2::connect(address).await;
+            client.rapid_reset(hostile_times(5_000, 100_000)).await;
+            clients.push(client);
+        }
+        withstands(&world, clients).await;
+    }
+}
+
+#[tokio::test]
+async fn documents_that_would_unfold_in_memory_are_refused() {
+    let world = World::start();
+    let rest = world.rest();
+    let bombs = [
+        "[".repeat(4_000_000),
+        format!(r#"{{"events":{}"#, "[".repeat(100_000)),
+        format!(r#"{{"events":[{}{{}}]}}"#, "{},".repeat(1_300_000)),
+        format!(
+            r#"{{"events":[{{"name":"a","metadataFields":{{"a":{}1{}}}}}]}}"#,
+            "[".repeat(50_000),
+            "]".repeat(50_000)
+        ),
+    ];
+    for bomb in &bombs {
+        let attack = (0..hostile_times(2, 40)).map(|_| {
+            let sent = rest.try_send(http::Method::POST, EVENTS, &[], bomb.clone());
+            async { sent.await.unwrap() }
+        });
+        for answer in futures_util::future::join_all(attack).await {
+            let status = answer.status.as_u16();
+            // Many at once may be told to come back.
+            assert!(matches!(status, 400 | 503), "{}", answer.text());
+            assert!(answer.body.len() < 20_000);
+        }
+    }
+    // The same over gRPC, where nobody has looked at it before.
+    let events = cloud::Events {
+        detailed_response: true,
+        events: vec![cloud::Event::default(); hostile_times(300_000, 1_500_000)],
+    };
+    let mut client = DataReceiverServiceClient::new(world.grpc());
+    let refused = client.put_events(events).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    withstands(&world, ()).await;
+}
+
+/// Stores events with large bodies.
+async fn store_large(world: &World, count: usize, round: usize) {
+    let rest = world.rest();
+    for at in (0..count).step_by(25) {
+        let event = |host: usize| {
+            json!({"name": "large", "dimensions": {"host": host.to_string()},
+                "summary": round.to_string(), "body": "x".repeat(60_000)})
+        };
+        let events: Vec<Value> = (at..at + 25).map(event).collect();
+        rest.post(EVENTS, &json!({"events": events})).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn many_large_pages_at_once_fit_into_memory_and_are_all_there() {
+    let world = World::start();
+    let count = hostile_times(150, 300);
+    store_large(&world, count, 0).await;
+    let rest = world.rest();
+    let page = |cursor: &str| {
+        json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "large"}},
+            "pageInput": {"limit": 1000, "cursor": cursor}}})
+    };
+    let first = page("");
+    let calls = (0..hostile_times(8, 100)).map(|_| rest.post("/v1/events:search", &first));
+    for answer in futures_util::future::join_all(calls).await {
+        assert!(
+            matches!(answer.status.as_u16(), 200 | 503),
+            "{}",
+            answer.text()
+        );
+    }
+    let (mut cursor, mut seen) = (String::new(), 0);
+    loop {
+        let found = rest.post("/v1/events:search", &page(&cursor)).await.ok();
+        seen += found["results"].as_array().unwrap().len();
+        if found["pageInfo"]["hasNext"] != true {
+            break;
+        }
+        cursor = found["pageInfo"]["endCursor"].as_str().unwrap().into();
+    }
+    assert_eq!(seen, count);
+    withstands(&world, ()).await;
+}
+
+async fn watch(channel: Grpc) -> tonic::Streaming<bellwether_proto::v1::WatchEventsResponse> {
+    let mut client = EventQueryServiceClient::new(channel);
+    let watching = client.watch_events(WatchEventsRequest::default()).await;
+    watching.unwrap().into_inner()
+}
+
+#[tokio::test]
+async fn watchers_that_do_not_read_cost_little_and_do_not_hold_up_the_end() {
+    let mut world = World::start();
+    let mut watchers = Vec::new();
+    for _ in 0..hostile_times(20, 250) {
+        watchers.push(watch(world.grpc()).await);
+    }
+    for round in 0..hostile_times(2, 20) {
+        store_large(&world, 100, round).await;
+    }
+    let (rest, grpc) = (
+        world.service().address("rest"),
+        world.service().address("grpc"),
+    );
+    let silent = [
+        hold_open(rest, b"", 50).await,
+        hold_open(grpc, b"", 50).await,
+        hold_open(grpc, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 50).await,
+    ];
+    others_are_served(&world).await;
+    let peak = peak_mib(&world);
+    assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
+    let start = Instant::now();
+    let status = tokio::task::spawn_blocking(move || world.terminate()).await;
+    assert!(status.unwrap().success());
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(15), "the end took {took:?}");
+    drop((watchers, silent));
+}
