@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let occurrence = sample::occurrence(1_767_225_600_000);
     let matches = compiled.matches(&occurrence);
-    assert_eq!(compiled.explain(&query, &occurrence).result, matches);
+    assert_eq!(compiled.explain(&query, &occurrence, &|_| true).result, matches);
     let set = TriggerSet::build(vec![((), compiled)]);
     assert_eq!(set.matching(&occurrence).len(), usize::from(matches));
 });
