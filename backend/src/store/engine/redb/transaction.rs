@@ -36,8 +36,12 @@ struct Set<'set, 'txn> {
 }
 
 impl Set<'_, '_> {
+    // In the order of the rows, so that neighbours meet a page while it is at hand.
     fn apply(&mut self, version: u64, changes: &[Change]) -> Result<(), Fault> {
-        for change in changes {
+        let mut records: Vec<&Change> = changes.iter().collect();
+        records
+            .sort_by(|one, other| (one.kind as u8, &one.key).cmp(&(other.kind as u8, &other.key)));
+        for change in records {
             self.change(version, change)?;
         }
         for change in changes {
@@ -50,13 +54,20 @@ impl Set<'_, '_> {
                 }
             }
         }
-        for change in changes {
-            for entry in &change.add {
+        let entries = changes
+            .iter()
+            .flat_map(|change| change.add.iter().map(|entry| (entry, &change.key)));
+        let mut added: Vec<(Vec<u8>, &[u8])> = entries
+            .map(|(entry, target)| {
                 let key = Space::Entries(entry.index).key(&entry.key);
-                let cell = cell::seal(&key, &[&change.key]);
-                if self.insert(&key, &cell)?.is_some() {
-                    return Err(EngineError::Conflict.into());
-                }
+                (key, target.as_slice())
+            })
+            .collect();
+        added.sort_unstable();
+        for (key, target) in added {
+            let cell = cell::seal(&key, &[target]);
+            if self.insert(&key, &cell)?.is_some() {
+                return Err(EngineError::Conflict.into());
             }
         }
         Ok(())
