@@ -4,7 +4,11 @@
 use std::time::Duration;
 
 use bellwether_tests::{
-    eventually::eventually, process, receiver::Receiver, terminal::Terminal, world::World,
+    eventually::{eventually, eventually_blocking},
+    process,
+    receiver::Receiver,
+    terminal::Terminal,
+    world::World,
 };
 use serde_json::json;
 
@@ -134,4 +138,105 @@ fn it_can_be_left_at_once_while_the_service_is_away() {
         "{:?}",
         left.elapsed()
     );
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_and_says_what_it_was() {
+    let world = World::start();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+
+    process::signal("-USR2", console.process());
+
+    assert!(!console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+    let last = console
+        .written()
+        .rsplit("\x1b[?1049l")
+        .next()
+        .map(str::to_owned);
+    let last = last.expect("the screen was left");
+    assert!(last.contains("a test asked the console to panic"), "{last}");
+}
+
+#[test]
+fn a_panic_of_a_task_is_logged_and_does_not_touch_the_screen() {
+    let world = World::start();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+
+    process::signal("-USR1", console.process());
+
+    console.press("4");
+    console.shows(&["Destinations"]);
+    assert!(!console.written().contains("asked a task to panic"));
+    console.press("q");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+}
+
+#[test]
+fn stopped_it_gives_the_terminal_back_and_takes_it_again() {
+    let world = World::start();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    for stop in ["key", "signal"] {
+        match stop {
+            "key" => console.press("\x1a"),
+            _ => process::signal("-TSTP", console.process()),
+        }
+        console.stopped();
+        eventually_blocking("the terminal to be given back", || {
+            console.modes_left().is_empty().then_some(())
+        });
+
+        process::signal("-CONT", console.process());
+        console.press("4");
+        console.shows(&["Destinations"]);
+        console.press("1");
+        console.shows(&["Overview"]);
+    }
+    assert!(!console.modes_left().is_empty());
+    console.press("q");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_has_the_terminal_to_itself() {
+    let world = World::start();
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    let editor = world.folder().join("editor");
+    let script = "#!/bin/sh\necho EDITING\nread line\n";
+    std::fs::write(&editor, script).expect("an editor");
+    let run = std::process::Command::new("chmod")
+        .arg("+x")
+        .arg(&editor)
+        .status();
+    assert!(run.expect("chmod").success());
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key");
+    let arguments = [
+        "--connect",
+        &address,
+        "--key-file",
+        key.to_str().expect("a path"),
+    ];
+    let editor = [("EDITOR", editor.to_str().expect("a path"))];
+    let mut console = Terminal::with_environment(world.folder(), &arguments, &editor);
+    console.shows(&["● connected"]);
+    console.press("4");
+    console.shows(&["hook"]);
+
+    console.press("E");
+    console.shows(&["EDITING"]);
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+    console.press("\r");
+
+    console.shows(&["Destinations"]);
+    assert!(!console.modes_left().is_empty());
+    console.press("q");
+    console.ended();
+    assert_eq!(console.modes_left(), Vec::<String>::new());
 }

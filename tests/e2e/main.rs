@@ -28,4 +28,5 @@ mod resources;
 mod samples;
 mod tidy;
 mod tls;
+mod weather;
 mod web;

@@ -12,6 +12,7 @@ pub mod eventually;
 pub mod grpc;
 pub mod process;
 pub mod providers;
+pub mod proxy;
 pub mod receiver;
 pub mod rest;
 pub mod small_disk;

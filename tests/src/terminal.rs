@@ -47,6 +47,14 @@ impl Terminal {
     /// # Panics
     /// When there are no terminals or the binary does not start.
     pub fn start(home: &Path, arguments: &[&str]) -> Self {
+        Self::with_environment(home, arguments, &[])
+    }
+
+    /// Like [`Terminal::start`], with these environment variables.
+    ///
+    /// # Panics
+    /// As [`Terminal::start`].
+    pub fn with_environment(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let pty = native_pty_system().openpty(SIZE).unwrap();
         let mut command = CommandBuilder::new(process::binary());
         command.args(arguments);
@@ -61,6 +69,9 @@ impl Terminal {
             "BELLWETHER_KEY",
         ] {
             command.env_remove(name);
+        }
+        for (name, value) in environment {
+            command.env(name, value);
         }
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
@@ -152,6 +163,19 @@ impl Terminal {
     /// When it has ended.
     pub fn process(&self) -> u32 {
         self.child.process_id().expect("the console runs")
+    }
+
+    /// Waits until the process is stopped, as a shell sees it after Ctrl-Z.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn stopped(&self) {
+        let stat = format!("/proc/{}/stat", self.process());
+        eventually_blocking("the console to stop", || {
+            let stat = std::fs::read_to_string(&stat).unwrap();
+            let state = stat.rsplit(") ").next().unwrap();
+            state.starts_with('T').then_some(())
+        });
     }
 
     /// The modes that were set and not taken back, as the control sequences that set them.

@@ -2,6 +2,7 @@
 
 mod background;
 mod child;
+mod fault;
 mod guard;
 mod session;
 

@@ -20,6 +20,7 @@ use tokio::{
 use super::{
     background::{Heard, Question},
     child,
+    fault::Fault,
     guard::Guard,
 };
 use crate::{
@@ -62,6 +63,7 @@ struct Signals {
     hang_up: Signal,
     interrupt: Signal,
     stop: Signal,
+    fault: Fault,
 }
 
 impl Signals {
@@ -71,6 +73,7 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+            fault: Fault::listen()?,
         })
     }
 }
@@ -99,6 +102,7 @@ impl Session {
                 _ = signals.hang_up.recv() => return self.guard.leave(),
                 _ = signals.interrupt.recv() => return self.guard.leave(),
                 _ = signals.stop.recv() => self.suspend()?,
+                () = signals.fault.when_asked() => {}
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
                     self.keys(event?).await?;

@@ -1,0 +1,200 @@
+//! A network that can be bad: forwards bytes between a client and a service, as it is told.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    runtime::Runtime,
+    sync::watch,
+    task::JoinSet,
+};
+
+/// What the network does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weather {
+    /// It forwards.
+    Fair,
+    /// Nobody listens, and every connection is closed.
+    Refuses,
+    /// Connections are taken and closed at once, also those that stand.
+    Drops,
+    /// Connections are taken and stand, and nothing is forwarded.
+    Stalls,
+    /// What the client sends arrives; no answer comes back.
+    HalfOpen,
+    /// Connections are taken and broken off with a reset, also those that stand.
+    Resets,
+    /// A thousand bytes a second each way.
+    Slow,
+}
+
+/// A proxy on a free port; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    weather: watch::Sender<Weather>,
+    target: Arc<Mutex<String>>,
+    // A thread of its own: it forwards also while a test waits without await.
+    runtime: Option<Runtime>,
+}
+
+const SLOW_BYTES: usize = 100;
+const SLOW_PAUSE: Duration = Duration::from_millis(100);
+
+impl Proxy {
+    /// Forwards to that address.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    pub fn start(target: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let target = Arc::new(Mutex::new(target.to_owned()));
+        let (weather, seen) = watch::channel(Weather::Fair);
+        let shared = Arc::clone(&target);
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener).unwrap();
+            listen(listener, address, shared, seen).await;
+        });
+        Self {
+            address,
+            weather,
+            target,
+            runtime: Some(runtime),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes the weather, also for connections that stand.
+    pub fn set(&self, weather: Weather) {
+        self.weather.send_replace(weather);
+    }
+
+    /// Forwards new connections to another address.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn lead_to(&self, target: &str) {
+        target.clone_into(&mut self.target.lock().unwrap());
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Also where blocking is not allowed.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn listen(
+    first: TcpListener,
+    address: SocketAddr,
+    target: Arc<Mutex<String>>,
+    mut weather: watch::Receiver<Weather>,
+) {
+    let mut listener = Some(first);
+    let mut connections = JoinSet::new();
+    loop {
+        let now = *weather.borrow_and_update();
+        if now == Weather::Refuses {
+            listener = None;
+        } else if listener.is_none() {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind(address).unwrap();
+            listener = Some(socket.listen(64).unwrap());
+        }
+        let accepted = async {
+            match &listener {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = weather.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            accepted = accepted => {
+                let Ok((client, _)) = accepted else { continue };
+                let target = target.lock().unwrap().clone();
+                connections.spawn(carry(client, target, weather.clone()));
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Carries one connection until either side or the weather ends it.
+async fn carry(client: TcpStream, target: String, weather: watch::Receiver<Weather>) {
+    let Ok(server) = TcpStream::connect(target).await else {
+        return;
+    };
+    let mut changes = weather.clone();
+    let ended = changes
+        .wait_for(|weather| matches!(weather, Weather::Refuses | Weather::Drops | Weather::Resets));
+    tokio::select! {
+        biased;
+        ended = ended => {
+            if ended.is_ok_and(|weather| *weather == Weather::Resets) {
+                client.set_zero_linger().unwrap();
+            }
+        }
+        _ = forward(&client, &server, weather.clone(), &[Weather::Stalls]) => {}
+        _ = forward(&server, &client, weather.clone(), &[Weather::Stalls, Weather::HalfOpen]) => {}
+    }
+}
+
+/// Forwards one way, and holds what comes while the weather stops that way.
+async fn forward(
+    from: &TcpStream,
+    to: &TcpStream,
+    mut weather: watch::Receiver<Weather>,
+    stopped_by: &[Weather],
+) -> std::io::Result<()> {
+    let mut bytes = [0; 64 * 1024];
+    loop {
+        let room = match *weather.borrow() {
+            Weather::Slow => SLOW_BYTES,
+            _ => bytes.len(),
+        };
+        from.readable().await?;
+        let length = match from.try_read(&mut bytes[..room]) {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        };
+        let lets_through = weather.wait_for(|weather| !stopped_by.contains(weather));
+        drop(lets_through.await);
+        let mut rest = &bytes[..length];
+        while !rest.is_empty() {
+            to.writable().await?;
+            match to.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if *weather.borrow() == Weather::Slow {
+            tokio::time::sleep(SLOW_PAUSE).await;
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Panics in debug builds when a test asks for it, so that what a panic leaves behind can be seen.
+
+#[cfg(debug_assertions)]
+mod asked {
+    use std::io;
+
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    /// SIGUSR1 breaks a task beside the loop, SIGUSR2 the loop itself.
+    pub(crate) struct Fault {
+        task: Signal,
+        main: Signal,
+    }
+
+    impl Fault {
+        pub(crate) fn listen() -> io::Result<Self> {
+            Ok(Self {
+                task: signal(SignalKind::user_defined1())?,
+                main: signal(SignalKind::user_defined2())?,
+            })
+        }
+
+        /// Panics when it is asked to; never returns.
+        #[expect(clippy::panic, reason = "that is what it is for")]
+        pub(crate) async fn when_asked(&mut self) {
+            loop {
+                tokio::select! {
+                    _ = self.task.recv() => {
+                        tokio::spawn(async { panic!("a test asked a task to panic") });
+                    }
+                    _ = self.main.recv() => panic!("a test asked the console to panic"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod asked {
+    use std::io;
+
+    pub(crate) struct Fault;
+
+    impl Fault {
+        pub(crate) fn listen() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(crate) async fn when_asked(&mut self) {
+            std::future::pending().await
+        }
+    }
+}
+
+pub(super) use asked::Fault;
