@@ -124,4 +124,6 @@ async fn open_engine(
 }
 
 #[cfg(test)]
+mod layouts;
+#[cfg(test)]
 mod tests;
