@@ -143,7 +143,7 @@ async fn the_commands_and_a_gateway_of_its_own_trust_the_authority_they_are_give
     let without = run(secured
         .world
         .command(&["client", "list", "--connect", &url]));
-    assert_eq!(without.status.code(), Some(1), "{without:?}");
+    assert!(!without.status.success(), "{without:?}");
 
     let home = tempfile::tempdir().unwrap();
     let arguments = ["gateway", "--backend", &url, "--tls-ca", &ca];
