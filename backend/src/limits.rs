@@ -74,6 +74,15 @@ pub const REVISIONS_STEP: usize = 100;
 /// Longest repeat interval of a rule: a year.
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
 
+/// Occurrences that a test of a trigger without progress looks at.
+pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
+/// How long such a test goes on looking.
+pub const TRIGGER_TEST_TIME_MAX: Duration = Duration::from_secs(10);
+/// Occurrences that a test of a trigger looks at between two tellings of its progress.
+pub const TRIGGER_TEST_STEP: usize = 2_000;
+/// Matches of a test of a trigger that are shown.
+pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
+
 /// Connections open at once.
 pub const CONNECTIONS_MAX: usize = 10_240;
 /// Calls under way at once on one connection.

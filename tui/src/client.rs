@@ -6,10 +6,11 @@ mod call;
 mod convert;
 mod link;
 mod protocol;
+mod trial;
 mod watch;
 
 pub(crate) use link::{Link, start};
 pub(crate) use protocol::{
-    Answer, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Request, StatusChange,
-    Ticket,
+    Answer, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Progress, Request, Span,
+    StatusChange, Ticket,
 };

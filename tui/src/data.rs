@@ -4,6 +4,7 @@ mod clause;
 mod delivery;
 mod destination;
 mod event;
+mod explanation;
 mod failure;
 mod overview;
 mod rule;
@@ -16,8 +17,11 @@ pub(crate) use destination::{
     Health, HealthState, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
 };
 pub(crate) use event::{
-    Annotation, ClauseExplanation, EventDetail, EventRow, Explanation, GateVerdict, HistoryEntry,
-    OccurrenceDetail, RuleExplanation, Severity, Status, TriggerExplanation,
+    Annotation, EventDetail, EventRow, HistoryEntry, OccurrenceDetail, Severity, Status,
+};
+pub(crate) use explanation::{
+    Basis, ClauseExplanation, Definition, ExplainedDelivery, Explanation, GateVerdict, Judgement,
+    RuleExplanation, Told, TriggerExplanation,
 };
 pub(crate) use failure::{Failure, FailureKind, FieldError};
 pub(crate) use overview::{Caller, Client, DestinationTraffic, NewClient, Overview, Role};

@@ -163,6 +163,22 @@ impl Headless {
         self.until(|screen| screen.contains(wanted)).await
     }
 
+    /// Waits until the screen shows a text, whatever is still under way; `false` when it does not
+    /// within a while.
+    pub async fn shows_meanwhile(&mut self, wanted: &str) -> bool {
+        let end = Instant::now() + PATIENCE;
+        while !self.screen().contains(wanted) {
+            if Instant::now() >= end {
+                return false;
+            }
+            self.tick_if_due();
+            let wake = self.console.wake_in_ms().map(Duration::from_millis);
+            let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
+            let _woken = timeout_at(wake, self.console.hear()).await;
+        }
+        true
+    }
+
     async fn until(&mut self, wanted: impl Fn(&str) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         loop {

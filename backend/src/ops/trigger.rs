@@ -6,6 +6,7 @@ use crate::{
     clock::Clock,
     domain::{Name, Query, Trigger, Violation, Was},
     error::Error,
+    limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
         commit::commit,
@@ -13,7 +14,7 @@ use crate::{
         recent::Recent,
         resource::{Filter, Origin, check_etag, check_free, find, list},
         revision, search,
-        test_trigger::{TriggerTest, test_trigger},
+        test_trigger::Trial,
         users::{Used, release, users_of},
         validate::Faults,
     },
@@ -177,17 +178,33 @@ impl Triggers {
         Ok(())
     }
 
-    /// Tries a draft's query on stored occurrences of a span of time, beside that of the stored
-    /// trigger of its name; nothing is stored, and the draft needs no name. Without a start, the
-    /// span begins 24 hours ago.
+    /// Tries a draft as [`Triggers::trial`] prepares it, until it was long enough.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Those of [`Triggers::trial`] and of the store.
     pub async fn test(
         &self,
         draft: TriggerDraft,
+        span: (Option<i64>, Option<i64>),
+    ) -> Result<Trial, Error> {
+        let mut trial = self.trial(draft, span).await?;
+        trial
+            .run(&*self.clock, TRIGGER_TEST_OCCURRENCES_MAX)
+            .await?;
+        Ok(trial)
+    }
+
+    /// Prepares to try a draft's query on stored occurrences of a span of time, beside that of the
+    /// stored trigger of its name; nothing is stored, and the draft needs no name. Without start
+    /// and end, the span begins 24 hours ago.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    pub async fn trial(
+        &self,
+        draft: TriggerDraft,
         (start_ms, end_ms): (Option<i64>, Option<i64>),
-    ) -> Result<TriggerTest, Error> {
+    ) -> Result<Trial, Error> {
         let mut faults = Faults::new(&draft.faults);
         let query = compiled(draft.query.as_ref(), &mut faults);
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
@@ -206,7 +223,7 @@ impl Triggers {
             end_ms,
             ..search::Filter::default()
         };
-        test_trigger(&self.store, &query, saved.as_ref(), &span).await
+        Ok(Trial::new(self.store.clone(), query, saved, span))
     }
 
     async fn view(&self, trigger: Trigger) -> Result<TriggerView, Error> {

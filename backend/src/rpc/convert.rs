@@ -16,3 +16,4 @@ pub mod rule;
 pub mod search;
 pub mod time;
 pub mod trigger;
+pub mod trigger_test;

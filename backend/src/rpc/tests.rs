@@ -214,10 +214,11 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     };
     let rules = RuleApi::new(Rules::new(store(), clock()), installation);
     let events = EventQueries::new(store(), clock(), ruleset, CancellationToken::new());
-    Routes::new(TriggerServiceServer::new(TriggerApi::new(Triggers::new(
-        store(),
-        clock(),
-    ))))
+    let triggers = Triggers::new(store(), clock());
+    Routes::new(TriggerServiceServer::new(TriggerApi::new(
+        triggers,
+        CancellationToken::new(),
+    )))
     .add_service(DestinationServiceServer::new(destination_api(
         store(),
         clock(),

@@ -1,28 +1,57 @@
 //! `TriggerService`.
 
+use std::pin::Pin;
+
 use bellwether_proto::v1::{self, trigger_service_server::TriggerService};
+use futures_util::{Stream, stream};
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit::{self, Change},
     convert::{
-        event,
         list::{count, page_and_filter},
+        trigger_test,
     },
 };
-use crate::ops::trigger::{TriggerDraft, Triggers};
+use crate::{
+    error::Error,
+    ops::{
+        test_trigger::Trial,
+        trigger::{TriggerDraft, Triggers},
+    },
+};
 
 /// Serves triggers.
 #[derive(Debug)]
 pub struct TriggerApi {
     triggers: Triggers,
+    shutdown: CancellationToken,
 }
 
 impl TriggerApi {
-    /// Serves these triggers.
-    pub fn new(triggers: Triggers) -> Self {
-        Self { triggers }
+    /// Serves these triggers; streams end when `shutdown` is cancelled.
+    pub fn new(triggers: Triggers, shutdown: CancellationToken) -> Self {
+        Self { triggers, shutdown }
     }
+}
+
+type Tested =
+    Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
+
+/// The next message of a test, and what is left of it after that.
+async fn tell(
+    (mut trial, is_begun): (Trial, bool),
+) -> (
+    Result<v1::TestTriggerWithProgressResponse, Status>,
+    Option<(Trial, bool)>,
+) {
+    if is_begun && let Err(error) = trial.step().await {
+        return (Err(error.into()), None);
+    }
+    let progress = trigger_test::progress(&trial);
+    let left = (!trial.is_over()).then_some((trial, true));
+    (Ok(progress), left)
 }
 
 #[async_trait]
@@ -97,19 +126,33 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
-        let wire = request.into_inner();
-        let span = wire.time_range.unwrap_or_default();
-        let draft = TriggerDraft::from(v1::Trigger {
-            name: wire.name,
-            r#type: wire.r#type,
-            ..v1::Trigger::default()
+        let (draft, span) = trigger_test::draft(request.into_inner());
+        let trial = self.triggers.test(draft, span).await?;
+        Ok(Response::new(trigger_test::result(&trial)))
+    }
+
+    type TestTriggerWithProgressStream = Tested;
+
+    async fn test_trigger_with_progress(
+        &self,
+        request: Request<v1::TestTriggerRequest>,
+    ) -> Result<Response<Tested>, Status> {
+        let (draft, span) = trigger_test::draft(request.into_inner());
+        let trial = self.triggers.trial(draft, span).await?;
+        let shutdown = self.shutdown.clone();
+        let told = stream::unfold(Some((trial, false)), move |state| {
+            let shutdown = shutdown.clone();
+            async move {
+                let state = state?;
+                tokio::select! {
+                    told = tell(state) => Some(told),
+                    () = shutdown.cancelled() => {
+                        let stops = Error::Unavailable("the service is stopping".into());
+                        Some((Err(stops.into()), None))
+                    }
+                }
+            }
         });
-        let test = self.triggers.test(draft, (span.start, span.end)).await?;
-        Ok(Response::new(v1::TestTriggerResponse {
-            matched: Some(count(test.matched)),
-            matched_by_saved: test.matched_by_saved.map(count),
-            scanned: Some(count(test.scanned)),
-            occurrences: test.occurrences.into_iter().map(event::single).collect(),
-        }))
+        Ok(Response::new(Box::pin(told)))
     }
 }

@@ -166,7 +166,7 @@ impl Rooms {
         }
         serve! {
             BackupServiceServer: Backups::new(store(), streams.clone()),
-            TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock())),
+            TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock()), streams.clone()),
             DestinationServiceServer:
                 DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), installation),

@@ -15,9 +15,10 @@ use tower::{Layer, Service};
 use crate::limits::REQUEST_TIME_MAX;
 
 /// Calls that go on for as long as the caller wants.
-const STREAMING: [&str; 4] = [
+const STREAMING: [&str; 5] = [
     "/bellwether.v1.BackupService/ReadBackup",
     "/bellwether.v1.EventQueryService/WatchEvents",
+    "/bellwether.v1.TriggerService/TestTriggerWithProgress",
     "/zenoss.cloud.DataReceiverService/PutEvent",
     "/grpc.health.v1.Health/Watch",
 ];

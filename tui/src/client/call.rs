@@ -46,9 +46,11 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
             events(carrier, request).await
         }
         Request::SetStatus { .. } | Request::Annotate { .. } => manage(carrier, request).await,
-        Request::TestTrigger { .. }
-        | Request::PreviewRule { .. }
-        | Request::TestDestination { .. } => try_out(carrier, request).await,
+        Request::PreviewRule { .. } | Request::TestDestination { .. } => {
+            try_out(carrier, request).await
+        }
+        // It is a stream, which the link follows.
+        Request::TestTrigger { .. } => Err(convert::misplaced()),
         Request::Validate { draft, update } => store(carrier, draft, String::new(), update, true)
             .await
             .map(|()| Answer::Valid),
@@ -326,13 +328,6 @@ async fn manage(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
 
 async fn try_out(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
     match request {
-        Request::TestTrigger { spec } => {
-            let request = convert::test_trigger(spec);
-            let answer = TriggerServiceClient::new(carrier)
-                .test_trigger(request)
-                .await;
-            Ok(convert::trigger_test(answer.map_err(failed)?.into_inner()))
-        }
         Request::PreviewRule { spec, event_id } => {
             let request = convert::preview_rule(spec, event_id);
             let answer = RuleServiceClient::new(carrier).preview_rule(request).await;

@@ -4,6 +4,7 @@
 mod basic;
 mod delivery;
 mod event;
+mod explanation;
 mod resource;
 mod value;
 
@@ -14,7 +15,8 @@ use serde_json::Value;
 pub(super) use self::{
     basic::{caller, client, failure, item_results, misplaced, new_client, overview, unreachable},
     delivery::{delivery, test_report},
-    event::{event_detail, event_page, explanation, watched},
+    event::{event_detail, event_page, watched},
+    explanation::explanation,
     resource::{destination, rule, rule_preview, trigger, trigger_test},
 };
 use super::{DeliveryFilter, EventFilter, StatusChange};
@@ -146,10 +148,14 @@ pub(super) fn trigger_spec(from: TriggerSpec) -> v1::Trigger {
     }
 }
 
-pub(super) fn test_trigger(from: TriggerSpec) -> v1::TestTriggerRequest {
+pub(super) fn test_trigger(from: TriggerSpec, start_ms: Option<i64>) -> v1::TestTriggerRequest {
     v1::TestTriggerRequest {
         name: from.name,
         r#type: Some(trigger_type(from.kind)),
+        time_range: start_ms.map(|start_ms| v1::TimeRange {
+            start: Some(start_ms),
+            end: None,
+        }),
         ..v1::TestTriggerRequest::default()
     }
 }

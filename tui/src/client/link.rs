@@ -15,7 +15,9 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use super::{Answer, Command, EventFilter, LinkState, News, Request, Ticket, call, convert, watch};
+use super::{
+    Answer, Command, EventFilter, LinkState, News, Request, Ticket, call, convert, trial, watch,
+};
 use crate::{
     data::{Caller, Failure, FailureKind},
     limits,
@@ -323,27 +325,35 @@ async fn make_call(
     ticket: Ticket,
     request: Request,
 ) -> Option<Failure> {
-    let limit = match &request {
-        Request::TestDestination { .. } | Request::TestTrigger { .. } => limits::TEST_CALL,
-        _ => limits::CALL,
+    let result = match request {
+        Request::TestTrigger { spec, start_ms, .. } => {
+            trial::follow(carrier, news.clone(), ticket, (spec, start_ms)).await
+        }
+        request => answer_in_time(carrier, request).await,
     };
-    let result: Result<Answer, Failure> =
-        match time::timeout(limit, call::make(carrier, request)).await {
-            Ok(result) => result,
-            Err(_elapsed) => Err(Failure::new(
-                FailureKind::TimedOut,
-                format!(
-                    "no answer within {} s; a change may have been made",
-                    limit.as_secs()
-                ),
-            )),
-        };
     let broken = match &result {
         Err(failure) if breaks_the_link(failure) => Some(failure.clone()),
         _ => None,
     };
     let _closed = news.send(News::Answer(ticket, result)).await;
     broken
+}
+
+async fn answer_in_time(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
+    let limit = match &request {
+        Request::TestDestination { .. } => limits::TEST_CALL,
+        _ => limits::CALL,
+    };
+    match time::timeout(limit, call::make(carrier, request)).await {
+        Ok(result) => result,
+        Err(_elapsed) => Err(Failure::new(
+            FailureKind::TimedOut,
+            format!(
+                "no answer within {} s; a change may have been made",
+                limit.as_secs()
+            ),
+        )),
+    }
 }
 
 fn breaks_the_link(failure: &Failure) -> bool {

@@ -57,6 +57,9 @@ pub(crate) enum Request {
     },
     TestTrigger {
         spec: TriggerSpec,
+        span: Span,
+        /// When the span begins, in milliseconds since 1970; none leaves it to the service.
+        start_ms: Option<i64>,
     },
     PreviewRule {
         spec: RuleSpec,
@@ -198,6 +201,8 @@ pub(crate) enum News {
     Link(LinkState),
     /// A call ended.
     Answer(Ticket, Result<Answer, Failure>),
+    /// A call that is under way tells how far it is.
+    Progress(Ticket, Progress),
     /// Occurrences changed.
     Watched {
         generation: Ticket,
@@ -211,6 +216,62 @@ pub(crate) enum News {
         generation: Ticket,
         failure: Failure,
     },
+}
+
+/// How far the try of a trigger is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) matched: i32,
+    /// Absent when no trigger of that name is stored.
+    pub(crate) matched_by_saved: Option<i32>,
+    pub(crate) scanned: i32,
+    /// Everything last seen at or after this moment was looked at.
+    pub(crate) reached_ms: Option<i64>,
+    /// When the span begins; none is no bound.
+    pub(crate) start_ms: Option<i64>,
+}
+
+/// The stored events that a trigger is tried on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Span {
+    #[default]
+    Day,
+    Week,
+    Month,
+    All,
+}
+
+impl Span {
+    /// The next longer one; after the longest the shortest.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Day => Self::Week,
+            Self::Week => Self::Month,
+            Self::Month => Self::All,
+            Self::All => Self::Day,
+        }
+    }
+
+    /// As it is said of occurrences.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Day => "in the last 24 h",
+            Self::Week => "in the last 7 days",
+            Self::Month => "in the last 30 days",
+            Self::All => "of all that are stored",
+        }
+    }
+
+    /// When it begins; none leaves it to the service.
+    pub(crate) fn start_ms(self, now_ms: i64) -> Option<i64> {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        match self {
+            Self::Day => None,
+            Self::Week => Some(now_ms - 7 * DAY_MS),
+            Self::Month => Some(now_ms - 30 * DAY_MS),
+            Self::All => Some(0),
+        }
+    }
 }
 
 /// How the link to the service stands.

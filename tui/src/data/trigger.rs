@@ -70,4 +70,6 @@ pub(crate) struct TriggerTest {
     pub(crate) scanned: i32,
     /// The first matches, newest first.
     pub(crate) occurrences: Vec<EventRow>,
+    /// Set when it stopped early: everything last seen at or after this moment was looked at.
+    pub(crate) stopped_at_ms: Option<i64>,
 }

@@ -48,6 +48,7 @@ pub(crate) enum Action {
     Delete,
     TestDestination,
     TestTrigger,
+    LongerTry,
     PreviewRule,
     TestWithEvent,
     Toggle,

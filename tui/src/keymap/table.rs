@@ -96,8 +96,10 @@ actions! {
         "test": "Send a test message and see what happens";
     TestWithEvent ["v"] in &[Place::Report], VIEW, 12
         "with event": "Repeat with a stored event instead of the sample";
-    TestTrigger ["t"] in &[Place::Triggers, Place::Trigger], VIEW, 11
+    TestTrigger ["t"] in &[Place::Triggers, Place::Trigger], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
+    LongerTry ["+"] in &[Place::Report], OPERATE, 0
+        "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
     PreviewRule ["p"] in &[Place::Rules, Place::Rule], VIEW, 16
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[Place::Rules, Place::Rule], EDIT, 11

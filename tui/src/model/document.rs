@@ -1,6 +1,7 @@
 //! Pages that are read: lines of text with links, made anew from the state for each frame.
 
 mod event;
+mod explain;
 mod overview;
 mod reference;
 mod report;
@@ -213,7 +214,7 @@ fn of(model: &Model, page: &Page) -> Document {
             },
         ) => match tab {
             Tab::Explain => match &explanation.value {
-                Some(value) => event::explanation(into, value),
+                Some(value) => explain::write(into, model, value),
                 None => {
                     into.missing(explanation.waiting.is_some(), explanation.failure.as_ref());
                 }

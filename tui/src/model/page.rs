@@ -2,7 +2,7 @@
 
 use super::{form::Form, list::List, store::Loaded};
 use crate::{
-    client::Request,
+    client::{Progress, Request},
     data::{Delivery, EventDetail, Explanation, RulePreview, TestReport, TriggerTest},
     keymap::Place,
 };
@@ -167,6 +167,8 @@ pub(crate) struct Report {
     pub(crate) request: Request,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Found>,
+    /// How far it is, where that is told.
+    pub(crate) progress: Option<Progress>,
 }
 
 /// What came of a test, a try or a preview.

@@ -9,6 +9,7 @@ mod map;
 mod reference;
 mod screens;
 mod service;
+mod trials;
 
 use bellwether_proto::{cloud::Severity, v1};
 use bellwether_tui::{Headless, Key, Options, Theme};

@@ -1,6 +1,7 @@
 //! A small service in memory that speaks the real wire: what the console is tested against.
 
 mod events;
+mod trial;
 
 use std::{
     collections::BTreeMap,
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub(crate) statuses: Vec<v1::StatusItem>,
     pub(crate) notes: Vec<v1::AnnotationItem>,
     pub(crate) refuse_key: bool,
+    /// Tries of triggers that go on until the console ends them.
+    pub(crate) tries: Vec<trial::Teller>,
     watchers: Vec<Watcher>,
 }
 
@@ -278,13 +281,16 @@ resource_service!(
             &self,
             _: Request<v1::TestTriggerRequest>,
         ) -> Answer<v1::TestTriggerResponse> {
-            let occurrences = self.lock().events.clone();
-            Ok(Response::new(v1::TestTriggerResponse {
-                matched: Some(37),
-                matched_by_saved: Some(4),
-                scanned: Some(100),
-                occurrences,
-            }))
+            Err(Status::unimplemented("not needed by the console"))
+        }
+
+        type TestTriggerWithProgressStream = trial::Told;
+
+        async fn test_trigger_with_progress(
+            &self,
+            request: Request<v1::TestTriggerRequest>,
+        ) -> Answer<trial::Told> {
+            Ok(trial::tell(&mut self.lock(), request))
         }
     }
 );

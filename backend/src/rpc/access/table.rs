@@ -127,6 +127,10 @@ pub const METHODS: &[(&str, Need)] = &[
     ("/bellwether.v1.TriggerService/GetTrigger", Need::Viewer),
     ("/bellwether.v1.TriggerService/ListTriggers", Need::Viewer),
     ("/bellwether.v1.TriggerService/TestTrigger", Need::Operator),
+    (
+        "/bellwether.v1.TriggerService/TestTriggerWithProgress",
+        Need::Operator,
+    ),
     ("/bellwether.v1.TriggerService/UpdateTrigger", Need::Editor),
     ("/grpc.health.v1.Health/Check", Need::Nothing),
     ("/grpc.health.v1.Health/Watch", Need::Nothing),

@@ -4,7 +4,7 @@ use bellwether_proto::v1::{clause::Kind, trigger_type::Type};
 use prost_types::Struct;
 
 use super::*;
-use crate::domain::Occurrence;
+use crate::domain::{Occurrence, RecordId};
 
 async fn update(world: &World, trigger: v1::Trigger) -> Result<v1::Trigger, Status> {
     let request = v1::UpdateTriggerRequest {
@@ -254,4 +254,104 @@ async fn a_draft_is_tried_on_stored_events_beside_the_stored_trigger() {
 
     let wrong = v1::TestTriggerRequest::default();
     assert_eq!(fields(world.triggers().test_trigger(wrong).await), ["type"]);
+}
+
+/// Occurrences of the last days, one every `step_ms`, newest first; every second one is of a disk.
+async fn store_occurrences(world: &World, count: u32, step_ms: i64) {
+    let mut changes = world.store.changes();
+    for number in 0..count {
+        let at_ms = samples::START_MS - i64::from(number) * step_ms;
+        let summary = ["the disk is full", "the cpu is hot"][number as usize % 2];
+        changes.insert(&Occurrence {
+            key: RecordId::from_parts(1, u128::from(number)),
+            number: number + 1,
+            summary: summary.into(),
+            start_ms: at_ms,
+            last_seen_ms: at_ms,
+            ..samples::occurrence()
+        });
+    }
+    let lane = crate::store::Lane::Bulk;
+    world.store.apply(lane, changes).await.unwrap();
+}
+
+fn trial(start: Option<i64>, end: Option<i64>) -> v1::TestTriggerRequest {
+    v1::TestTriggerRequest {
+        r#type: Some(event_type(Some(contains("summary", "disk")))),
+        time_range: Some(v1::TimeRange { start, end }),
+        ..v1::TestTriggerRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn a_test_keeps_to_its_span_of_time() {
+    const HOUR_MS: i64 = 3_600_000;
+    let world = World::start().await;
+    store_occurrences(&world, 100, HOUR_MS).await;
+    let now = samples::START_MS;
+    let cases = [
+        ("the last 24 h", None, None, 25),
+        ("up to a moment", None, Some(now - 48 * HOUR_MS), 51),
+        ("from a moment", Some(now - 2 * HOUR_MS), None, 3),
+        (
+            "a span",
+            Some(now - 4 * HOUR_MS),
+            Some(now - 2 * HOUR_MS),
+            2,
+        ),
+        (
+            "an empty span",
+            Some(now - HOUR_MS / 2),
+            Some(now - HOUR_MS / 2),
+            0,
+        ),
+        ("the future", Some(now + 1), None, 0),
+        ("before 1970", None, Some(-1), 0),
+        ("everything", Some(i64::MIN), Some(i64::MAX), 100),
+    ];
+    for (case, start, end, scanned) in cases {
+        let answer = world.triggers().test_trigger(trial(start, end)).await;
+        let test = inner(answer.unwrap());
+        assert_eq!(test.scanned, Some(scanned), "{case}");
+        assert!(!test.stopped_early, "{case}");
+        assert!(test.matched.unwrap() * 2 - scanned <= 1, "{case}");
+        let span = test.time_range.unwrap();
+        if start.is_some() || end.is_some() {
+            assert_eq!((span.start, span.end), (start, end), "{case}");
+        }
+    }
+    let backwards = world.triggers().test_trigger(trial(Some(2), Some(1))).await;
+    assert_eq!(fields(backwards), ["timeRange"]);
+    let backwards = world
+        .triggers()
+        .test_trigger_with_progress(trial(Some(2), Some(1)))
+        .await;
+    assert_eq!(backwards.unwrap_err().code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_long_test_tells_how_far_it_is_and_ends_with_the_result() {
+    let world = World::start().await;
+    store_occurrences(&world, 5_000, 1_000).await;
+    let answer = world
+        .triggers()
+        .test_trigger_with_progress(trial(Some(0), None))
+        .await;
+    let mut told = inner(answer.unwrap());
+    let first = told.message().await.unwrap().unwrap();
+    assert_eq!((first.scanned, first.reached_time), (Some(0), None));
+    let mut last = first;
+    let mut reached_ms = i64::MAX;
+    while let Some(next) = told.message().await.unwrap() {
+        assert!(last.result.is_none(), "the result comes last");
+        assert!(next.scanned >= last.scanned);
+        assert!(next.reached_time.unwrap() <= reached_ms);
+        reached_ms = next.reached_time.unwrap();
+        last = next;
+    }
+    let result = last.result.unwrap();
+    assert_eq!((result.scanned, result.matched), (Some(5_000), Some(2_500)));
+    assert_eq!(result.occurrences.len(), 100);
+    let unary = world.triggers().test_trigger(trial(Some(0), None)).await;
+    assert_eq!(inner(unary.unwrap()), result);
 }

@@ -1,18 +1,15 @@
-//! Events and their explanations from the wire.
+//! Events from the wire.
 
 use bellwether_proto::v1;
 use serde_json::Value;
 
 use super::{
     basic::{severity, status},
-    value::{structure, value},
+    value::structure,
 };
 use crate::{
     client::Page,
-    data::{
-        Annotation, ClauseExplanation, EventDetail, EventRow, Explanation, GateVerdict,
-        HistoryEntry, OccurrenceDetail, RuleExplanation, TriggerExplanation,
-    },
+    data::{Annotation, EventDetail, EventRow, HistoryEntry, OccurrenceDetail},
 };
 
 pub(super) fn entity<'a>(
@@ -107,46 +104,5 @@ pub(in crate::client) fn event_detail(from: v1::Event) -> EventDetail {
             annotations: occurrence.annotations.into_iter().map(annotation).collect(),
             history: occurrence.history.into_iter().map(entry).collect(),
         },
-    }
-}
-
-pub(in crate::client) fn explanation(from: v1::ExplainEventResponse) -> Explanation {
-    Explanation {
-        occurrence_id: from.occurrence_id,
-        rules: from.rules.into_iter().map(rule_explanation).collect(),
-    }
-}
-
-pub(super) fn rule_explanation(from: v1::RuleExplanation) -> RuleExplanation {
-    let trigger = |from: v1::TriggerExplanation| TriggerExplanation {
-        trigger_name: from.trigger_name,
-        matched: from.matched.unwrap_or_default(),
-        clause: from.clause.map(clause_explanation),
-    };
-    let gate = |from: v1::Gate| GateVerdict {
-        name: from.name,
-        passed: from.passed.unwrap_or_default(),
-        detail: from.detail,
-    };
-    let delivery =
-        |from: v1::ExplainedDelivery| (from.id, from.destination_name, from.state.to_lowercase());
-    RuleExplanation {
-        rule_name: from.rule_name,
-        notified: from.notified.unwrap_or_default(),
-        reason: from.reason,
-        triggers: from.triggers.into_iter().map(trigger).collect(),
-        gates: from.gates.into_iter().map(gate).collect(),
-        deliveries: from.deliveries.into_iter().map(delivery).collect(),
-    }
-}
-
-pub(super) fn clause_explanation(from: v1::ClauseExplanation) -> ClauseExplanation {
-    ClauseExplanation {
-        kind: from.r#type,
-        field: from.field,
-        expected: from.expected.map_or(Value::Null, value),
-        actual: from.actual.map(value),
-        result: from.result.unwrap_or_default(),
-        clauses: from.clauses.into_iter().map(clause_explanation).collect(),
     }
 }

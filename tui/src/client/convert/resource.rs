@@ -64,6 +64,7 @@ pub(in crate::client) fn trigger_test(from: v1::TestTriggerResponse) -> Answer {
         matched_by_saved: from.matched_by_saved,
         scanned: from.scanned.unwrap_or_default(),
         occurrences: from.occurrences.into_iter().flat_map(event_rows).collect(),
+        stopped_at_ms: from.reached_time.filter(|_| from.stopped_early),
     }))
 }
 

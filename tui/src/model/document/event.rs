@@ -1,10 +1,10 @@
-//! One event: its fields, its notes and history, and why rules did or did not notify.
+//! One event: its fields, its notes and its history.
 
 use serde_json::Value;
 
 use super::{Document, Link, label, span};
 use crate::{
-    data::{ClauseExplanation, EventDetail, Explanation, RuleExplanation},
+    data::EventDetail,
     model::{
         Model, filter,
         page::{Route, Tab},
@@ -140,122 +140,5 @@ fn notes(into: &mut Document, model: &Model, event: &EventDetail) {
             ),
             span(Token::Dim, &format!("  by {author}")),
         ]);
-    }
-}
-
-pub(super) fn explanation(into: &mut Document, explanation: &Explanation) {
-    if explanation.rules.is_empty() {
-        into.text(Token::Dim, 0, "no rule is stored, so nobody is notified");
-    }
-    for rule in &explanation.rules {
-        explain_rule(into, rule);
-    }
-}
-
-fn verdict(good: bool) -> (Token, &'static str) {
-    if good {
-        (Token::Good, "✓")
-    } else {
-        (Token::Bad, "✗")
-    }
-}
-
-fn explain_rule(into: &mut Document, rule: &RuleExplanation) {
-    if !into.lines.is_empty() {
-        into.blank();
-    }
-    let (token, mark) = verdict(rule.notified);
-    let told = if rule.notified {
-        "notified"
-    } else {
-        "did not notify"
-    };
-    into.linked(
-        vec![
-            span(token, &format!("{mark} ")),
-            span(Token::Link, &rule.rule_name),
-            span(Token::Text, &format!("  {told}")),
-        ],
-        Link::Go(Route::Rule(rule.rule_name.clone())),
-    );
-    into.text(Token::Text, 2, &rule.reason);
-    for trigger in &rule.triggers {
-        let (token, mark) = verdict(trigger.matched);
-        let told = if trigger.matched {
-            "matches"
-        } else {
-            "does not match"
-        };
-        into.linked(
-            vec![
-                span(token, &format!("  {mark} ")),
-                span(Token::Dim, "trigger "),
-                span(Token::Link, &trigger.trigger_name),
-                span(Token::Text, &format!("  {told}")),
-            ],
-            Link::Go(Route::Trigger(trigger.trigger_name.clone())),
-        );
-        if let Some(clause) = &trigger.clause {
-            explain_clause(into, clause, 6);
-        }
-    }
-    for gate in &rule.gates {
-        let (token, mark) = verdict(gate.passed);
-        into.line(vec![
-            span(token, &format!("  {mark} ")),
-            span(Token::Dim, "gate "),
-            span(Token::Text, &format!("{}: {}", gate.name, gate.detail)),
-        ]);
-    }
-    for (id, destination, state) in &rule.deliveries {
-        into.linked(
-            vec![
-                span(Token::Dim, "    delivery to "),
-                span(Token::Link, destination),
-                span(Token::Text, &format!("  {state}")),
-            ],
-            Link::Go(Route::Delivery(id.clone())),
-        );
-    }
-}
-
-/// How a comparison is written between a field and a value.
-fn comparison(kind: &str) -> &str {
-    match kind {
-        "equals" => "=",
-        "greaterAndEquals" => ">=",
-        "lessAndEquals" => "<=",
-        "startsWith" => "starts with",
-        "endsWith" => "ends with",
-        other => other,
-    }
-}
-
-fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize) {
-    let (token, mark) = verdict(clause.result);
-    let found = match &clause.actual {
-        _ if clause.field.is_empty() => clause.kind.clone(),
-        Some(actual) => {
-            format!(
-                "{} {} {}; it is {actual}",
-                clause.field,
-                comparison(&clause.kind),
-                clause.expected
-            )
-        }
-        None => format!(
-            "{} {} {}; it has none",
-            clause.field,
-            comparison(&clause.kind),
-            clause.expected
-        ),
-    };
-    let pad = " ".repeat(indent.min(40));
-    into.line(vec![
-        span(token, &format!("{pad}{mark} ")),
-        span(Token::Text, &found),
-    ]);
-    for inner in &clause.clauses {
-        explain_clause(into, inner, indent + 2);
     }
 }

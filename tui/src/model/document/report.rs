@@ -29,13 +29,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
     into.blank();
     if report.found.waiting.is_some() {
-        let seconds = (model.now_ms - report.started_ms).max(0) / 1_000;
-        into.text(
-            Token::Info,
-            0,
-            &format!("… under way for {seconds} s; Esc leaves it"),
-        );
-        return;
+        return under_way(into, model, report);
     }
     if let Some(failure) = &report.found.failure {
         into.failure(failure);
@@ -52,7 +46,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.link("delivery", &test.delivery_id, link);
             }
         }
-        Some(Found::Matches(test)) => matches(into, model, test),
+        Some(Found::Matches(test)) => matches(into, model, test, &report.request),
         Some(Found::Previews { previews, warnings }) => {
             for warning in warnings {
                 into.text(Token::Warning, 0, &format!("! {warning}"));
@@ -72,13 +66,49 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-fn matches(into: &mut Document, model: &Model, test: &TriggerTest) {
+fn under_way(into: &mut Document, model: &Model, report: &Report) {
+    let seconds = (model.now_ms - report.started_ms).max(0) / 1_000;
+    let told = model.tell(&format!("… under way for {seconds} s; ‹back› ends it"));
+    into.text(Token::Info, 0, &told);
+    let Some(progress) = report.progress else {
+        return;
+    };
+    if let Some(reached_ms) = progress.reached_ms {
+        let share = share(model.now_ms, reached_ms, progress.start_ms);
+        let share = share.map_or_else(String::new, |share| format!("  {share} %"));
+        let told = format!("back to {}{share}", model.moment(reached_ms));
+        into.field("looked", Token::Text, &told);
+    }
+    let told = format!("{} of {} so far", progress.matched, progress.scanned);
+    into.field("would match", Token::Text, &told);
+    if let Some(saved) = progress.matched_by_saved {
+        into.field("now", Token::Text, &saved.to_string());
+    }
+}
+
+/// How much of a span is looked at, in percent; none when it has no beginning.
+fn share(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
+    let start_ms = start_ms.filter(|it| *it > 0)?;
+    let (done_ms, all_ms) = (now_ms - reached_ms, now_ms - start_ms);
+    Some((done_ms.max(0).saturating_mul(100) / all_ms.max(1)).min(100))
+}
+
+fn matches(into: &mut Document, model: &Model, test: &TriggerTest, request: &Request) {
     let now = test
         .matched_by_saved
-        .map_or_else(String::new, |count| format!(" (as saved: {count})"));
+        .map_or_else(String::new, |count| format!(" (now: {count})"));
+    let time = match request {
+        Request::TestTrigger { span, .. } => span.words(),
+        _ => "",
+    };
+    let occurrences = if test.matched == 1 {
+        "occurrence"
+    } else {
+        "occurrences"
+    };
     let told = format!(
-        "would have matched {} of {} occurrences in the last 24 h{now}",
-        test.matched, test.scanned
+        "would have matched {} {occurrences} {time}{now}",
+        test.matched
     );
     let token = if test.matched == 0 {
         Token::Warning
@@ -86,8 +116,28 @@ fn matches(into: &mut Document, model: &Model, test: &TriggerTest) {
         Token::Good
     };
     into.text(token, 0, &told);
+    let looked = format!("{} were looked at", test.scanned);
+    into.text(
+        Token::Dim,
+        0,
+        &model.tell(&format!("{looked}; ‹longer_try› takes a longer time")),
+    );
+    if let Some(stopped_ms) = test.stopped_at_ms {
+        let told = format!(
+            "stopped early: only what was last seen since {} was looked at",
+            model.moment(stopped_ms)
+        );
+        into.text(Token::Warning, 0, &told);
+    }
     if !test.occurrences.is_empty() {
-        into.heading("The newest of them");
+        let shown = test.occurrences.len();
+        let all = usize::try_from(test.matched).is_ok_and(|matched| matched == shown);
+        let title = if all {
+            "They are"
+        } else {
+            "The newest of them"
+        };
+        into.heading(title);
     }
     for row in &test.occurrences {
         let line = vec![

@@ -2,8 +2,8 @@
 
 use super::{call, confirm, forms, navigate, read};
 use crate::{
-    client::{Command, Request},
-    data::{Draft, Status},
+    client::{Command, Request, Span},
+    data::{Draft, Status, TriggerSpec},
     keymap::{self, Action},
     model::{
         Connection, Model, access,
@@ -103,6 +103,7 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Explain => explain(model, effects),
         Action::TestDestination => test_destination(model, effects),
         Action::TestTrigger => test_trigger(model, effects),
+        Action::LongerTry => longer(model, effects),
         Action::PreviewRule => preview_rule(model, effects),
         Action::TestWithEvent => {
             model.overlay = Some(Overlay::Prompt(Prompt {
@@ -272,17 +273,8 @@ fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Content::Report(report) = &mut model.page.content {
-        let request = report.request.clone();
-        report.started_ms = model.now_ms;
-        let ticket = call(model, request, Purpose::Page, effects);
-        if let Content::Report(report) = &mut model.page.content {
-            report.found = Loaded {
-                waiting: Some(ticket),
-                ..Loaded::default()
-            };
-        }
-        return;
+    if matches!(model.page.content, Content::Report(_)) {
+        return again(model, effects);
     }
     let Some(name) = model.resource_name() else {
         return;
@@ -296,6 +288,42 @@ fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, request, effects);
 }
 
+/// Makes the report's test, try or preview anew; one that is under way ends.
+fn again(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &mut model.page.content else {
+        return;
+    };
+    report.started_ms = model.now_ms;
+    report.progress = None;
+    if let Request::TestTrigger { span, start_ms, .. } = &mut report.request {
+        *start_ms = span.start_ms(model.now_ms);
+    }
+    let request = report.request.clone();
+    if let Some(ticket) = report.found.waiting.take() {
+        model.pending.remove(&ticket);
+        effects.push(Effect::Send(Command::Abandon(ticket)));
+    }
+    let ticket = call(model, request, Purpose::Page, effects);
+    if let Content::Report(report) = &mut model.page.content {
+        report.found = Loaded {
+            waiting: Some(ticket),
+            ..Loaded::default()
+        };
+    }
+}
+
+/// Tries the report's trigger on a longer span.
+fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
+    match &mut model.page.content {
+        Content::Report(report) => match &mut report.request {
+            Request::TestTrigger { span, .. } => *span = span.next(),
+            _ => return model.say(Token::Info, "only the try of a trigger has a span of time"),
+        },
+        _ => return,
+    }
+    again(model, effects);
+}
+
 fn test_trigger(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(trigger) = model
         .resource_name()
@@ -305,7 +333,7 @@ fn test_trigger(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let spec = trigger.spec.clone();
     let title = format!("Try of {}", spec.name);
-    report(model, title, Request::TestTrigger { spec }, effects);
+    report(model, title, try_of(spec), effects);
 }
 
 fn preview_rule(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -332,10 +360,7 @@ fn preview_rule(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn report_draft(model: &mut Model, draft: Draft, effects: &mut Vec<Effect>) {
     let event_id = String::new();
     let (title, request) = match draft {
-        Draft::Trigger(spec) => (
-            format!("Try of the unsaved {}", spec.name),
-            Request::TestTrigger { spec },
-        ),
+        Draft::Trigger(spec) => (format!("Try of the unsaved {}", spec.name), try_of(spec)),
         Draft::Destination(spec) => (
             format!("Test of the unsaved {}", spec.name),
             Request::TestDestination {
@@ -352,6 +377,14 @@ pub(super) fn report_draft(model: &mut Model, draft: Draft, effects: &mut Vec<Ef
     report(model, title, request, effects);
 }
 
+fn try_of(spec: TriggerSpec) -> Request {
+    Request::TestTrigger {
+        spec,
+        span: Span::Day,
+        start_ms: None,
+    }
+}
+
 fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
     let ticket = call(model, request.clone(), Purpose::Page, effects);
     let found = Loaded::<Found> {
@@ -363,6 +396,7 @@ fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<
         request,
         started_ms: model.now_ms,
         found,
+        progress: None,
     };
     let mut page = Page::new(Route::Report);
     page.content = Content::Report(Box::new(report));

@@ -18,6 +18,15 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     match news {
         News::Link(state) => link(model, state, effects),
         News::Answer(ticket, result) => answer(model, ticket, result, effects),
+        News::Progress(ticket, progress) => {
+            model.touched = false;
+            if let Content::Report(report) = &mut model.page.content
+                && report.found.waiting == Some(ticket)
+            {
+                report.progress = Some(progress);
+                model.touched = true;
+            }
+        }
         News::Watched {
             generation,
             rows,
@@ -129,6 +138,12 @@ fn forget_waits(model: &mut Model) {
     store.events.waiting = None;
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
+    }
+    if let Content::Report(report) = &mut model.page.content
+        && report.found.waiting.take().is_some()
+    {
+        let broke = "the connection broke before it was done";
+        report.found.failure = Some(Failure::new(FailureKind::Unreachable, broke));
     }
 }
 

@@ -1,0 +1,82 @@
+//! Tests of the bounds of a test.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tonic::async_trait;
+
+use super::*;
+use crate::{
+    domain::RecordId,
+    matching::compile,
+    ops::samples::{self, START_MS},
+    store::Lane,
+};
+
+const STORED: u32 = 5_000;
+
+/// A clock that goes six seconds ahead with every look.
+#[derive(Debug, Default)]
+struct Hurried(AtomicU64);
+
+#[async_trait]
+impl Clock for Hurried {
+    fn now_ms(&self) -> i64 {
+        START_MS
+    }
+
+    fn passed(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(6, Ordering::Relaxed))
+    }
+
+    async fn wait_until(&self, _at_ms: i64) {}
+}
+
+async fn trial() -> Trial {
+    let store = samples::store();
+    let mut changes = store.changes();
+    for number in 0..STORED {
+        let at_ms = START_MS - i64::from(number);
+        changes.insert(&Occurrence {
+            key: RecordId::from_parts(1, u128::from(number)),
+            number: number + 1,
+            start_ms: at_ms,
+            last_seen_ms: at_ms,
+            ..samples::occurrence()
+        });
+    }
+    store.apply(Lane::Bulk, changes).await.unwrap();
+    let draft = compile(&samples::trigger("everything").query).unwrap();
+    Trial::new(store, draft, None, Filter::default())
+}
+
+#[tokio::test]
+async fn it_stops_after_so_many_and_says_where() {
+    let mut trial = trial().await;
+    let clock = crate::clock::ManualClock::at(0);
+    trial.run(&clock, 4_000).await.unwrap();
+    let test = trial.so_far().clone();
+    assert!(test.stopped_early && !trial.is_over());
+    assert_eq!((test.scanned, test.matched), (4_000, 4_000));
+    assert_eq!(test.reached_ms, Some(START_MS - 3_999));
+}
+
+#[tokio::test]
+async fn it_stops_when_it_took_too_long_and_says_where() {
+    let mut trial = trial().await;
+    trial.run(&Hurried::default(), usize::MAX).await.unwrap();
+    let test = trial.so_far();
+    assert!(test.stopped_early);
+    assert!(test.scanned > 0 && test.reached_ms.is_some());
+}
+
+#[tokio::test]
+async fn it_goes_to_the_end_where_nothing_stops_it() {
+    let mut trial = trial().await;
+    let clock = crate::clock::ManualClock::at(0);
+    trial.run(&clock, usize::MAX).await.unwrap();
+    assert!(trial.is_over() && !trial.so_far().stopped_early);
+    assert_eq!(trial.so_far().scanned, STORED as usize);
+}

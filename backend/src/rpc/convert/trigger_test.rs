@@ -1,0 +1,50 @@
+//! Tests of triggers.
+
+use bellwether_proto::v1;
+
+use super::{event, list::count};
+use crate::ops::{test_trigger::Trial, trigger::TriggerDraft};
+
+/// What is to be tried, and on which span of time.
+pub fn draft(wire: v1::TestTriggerRequest) -> (TriggerDraft, (Option<i64>, Option<i64>)) {
+    let span = wire.time_range.unwrap_or_default();
+    let draft = TriggerDraft::from(v1::Trigger {
+        name: wire.name,
+        r#type: wire.r#type,
+        ..v1::Trigger::default()
+    });
+    (draft, (span.start, span.end))
+}
+
+/// How far a test is, with its result at the end.
+pub fn progress(trial: &Trial) -> v1::TestTriggerWithProgressResponse {
+    let test = trial.so_far();
+    v1::TestTriggerWithProgressResponse {
+        matched: Some(count(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(count),
+        scanned: Some(count(test.scanned)),
+        reached_time: test.reached_ms,
+        time_range: Some(span(trial)),
+        result: trial.is_over().then(|| result(trial)),
+    }
+}
+
+/// What was found.
+pub fn result(trial: &Trial) -> v1::TestTriggerResponse {
+    let test = trial.so_far();
+    let occurrences = test.occurrences.iter().cloned();
+    v1::TestTriggerResponse {
+        matched: Some(count(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(count),
+        scanned: Some(count(test.scanned)),
+        occurrences: occurrences.map(event::single).collect(),
+        stopped_early: test.stopped_early,
+        reached_time: test.reached_ms.filter(|_| test.stopped_early),
+        time_range: Some(span(trial)),
+    }
+}
+
+fn span(trial: &Trial) -> v1::TimeRange {
+    let (start, end) = trial.span();
+    v1::TimeRange { start, end }
+}
