@@ -8,6 +8,7 @@ pub mod tester;
 pub mod verdict;
 
 pub(crate) mod breaker;
+pub(crate) mod dead_letters;
 pub(crate) mod decide;
 pub(crate) mod dial;
 pub(crate) mod health;

@@ -121,8 +121,20 @@ pub const ATTEMPTS_MAX: usize = 100;
 pub const TESTS_MAX: usize = 64;
 /// When somebody who asks for one more is asked to come back.
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Deliveries that cannot be read and are left aside until the next start.
+pub const SET_ASIDE_MAX: usize = 100_000;
 /// Deliveries that one page of a filtered list looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
+/// Deliveries that one commit sends again or cancels.
+pub const BULK_STEP: usize = 100;
+/// Deliveries that one call sends again or cancels when its caller does not say.
+pub const BULK_DEFAULT: usize = 100;
+/// Deliveries that one call sends again or cancels.
+pub const BULK_MAX: usize = 1_000;
+/// Deliveries that one dry run looks at.
+pub const BULK_COUNTED_MAX: usize = 50_000;
+/// Occurrences that one page of obligations looks at.
+pub const OBLIGATIONS_SCANNED_MAX: usize = 5_000;
 
 /// Sets of changes that wait in each lane of the store.
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;

@@ -33,16 +33,21 @@ pub(crate) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Del
         attempts: delivery.attempts + 1,
         ..delivery.clone()
     };
-    let attempt = Attempt {
-        delivery: begun.id,
-        number: begun.attempts,
-        start_ms: now_ms,
+    let attempt = attempt(begun.id, begun.attempts, now_ms);
+    (begun, attempt)
+}
+
+/// An attempt of which nothing is known but that it began.
+pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
+    Attempt {
+        delivery,
+        number,
+        start_ms,
         duration: None,
         outcome: None,
         explanation: String::new(),
         transcript: Transcript::default(),
-    };
-    (begun, attempt)
+    }
 }
 
 /// Whether an attempt that was leased may still begin: its end must be known before the lease runs

@@ -4,11 +4,12 @@ mod follow;
 mod jump;
 mod lease;
 mod plan;
+mod survey;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -24,6 +25,7 @@ use crate::{
     clock::Clock,
     config::DeliveryConfig,
     delivery::{
+        dead_letters::DeadLetters,
         decide,
         lane::{Lane, Lease},
         schedule::{self, Schedule, millis},
@@ -60,6 +62,9 @@ pub struct Dispatcher {
     /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
     /// tells about them up to there is our own doing.
     recorded: HashMap<RecordId, u64>,
+    /// Deliveries that cannot be read.
+    set_aside: HashSet<RecordId>,
+    dead_letters: DeadLetters,
     /// How far the change log was read; none before the first look at all that waits.
     cursor: Option<u64>,
     /// What the clock was like when it was last looked at.
@@ -123,6 +128,8 @@ impl Dispatcher {
             turn: RecordId::from_parts(0, 0),
             unrecorded: HashMap::new(),
             recorded: HashMap::new(),
+            set_aside: HashSet::new(),
+            dead_letters: DeadLetters::default(),
             cursor: None,
             heed: jump::Heed::default(),
             under_way: 0,
@@ -183,6 +190,7 @@ impl Dispatcher {
         for lane in lanes {
             self.begin_ahead(lane);
         }
+        self.tell_what_is_over();
         Ok(())
     }
 
@@ -288,10 +296,11 @@ impl Dispatcher {
             // There is no place; the next end of an attempt wakes.
             Some(opening) if is_full && opening.from_ms <= now_ms => i64::MAX,
             Some(opening) => opening.from_ms,
-            None if lane.destination.is_none() && lane.due_ms < i64::MAX => now_ms,
+            None if lane.is_gone() && lane.due_ms < i64::MAX => now_ms,
             None => i64::MAX,
         };
-        lanes.map(wake).min().unwrap_or(i64::MAX)
+        let wakes_ms = lanes.map(wake).min().unwrap_or(i64::MAX);
+        wakes_ms.min(self.dead_letters.next_ms())
     }
 
     async fn drain(&mut self) {

@@ -20,6 +20,8 @@ pub(crate) struct Lane {
     pub(crate) name: String,
     /// The destination; none when it is gone.
     pub(crate) destination: Option<Arc<Destination>>,
+    /// Whether the destination is there and cannot be read.
+    pub(crate) unreadable: bool,
     /// Whether nothing is to be sent.
     pub(crate) paused: bool,
     /// No delivery that waits is due before, in milliseconds since 1970; the end of time when none
@@ -31,6 +33,8 @@ pub(crate) struct Lane {
     pub(crate) running: usize,
     /// Leases whose ends are not recorded yet.
     pub(crate) unrecorded: usize,
+    /// Deliveries that wait and cannot be read.
+    pub(crate) set_aside: usize,
     /// Whether the last attempt was delivered quickly.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
@@ -54,6 +58,11 @@ pub(crate) struct Opening {
 }
 
 impl Lane {
+    /// Whether there is no such destination any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.destination.is_none() && !self.unreadable
+    }
+
     /// Takes note of a delivery that waits.
     pub(crate) fn expect(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);

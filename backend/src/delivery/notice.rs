@@ -2,35 +2,112 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Destination, IncomingEvent, Severity, Status, destination::pause_event};
+use crate::domain::{IncomingEvent, RecordId, Severity, Status, destination::pause_event};
 
 /// A destination is paused.
-pub(crate) fn paused(destination: &Destination, last_error: &str, now_ms: i64) -> IncomingEvent {
-    let name = &destination.name;
+pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("destination {name} is paused; its messages wait"),
+        summary: format!("destination {destination} is paused; its messages wait"),
         body: format!("{last_error}\nSaving the destination resumes it."),
         severity: Some(Severity::Error),
         status: Some(Status::Open),
-        ..about(destination, now_ms)
+        ..of_pause(destination, now_ms)
     }
 }
 
 /// A destination is not paused any more.
-pub(crate) fn resumed(destination: &Destination, now_ms: i64) -> IncomingEvent {
+pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("destination {} is resumed", destination.name),
+        summary: format!("destination {destination} is resumed"),
         status: Some(Status::Closed),
-        ..about(destination, now_ms)
+        ..of_pause(destination, now_ms)
     }
 }
 
-fn about(destination: &Destination, now_ms: i64) -> IncomingEvent {
-    let (name, dimensions) = pause_event(&destination.name);
+/// The dead letters of a destination grow.
+pub(crate) fn dead_letters(
+    destination: &str,
+    count: u32,
+    last_error: &str,
+    now_ms: i64,
+) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("{count} messages to {destination} were given up"),
+        body: format!(
+            "The last one: {last_error}\nThey are kept as dead deliveries and can be sent again."
+        ),
+        severity: Some(Severity::Error),
+        status: Some(Status::Open),
+        ..of_dead_letters(destination, now_ms)
+    }
+}
+
+/// The dead letters of a destination do not grow any more.
+pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("no message to {destination} was given up in the last hour"),
+        status: Some(Status::Closed),
+        ..of_dead_letters(destination, now_ms)
+    }
+}
+
+/// A stored delivery cannot be read.
+pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("a delivery to {destination} cannot be read and is left aside"),
+        body: format!(
+            "What is stored of delivery {delivery} is damaged, so its message is not sent. \
+             Others go on. The data folder may have suffered more damage."
+        ),
+        severity: Some(Severity::Critical),
+        status: Some(Status::Open),
+        ..about(
+            "stored delivery unreadable",
+            "delivery-unreadable",
+            destination,
+            now_ms,
+        )
+    }
+}
+
+/// What closes everything that is open about a destination that is deleted.
+pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 2] {
+    [
+        of_pause(destination, now_ms),
+        of_dead_letters(destination, now_ms),
+    ]
+    .map(|event| IncomingEvent {
+        summary: format!("destination {destination} is deleted"),
+        status: Some(Status::Closed),
+        ..event
+    })
+}
+
+fn of_pause(destination: &str, now_ms: i64) -> IncomingEvent {
+    let (name, dimensions) = pause_event(destination);
+    IncomingEvent {
+        dimensions,
+        ..about(name, "destination-paused", destination, now_ms)
+    }
+}
+
+fn of_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
+    about(
+        "dead letters growing",
+        "dead-letters-growing",
+        destination,
+        now_ms,
+    )
+}
+
+fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         name: name.into(),
-        kind: "destination-paused".into(),
-        dimensions,
+        kind: kind.into(),
+        dimensions: BTreeMap::from([
+            ("source".into(), "bellwether".into()),
+            ("destination".into(), destination.into()),
+        ]),
         metadata: BTreeMap::new(),
         summary: String::new(),
         body: String::new(),

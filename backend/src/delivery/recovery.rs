@@ -86,6 +86,7 @@ mod tests {
             create_ms: START_MS,
             end_ms: None,
             retry_of: None,
+            retried_as: None,
             content: sample::content(sample::occurrence(START_MS), kind, String::new()),
         }
     }

@@ -162,6 +162,7 @@ mod tests {
             create_ms,
             end_ms,
             retry_of: None,
+            retried_as: None,
             content: sample::content(sample::occurrence(create_ms), kind, String::new()),
         }
     }

@@ -157,6 +157,7 @@ impl Bench {
             create_ms: now_ms,
             end_ms: None,
             retry_of: None,
+            retried_as: None,
             content: sample::content(occurrence, destination.kind.clone(), test.message),
         };
         let (begun, attempt) = decide::begun(&planned, timeout, now_ms);

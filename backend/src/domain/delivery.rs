@@ -31,6 +31,8 @@ pub struct Delivery {
     pub end_ms: Option<i64>,
     /// The delivery that this one sends again.
     pub retry_of: Option<RecordId>,
+    /// The newest delivery that sends this one again.
+    pub retried_as: Option<RecordId>,
     /// What there is to tell, as it was when the notification was decided.
     pub content: Content,
 }

@@ -198,10 +198,10 @@ pub struct Health {
 
 /// The name and the dimensions of the event that the service makes of a pause: open while the
 /// destination of that name is paused.
-pub fn pause_event(destination: &Name) -> (&'static str, BTreeMap<String, String>) {
+pub fn pause_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = BTreeMap::from([
         ("source".into(), "bellwether".into()),
-        ("destination".into(), destination.as_str().into()),
+        ("destination".into(), destination.into()),
     ]);
     ("destination paused", dimensions)
 }

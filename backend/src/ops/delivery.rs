@@ -1,6 +1,9 @@
 //! Deliveries as operators see and steer them.
 
+mod again;
+mod bulk;
 mod list;
+mod obligation;
 #[cfg(test)]
 mod tests;
 
@@ -8,14 +11,17 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    domain::{Attempt, Content, Delivery, DeliveryState, Destination, RecordId, Rule},
+    domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{commit::commit, notify::rule_content},
-    store::{Changes, Direction, Index, Lane, Store, Stored, engine::Range},
+    ops::{commit::commit, deciding::new_id},
+    store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
+use again::Templates;
 
+pub use bulk::{Deed, Selection, Skip, Tally};
 pub use list::Filter;
+pub use obligation::{Obligation, ObligationFilter};
 
 /// Reads and steers deliveries.
 #[derive(Debug, Clone)]
@@ -53,7 +59,6 @@ impl Deliveries {
     /// and when the destination is gone.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
-        let new_id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         let decide = || async {
             let old = self.find(id).await?;
             if old.value.test {
@@ -61,25 +66,22 @@ impl Deliveries {
                     "a test is not sent again; test the destination once more".into(),
                 ));
             }
-            let state = match old.value.state {
-                DeliveryState::Leased { .. } => {
-                    return Err(Error::FailedPrecondition(
-                        "an attempt is under way; wait for its end".into(),
-                    ));
-                }
-                DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms: now_ms },
-                DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: now_ms },
-                DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {
-                    return self.again(&old.value, new_id, now_ms).await;
-                }
-            };
-            let hastened = Delivery {
-                state,
-                ..old.value.clone()
-            };
+            if let DeliveryState::Leased { .. } = old.value.state {
+                return Err(Error::FailedPrecondition(
+                    "an attempt is under way; wait for its end".into(),
+                ));
+            }
             let mut changes = self.store.changes();
-            changes.update(&old, &hastened);
-            Ok((changes, hastened))
+            let next = if let Some(hastened) = hastened(&old.value, now_ms) {
+                changes.update(&old, &hastened);
+                hastened
+            } else {
+                let mut templates = Templates::new(&self.store);
+                templates
+                    .again(&mut changes, &old, new_id(now_ms), now_ms)
+                    .await?
+            };
+            Ok((changes, next))
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(delivery)
@@ -113,56 +115,11 @@ impl Deliveries {
         let found = self.store.get(id.to_bytes().into()).await?;
         found.ok_or_else(|| Error::NotFound(format!("there is no delivery `{id}`")))
     }
-
-    /// A new delivery of what an ended one told, with templates as they are now.
-    async fn again(
-        &self,
-        old: &Delivery,
-        id: RecordId,
-        now_ms: i64,
-    ) -> Result<(Changes, Delivery), Error> {
-        let name = old.destination_name.as_bytes().to_vec();
-        let destination = self.store.get::<Destination>(name).await?;
-        let destination = destination.filter(|found| found.value.id == old.destination);
-        let Some(destination) = destination else {
-            return Err(Error::FailedPrecondition(format!(
-                "the destination `{}` is gone",
-                old.destination_name
-            )));
-        };
-        let rule = self
-            .store
-            .get::<Rule>(old.content.rule.name.as_bytes().to_vec())
-            .await?;
-        let rule = rule.filter(|found| Some(found.value.id) == old.rule);
-        let rule = rule.map_or_else(
-            || old.content.rule.clone(),
-            |found| rule_content(&found.value),
-        );
-        let new = Delivery {
-            id,
-            state: DeliveryState::Pending { due_ms: now_ms },
-            attempts: 0,
-            last_error: String::new(),
-            create_ms: now_ms,
-            end_ms: None,
-            retry_of: Some(old.id),
-            content: Content {
-                rule,
-                destination_kind: destination.value.kind.clone(),
-                ..old.content.clone()
-            },
-            ..old.clone()
-        };
-        let mut changes = self.store.changes();
-        changes.touch(&destination);
-        changes.insert(&new);
-        Ok((changes, new))
-    }
 }
 
-/// Cancels some of the deliveries to a destination that have not ended; answers how many. An
-/// attempt under way is not cut off: its delivery ends as delivered if it succeeds.
+/// Cancels some of the deliveries to a destination that have not ended; answers how many, and the
+/// keys of those that cannot be read and stay as they are. An attempt under way is not cut off: its
+/// delivery ends as delivered if it succeeds.
 ///
 /// # Errors
 /// Those of the store.
@@ -171,21 +128,39 @@ pub async fn cancel_waiting(
     destination: RecordId,
     now_ms: i64,
     limit: usize,
-) -> Result<usize, Error> {
+) -> Result<(usize, Vec<Vec<u8>>), Error> {
     let decide = || async {
         let range = Range::under(&destination.to_bytes());
         let index = Index::DeliveryByDue;
-        let waiting = store
-            .page_by::<Delivery>(index, range, Direction::Ascending, limit)
+        let engine = store.engine();
+        let entries = engine
+            .entries(index, range, Direction::Ascending, limit)
             .await?;
+        let keys = entries.into_iter().map(|(_, key)| key).collect();
+        let (found, unreadable) = store.get_readable::<Delivery>(keys).await?;
         let mut changes = store.changes();
-        for (_, delivery) in &waiting {
+        let mut count = 0;
+        for delivery in found.iter().flatten() {
             changes.update(delivery, &cancelled(&delivery.value, now_ms));
+            count += 1;
         }
-        Ok((changes, waiting.len()))
+        Ok((changes, (count, unreadable)))
     };
-    let (count, _) = commit(store, Lane::Bulk, decide).await?;
-    Ok(count)
+    let (done, _) = commit(store, Lane::Bulk, decide).await?;
+    Ok(done)
+}
+
+/// A delivery that waits, due now; none when it does not wait.
+fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
+    let state = match delivery.state {
+        DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms: now_ms },
+        DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: now_ms },
+        _ => return None,
+    };
+    Some(Delivery {
+        state,
+        ..delivery.clone()
+    })
 }
 
 /// A delivery as it is once it is cancelled.

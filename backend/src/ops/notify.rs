@@ -245,6 +245,7 @@ impl Writer<'_> {
             create_ms: self.step.now_ms,
             end_ms: None,
             retry_of: None,
+            retried_as: None,
             content: Content {
                 clear,
                 occurrence: told.clone(),

@@ -12,6 +12,8 @@ pub(super) enum Change {
     Update,
     Delete,
     Revoke,
+    Retry,
+    Cancel,
 }
 
 impl Change {
@@ -21,6 +23,8 @@ impl Change {
             Self::Update => "update",
             Self::Delete => "delete",
             Self::Revoke => "revoke",
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The only place that takes wire messages apart and puts them together.
 
 pub mod backup;
+pub mod bulk;
 pub mod client;
 pub mod delivery;
 pub mod destination;
@@ -10,6 +11,7 @@ pub mod health;
 pub mod incoming;
 pub mod json;
 pub mod list;
+pub mod obligation;
 pub mod operator;
 pub mod query;
 pub mod rule;

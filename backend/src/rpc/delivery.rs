@@ -1,14 +1,13 @@
 //! `DeliveryService`: reading and steering deliveries.
 
-use bellwether_proto::v1::{
-    CancelDeliveryRequest, CancelDeliveryResponse, GetDeliveryRequest, GetDeliveryResponse,
-    ListDeliveriesRequest, ListDeliveriesResponse, RetryDeliveryRequest, RetryDeliveryResponse,
-    delivery_service_server::DeliveryService,
-};
+use bellwether_proto::v1::{self, delivery_service_server::DeliveryService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::delivery as convert;
-use crate::ops::delivery::Deliveries;
+use super::{
+    audit::{self, Change},
+    convert::{bulk, delivery as convert, obligation},
+};
+use crate::ops::delivery::{Deed, Deliveries};
 
 /// Serves deliveries.
 #[derive(Debug, Clone)]
@@ -27,12 +26,12 @@ impl DeliveryCalls {
 impl DeliveryService for DeliveryCalls {
     async fn list_deliveries(
         &self,
-        request: Request<ListDeliveriesRequest>,
-    ) -> Result<Response<ListDeliveriesResponse>, Status> {
+        request: Request<v1::ListDeliveriesRequest>,
+    ) -> Result<Response<v1::ListDeliveriesResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let without_attempts = |delivery| convert::delivery(delivery, Vec::new());
-        Ok(Response::new(ListDeliveriesResponse {
+        Ok(Response::new(v1::ListDeliveriesResponse {
             deliveries: deliveries.into_iter().map(without_attempts).collect(),
             next_page_token,
         }))
@@ -40,31 +39,84 @@ impl DeliveryService for DeliveryCalls {
 
     async fn get_delivery(
         &self,
-        request: Request<GetDeliveryRequest>,
-    ) -> Result<Response<GetDeliveryResponse>, Status> {
+        request: Request<v1::GetDeliveryRequest>,
+    ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
         let delivery = Some(convert::delivery(delivery, attempts));
-        Ok(Response::new(GetDeliveryResponse { delivery }))
+        Ok(Response::new(v1::GetDeliveryResponse { delivery }))
     }
 
     async fn retry_delivery(
         &self,
-        request: Request<RetryDeliveryRequest>,
-    ) -> Result<Response<RetryDeliveryResponse>, Status> {
+        request: Request<v1::RetryDeliveryRequest>,
+    ) -> Result<Response<v1::RetryDeliveryResponse>, Status> {
+        let author = audit::author(&request)?;
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.retry(id).await?;
+        author.note(Change::Retry, "delivery", &id.to_string());
         let delivery = Some(convert::delivery(delivery, Vec::new()));
-        Ok(Response::new(RetryDeliveryResponse { delivery }))
+        Ok(Response::new(v1::RetryDeliveryResponse { delivery }))
     }
 
     async fn cancel_delivery(
         &self,
-        request: Request<CancelDeliveryRequest>,
-    ) -> Result<Response<CancelDeliveryResponse>, Status> {
+        request: Request<v1::CancelDeliveryRequest>,
+    ) -> Result<Response<v1::CancelDeliveryResponse>, Status> {
+        let author = audit::author(&request)?;
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.cancel(id).await?;
+        author.note(Change::Cancel, "delivery", &id.to_string());
         let delivery = Some(convert::delivery(delivery, Vec::new()));
-        Ok(Response::new(CancelDeliveryResponse { delivery }))
+        Ok(Response::new(v1::CancelDeliveryResponse { delivery }))
+    }
+
+    async fn retry_deliveries(
+        &self,
+        request: Request<v1::RetryDeliveriesRequest>,
+    ) -> Result<Response<v1::RetryDeliveriesResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let page = (request.limit, request.page_token);
+        let selection = bulk::selection(&request.ids, request.filter, page)?;
+        let retried = self
+            .deliveries
+            .bulk(Deed::Retry, selection, request.dry_run);
+        let tally = retried.await?;
+        if !request.dry_run {
+            author.note(Change::Retry, "deliveries", &tally.count.to_string());
+        }
+        Ok(Response::new(bulk::retried(tally)))
+    }
+
+    async fn cancel_deliveries(
+        &self,
+        request: Request<v1::CancelDeliveriesRequest>,
+    ) -> Result<Response<v1::CancelDeliveriesResponse>, Status> {
+        let author = audit::author(&request)?;
+        let request = request.into_inner();
+        let page = (request.limit, request.page_token);
+        let selection = bulk::selection(&request.ids, request.filter, page)?;
+        let cancelled = self
+            .deliveries
+            .bulk(Deed::Cancel, selection, request.dry_run);
+        let tally = cancelled.await?;
+        if !request.dry_run {
+            author.note(Change::Cancel, "deliveries", &tally.count.to_string());
+        }
+        Ok(Response::new(bulk::cancelled(tally)))
+    }
+
+    async fn list_obligations(
+        &self,
+        request: Request<v1::ListObligationsRequest>,
+    ) -> Result<Response<v1::ListObligationsResponse>, Status> {
+        let (filter, page) = obligation::list(request.into_inner())?;
+        let (obligations, next_page_token) = self.deliveries.obligations(&filter, &page).await?;
+        let obligations = obligations.into_iter().map(obligation::obligation);
+        Ok(Response::new(v1::ListObligationsResponse {
+            obligations: obligations.collect(),
+            next_page_token,
+        }))
     }
 }

@@ -95,6 +95,34 @@ impl Store {
         rows.into_iter().map(decode).collect()
     }
 
+    /// Reads records by key; answers, beside them, the keys of those that cannot be read, each of
+    /// which counts as absent. One that cannot be read does not hide the others.
+    ///
+    /// # Errors
+    /// Those of the engine, but for damaged records.
+    pub async fn get_readable<T: Record>(
+        &self,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<(Vec<Option<Stored<T>>>, Vec<Vec<u8>>), EngineError> {
+        match self.get_many(keys.clone()).await {
+            Err(EngineError::Corrupt(_)) => {}
+            all => return Ok((all?, Vec::new())),
+        }
+        let mut records = Vec::with_capacity(keys.len());
+        let mut unreadable = Vec::new();
+        for key in keys {
+            match self.get(key.clone()).await {
+                Err(EngineError::Corrupt(why)) => {
+                    tracing::error!(kind = ?T::KIND, why, "a stored record cannot be read");
+                    records.push(None);
+                    unreadable.push(key);
+                }
+                found => records.push(found?),
+            }
+        }
+        Ok((records, unreadable))
+    }
+
     /// Walks records by key.
     ///
     /// # Errors

@@ -290,6 +290,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
         create_ms: AT_MS + 1,
         end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
         retry_of: Some(id(61)),
+        retried_as: None,
         content: Content {
             clear: true,
             occurrence,
@@ -297,6 +298,14 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             trigger: Some(trigger("disk")),
             destination_kind: destinations().swap_remove(1).kind,
         },
+    }
+}
+
+/// A delivery that was sent again.
+pub(crate) fn retried_delivery() -> Delivery {
+    Delivery {
+        retried_as: Some(id(62)),
+        ..delivery(3, DeliveryState::Dead)
     }
 }
 

@@ -10,9 +10,10 @@ use crate::{
     delivery::{breaker::Breaker, health, lane::Lane, notice, rate::Rate},
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
+    limits::SET_ASIDE_MAX,
     ops,
     store::{
-        Direction, EngineError, Index, Kind, Lane as Queue,
+        Direction, EngineError, Index, Kind, Lane as Queue, Stored,
         engine::Range,
         record::bytes::{id_at, moment_at},
     },
@@ -22,6 +23,8 @@ use crate::{
 const LOG_PAGE: usize = 256;
 /// Deliveries to a destination that is gone, that are cancelled at once.
 const CANCEL_PAGE: usize = 256;
+/// Deliveries that are looked at for the name of their destination.
+const NAMING_PAGE: usize = 4;
 
 impl Dispatcher {
     /// Learns what was committed since the last look.
@@ -30,6 +33,7 @@ impl Dispatcher {
             let Some(cursor) = self.cursor else {
                 // What is committed while the index is walked is found in the log afterwards.
                 let head = self.store.engine().log_head().await?;
+                self.survey().await?;
                 self.scan().await?;
                 self.cursor = Some(head);
                 continue;
@@ -82,18 +86,17 @@ impl Dispatcher {
             let mut first = engine
                 .entries(index, range, Direction::Ascending, 1)
                 .await?;
-            let Some((entry, key)) = first.pop() else {
+            let Some((entry, _)) = first.pop() else {
                 return Ok(());
             };
             let (Some(destination), Some(due_ms)) = (id_at(&entry, 0), moment_at(&entry, 16))
             else {
                 return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
             };
-            if self.lanes.contains_key(&destination) {
-                self.expect_at(destination, due_ms);
-            } else {
-                self.expect(vec![key]).await?;
+            if !self.lanes.contains_key(&destination) {
+                self.open_by_deliveries(destination).await?;
             }
+            self.expect_at(destination, due_ms);
             let Some(next) = Range::under(&destination.to_bytes()).end else {
                 return Ok(());
             };
@@ -104,15 +107,32 @@ impl Dispatcher {
         }
     }
 
+    /// Opens the lane of a destination that only deliveries tell of.
+    async fn open_by_deliveries(&mut self, destination: RecordId) -> Result<(), EngineError> {
+        let range = Range::under(&destination.to_bytes());
+        let index = Index::DeliveryByDue;
+        let engine = self.store.engine();
+        let entries = engine.entries(index, range, Direction::Ascending, NAMING_PAGE);
+        let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
+        let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
+        let name = match found.into_iter().flatten().next() {
+            Some(delivery) => Some(delivery.value.destination_name),
+            None => self.name_of(destination).await?,
+        };
+        // Nothing is stored under an id: such a destination counts as gone.
+        let name = name.unwrap_or_else(|| destination.to_string());
+        self.open(destination, name).await
+    }
+
     /// Takes note of when deliveries are due.
     async fn expect(&mut self, keys: Vec<Vec<u8>>) -> Result<(), EngineError> {
         if keys.is_empty() {
             return Ok(());
         }
-        for found in self.store.get_many::<Delivery>(keys).await? {
-            let Some(delivery) = found.map(|found| found.value) else {
-                continue;
-            };
+        // What cannot be read is set aside when it is due.
+        let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
+        for delivery in deliveries.into_iter().flatten() {
+            let delivery = delivery.value;
             let Some(due_ms) = delivery.state.due_ms().filter(|_| !delivery.test) else {
                 continue;
             };
@@ -132,23 +152,37 @@ impl Dispatcher {
     }
 
     async fn open(&mut self, id: RecordId, name: String) -> Result<(), EngineError> {
-        let destination = self.load(id, &name).await?;
-        let health = self.store.get::<Health>(id.to_bytes().into()).await?;
-        let failures = health.as_ref().map_or(0, |health| health.value.failures);
-        let paused = match (&health, &destination) {
-            (Some(health), Some(destination)) => health::is_paused(&health.value, destination),
-            _ => false,
+        let (destination, unreadable) = match self.load(id, &name).await {
+            Ok(destination) => (destination, false),
+            Err(EngineError::Corrupt(why)) => {
+                tracing::error!(
+                    destination = name,
+                    why,
+                    "messages wait for a damaged record"
+                );
+                (None, true)
+            }
+            Err(error) => return Err(error),
         };
+        if let Some(destination) = &destination {
+            // Somebody may have edited it while nobody followed the change log.
+            self.resume(destination).await?;
+        }
+        let health = self.health(id).await?;
         let lane = Lane {
             name,
+            unreadable,
+            paused: health
+                .as_ref()
+                .is_some_and(|health| health.value.state == HealthState::Paused),
             destination,
-            paused,
             due_ms: i64::MAX,
             ahead: VecDeque::new(),
             running: 0,
             unrecorded: 0,
+            set_aside: 0,
             quick: false,
-            breaker: Breaker::after_failures(failures),
+            breaker: Breaker::after_failures(health.map_or(0, |health| health.value.failures)),
             rate: Rate::default(),
         };
         self.lanes.insert(id, lane);
@@ -168,31 +202,61 @@ impl Dispatcher {
         Ok(destination.map(Arc::new))
     }
 
+    /// The health of a destination; one that cannot be read counts as none.
+    async fn health(&self, id: RecordId) -> Result<Option<Stored<Health>>, EngineError> {
+        let key = id.to_bytes().into();
+        let (mut found, _) = self.store.get_readable::<Health>(vec![key]).await?;
+        Ok(found.pop().flatten())
+    }
+
     /// Reads destinations that were edited or deleted again.
     async fn reload(&mut self, keys: &HashSet<Vec<u8>>) -> Result<(), EngineError> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let changed = |lane: &Lane| keys.contains(lane.name.as_bytes());
-        let lanes = self.lanes.iter().filter(|(_, lane)| changed(lane));
-        let names: Vec<_> = lanes.map(|(id, lane)| (*id, lane.name.clone())).collect();
-        for (id, name) in names {
-            let destination = self.load(id, &name).await?;
-            let resumes = match &destination {
+        for key in keys {
+            let (mut found, unreadable) = self
+                .store
+                .get_readable::<Destination>(vec![key.clone()])
+                .await?;
+            if !unreadable.is_empty() {
+                // What is known of it goes on.
+                continue;
+            }
+            let found = found.pop().flatten().map(|found| Arc::new(found.value));
+            match &found {
                 Some(destination) => self.resume(destination).await?,
-                None => false,
-            };
-            let revision = destination.as_ref().map(|found| found.revision);
-            if revision != self.destination(id).map(|found| found.revision) {
-                self.give_back_ahead(id);
+                None => self.close_for_deleted(key).await?,
             }
-            if let Some(lane) = self.lanes.get_mut(&id) {
-                lane.destination = destination;
-                if resumes {
-                    lane.paused = false;
-                    lane.breaker = Breaker::default();
-                }
+            let lanes = self.lanes.iter();
+            let named = lanes.filter(|(_, lane)| lane.name.as_bytes() == key);
+            for id in named.map(|(id, _)| *id).collect::<Vec<_>>() {
+                let destination = found.clone().filter(|found| found.id == id);
+                self.replace(id, destination).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a destination as it is now.
+    async fn replace(
+        &mut self,
+        id: RecordId,
+        destination: Option<Arc<Destination>>,
+    ) -> Result<(), EngineError> {
+        let revision = destination.as_ref().map(|found| found.revision);
+        if revision != self.destination(id).map(|found| found.revision) {
+            self.give_back_ahead(id);
+        }
+        if destination.is_none() {
+            self.dead_letters.forget(id);
+        }
+        let health = self.health(id).await?;
+        let paused = health.is_some_and(|health| health.value.state == HealthState::Paused);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.destination = destination;
+            lane.unreadable = false;
+            if lane.paused && !paused {
+                lane.breaker = Breaker::default();
+            }
+            lane.paused = paused;
         }
         Ok(())
     }
@@ -206,27 +270,24 @@ impl Dispatcher {
         }
     }
 
-    /// Whether somebody resumed a paused destination by editing it; records that it is not paused.
-    async fn resume(&self, destination: &Destination) -> Result<bool, EngineError> {
-        let key = destination.id.to_bytes().into();
-        let Some(health) = self.store.get::<Health>(key).await? else {
-            return Ok(false);
+    /// Records that a paused destination is not paused any more when somebody edited it.
+    pub(super) async fn resume(&self, destination: &Destination) -> Result<(), EngineError> {
+        let Some(health) = self.health(destination.id).await? else {
+            return Ok(());
         };
         let was_paused = health.value.state == HealthState::Paused;
         if !was_paused || health::is_paused(&health.value, destination) {
-            return Ok(false);
+            return Ok(());
         }
+        let now_ms = self.clock.now_ms();
         let mut changes = self.store.changes();
-        changes.update(
-            &health,
-            &health::resumed(&health.value, self.clock.now_ms()),
-        );
+        changes.update(&health, &health::resumed(&health.value, now_ms));
         match self.store.apply(Queue::Admin, changes).await {
             // Whoever else changed it meanwhile did so after the edit as well.
             Ok(_) | Err(EngineError::Conflict) => {
-                let notice = notice::resumed(destination, self.clock.now_ms());
-                self.sender.report(notice);
-                Ok(true)
+                self.sender
+                    .report(notice::resumed(destination.name.as_str(), now_ms));
+                Ok(())
             }
             Err(error) => Err(error),
         }
@@ -235,21 +296,43 @@ impl Dispatcher {
     /// Cancels some of what waits for destinations that are gone, and forgets those for which
     /// nothing waits.
     pub(super) async fn cancel_for_gone(&mut self) -> Result<(), Error> {
-        let lanes = self
-            .lanes
-            .iter()
-            .filter(|(_, lane)| lane.destination.is_none());
-        let gone: Vec<_> = lanes.map(|(id, lane)| (*id, lane.unrecorded)).collect();
-        for (id, unrecorded) in gone {
+        let lanes = self.lanes.iter().filter(|(_, lane)| lane.is_gone());
+        let gone: Vec<_> = lanes.map(|(id, _)| *id).collect();
+        for id in gone {
+            let set_aside = self.lanes.get(&id).map_or(0, |lane| lane.set_aside);
             let now_ms = self.clock.now_ms();
-            let cancelled =
-                ops::delivery::cancel_waiting(&self.store, id, now_ms, CANCEL_PAGE).await?;
-            if cancelled == 0 && unrecorded == 0 {
+            let limit = CANCEL_PAGE + set_aside;
+            let (cancelled, unreadable) =
+                ops::delivery::cancel_waiting(&self.store, id, now_ms, limit).await?;
+            for key in unreadable {
+                self.set_aside(id, &key);
+            }
+            let Some(lane) = self.lanes.get_mut(&id) else {
+                continue;
+            };
+            let is_done = cancelled == 0 && lane.set_aside == set_aside;
+            lane.due_ms = if is_done { i64::MAX } else { i64::MIN };
+            if is_done && lane.unrecorded == 0 {
                 self.lanes.remove(&id);
-            } else if let Some(lane) = self.lanes.get_mut(&id) {
-                lane.due_ms = if cancelled == 0 { i64::MAX } else { i64::MIN };
             }
         }
         Ok(())
+    }
+
+    /// Leaves a delivery that cannot be read alone until the next start, and says so.
+    pub(super) fn set_aside(&mut self, destination: RecordId, key: &[u8]) {
+        let Some(id) = id_at(key, 0).filter(|_| self.set_aside.len() < SET_ASIDE_MAX) else {
+            return;
+        };
+        let Some(lane) = self.lanes.get_mut(&destination) else {
+            return;
+        };
+        if self.set_aside.insert(id) {
+            lane.set_aside += 1;
+            tracing::error!(delivery = %id, "a delivery that cannot be read is left aside");
+            let now_ms = self.clock.now_ms();
+            self.sender
+                .report(notice::unreadable(id, &lane.name, now_ms));
+        }
     }
 }

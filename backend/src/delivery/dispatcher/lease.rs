@@ -34,9 +34,12 @@ impl Dispatcher {
             return Ok(());
         }
         let keys = due.iter().map(|due| due.key.clone()).collect();
-        let deliveries = self.store.get_many::<Delivery>(keys).await?;
+        let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
+                if unreadable.contains(&due.key) {
+                    self.set_aside(due.destination.id, &due.key);
+                }
                 continue;
             };
             let settings = due.destination.delivery;
@@ -54,6 +57,7 @@ impl Dispatcher {
                         ..delivery.value.clone()
                     };
                     plan.changes.update(&delivery, &dead);
+                    plan.dead.push((dead.destination, dead.last_error));
                 }
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
                     let limit = timeout(&self.config, &due.destination);
@@ -81,13 +85,11 @@ impl Dispatcher {
     ) -> Result<(), EngineError> {
         let number = delivery.value.attempts;
         let key = attempt_key(delivery.value.id, number);
-        let Some(attempt) = self.store.get::<Attempt>(key).await? else {
-            return Err(EngineError::Corrupt(format!(
-                "attempt {number} of delivery {} is missing",
-                delivery.value.id
-            )));
-        };
-        let lost = decide::lost(&attempt.value);
+        let (mut found, _) = self.store.get_readable::<Attempt>(vec![key]).await?;
+        let attempt = found.pop().flatten();
+        let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
+        let begun = begun.unwrap_or_else(|| decide::attempt(delivery.value.id, number, 0));
+        let lost = decide::lost(&begun);
         let around = Circumstances {
             schedule: &self.schedule,
             now_ms: self.clock.now_ms(),
@@ -98,6 +100,7 @@ impl Dispatcher {
         if let Some(next) = next {
             let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
             plan.changes.update(delivery, &next);
+            plan.note_end(&next);
             let left = plan.left.iter_mut().find(|(id, _)| *id == destination.id);
             if let Some((_, left_ms)) = left {
                 *left_ms = due_ms.min(*left_ms);
@@ -105,7 +108,9 @@ impl Dispatcher {
         } else {
             plan.changes.touch(delivery);
         }
-        plan.changes.update(&attempt, &lost);
+        if let Some(attempt) = attempt {
+            plan.changes.update(&attempt, &lost);
+        }
         Ok(())
     }
 
@@ -131,7 +136,8 @@ impl Dispatcher {
                 && opening.from_ms <= now_ms
                 && !plan.paused.iter().any(|health| health.destination == id)
             {
-                ready.push((Arc::clone(destination), opening.room, lane.unrecorded));
+                let ours = lane.unrecorded + lane.set_aside;
+                ready.push((Arc::clone(destination), opening.room, ours));
             }
         }
         let mut free = self
@@ -140,13 +146,14 @@ impl Dispatcher {
             .saturating_sub(self.attempts.len());
         let share = (free / ready.len().max(1)).max(1);
         let mut due = Vec::new();
-        for (destination, room, unrecorded) in ready {
+        for (destination, room, ours) in ready {
             if free == 0 {
                 break;
             }
             let room = room.min(share).min(free);
-            // Our own leases stand among the entries; one more tells what comes after.
-            let limit = room + unrecorded + 1;
+            // Our own leases, and what is set aside, stand among the entries; one more tells what
+            // comes after.
+            let limit = room + ours + 1;
             let range = Range::under(&destination.id.to_bytes());
             let index = Index::DeliveryByDue;
             let entries = self
@@ -160,7 +167,7 @@ impl Dispatcher {
                 let (Some(due_ms), Some(id)) = (moment_at(&entry, 16), id_at(&entry, 24)) else {
                     return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
                 };
-                if self.unrecorded.contains_key(&id) {
+                if self.unrecorded.contains_key(&id) || self.set_aside.contains(&id) {
                     continue;
                 }
                 if due_ms > now_ms || taken == room {

@@ -15,7 +15,7 @@ use crate::{
         lane::Lease,
         notice,
     },
-    domain::{Attempt, Delivery, Destination, Health, HealthState, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, Destination, Health, HealthState, RecordId},
     store::{Changes, EngineError, Lane as Queue, Stored},
 };
 
@@ -30,10 +30,22 @@ pub(super) struct Plan {
     ends: Vec<(RecordId, Option<i64>)>,
     /// Destinations that are paused from now on.
     pub(super) paused: Vec<Health>,
+    /// Deliveries that died: their destination, and what their last attempt said.
+    pub(super) dead: Vec<(RecordId, String)>,
     /// When the first delivery that is left is due, by destination.
     pub(super) left: Vec<(RecordId, i64)>,
     /// What is to be sent.
     pub(super) leases: Vec<Lease>,
+}
+
+impl Plan {
+    /// Takes note of a delivery as it is after an attempt.
+    pub(super) fn note_end(&mut self, delivery: &Delivery) {
+        if delivery.state == DeliveryState::Dead {
+            let error = delivery.last_error.clone();
+            self.dead.push((delivery.destination, error));
+        }
+    }
 }
 
 impl Dispatcher {
@@ -44,6 +56,7 @@ impl Dispatcher {
                 changes: self.store.changes(),
                 ends: Vec::new(),
                 paused: Vec::new(),
+                dead: Vec::new(),
                 left: Vec::new(),
                 leases: Vec::new(),
             };
@@ -92,11 +105,12 @@ impl Dispatcher {
                 continue;
             };
             lane.paused = true;
-            if let Some(destination) = &lane.destination {
-                let now_ms = self.clock.now_ms();
-                let notice = notice::paused(destination, &health.last_error, now_ms);
-                self.sender.report(notice);
-            }
+            let now_ms = self.clock.now_ms();
+            let notice = notice::paused(&lane.name, &health.last_error, now_ms);
+            self.sender.report(notice);
+        }
+        for (destination, last_error) in &plan.dead {
+            self.tell_dead(*destination, last_error);
         }
     }
 
@@ -116,12 +130,20 @@ impl Dispatcher {
             .iter()
             .map(|(id, ..)| id.to_bytes().into())
             .collect();
-        let deliveries = self.store.get_many::<Delivery>(keys).await?;
+        let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+        for key in unreadable {
+            let of = finished
+                .iter()
+                .find(|(id, ..)| id.to_bytes()[..] == key[..]);
+            if let Some((_, destination, ..)) = of {
+                self.set_aside(*destination, &key);
+            }
+        }
         let keys = finished
             .iter()
             .map(|(id, _, number, _)| attempt_key(*id, *number))
             .collect();
-        let attempts = self.store.get_many::<Attempt>(keys).await?;
+        let (attempts, _) = self.store.get_readable::<Attempt>(keys).await?;
         let mut healths = self
             .healths(finished.iter().map(|(_, destination, ..)| *destination))
             .await?;
@@ -135,11 +157,15 @@ impl Dispatcher {
                 random: self.random.random(),
                 settings,
             };
-            let stored = delivery.zip(attempt);
-            let due_ms = stored.and_then(|stored| plan_end(plan, &stored, number, &end, &around));
+            let due_ms = delivery.and_then(|delivery| {
+                plan_end(plan, (&delivery, attempt.as_ref()), number, &end, &around)
+            });
             plan.ends.push((id, due_ms));
             if let (End::Made(report), true) = (end, settings.is_some()) {
-                let (_, current) = healths.entry(destination).or_default();
+                // One that cannot be read stays as it is.
+                let Some((_, current)) = healths.get_mut(&destination) else {
+                    continue;
+                };
                 let old = current.as_ref();
                 let pause_after = self.config.pause_after;
                 let next = health::after(old, destination, &report.verdict, now_ms, pause_after);
@@ -188,38 +214,47 @@ impl Dispatcher {
         self.lanes.get(&id)?.destination.as_ref()
     }
 
-    /// The health of destinations: as it is stored, and as it becomes.
+    /// The health of destinations, where it can be read: as it is stored, and as it becomes.
     async fn healths(
         &self,
         destinations: impl Iterator<Item = RecordId>,
     ) -> Result<BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>, EngineError> {
         let destinations: Vec<_> = destinations.collect::<HashSet<_>>().into_iter().collect();
         let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
-        let stored = self.store.get_many::<Health>(keys).await?;
+        let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
         let both = stored.into_iter().map(|old| {
             let current = old.as_ref().map(|old| old.value.clone());
             (old, current)
         });
-        Ok(destinations.into_iter().zip(both).collect())
+        let all = destinations.into_iter().zip(both);
+        let is_readable =
+            |id: &RecordId| !unreadable.iter().any(|key| key[..] == id.to_bytes()[..]);
+        Ok(all.filter(|(id, _)| is_readable(id)).collect())
     }
 }
 
 /// Records the end of a lease; answers when the delivery is due next.
 fn plan_end(
     plan: &mut Plan,
-    (delivery, attempt): &(Stored<Delivery>, Stored<Attempt>),
+    (delivery, attempt): (&Stored<Delivery>, Option<&Stored<Attempt>>),
     number: u32,
     end: &End,
     around: &Circumstances<'_>,
 ) -> Option<i64> {
     let next = match end {
         End::GivenBack => {
-            plan.changes.delete(attempt);
+            if let Some(attempt) = attempt {
+                plan.changes.delete(attempt);
+            }
             Some(decide::given_back(&delivery.value, number, around.now_ms))
         }
         End::Made(report) => {
-            let ended = decide::ended(&attempt.value, report);
-            plan.changes.update(attempt, &ended);
+            let begun = attempt.map(|attempt| attempt.value.clone());
+            let begun = begun.unwrap_or_else(|| decide::attempt(delivery.value.id, number, 0));
+            let ended = decide::ended(&begun, report);
+            if let Some(attempt) = attempt {
+                plan.changes.update(attempt, &ended);
+            }
             let advice = report.verdict.advice;
             let next = decide::after(&delivery.value, number, &ended, advice, around);
             if next.is_none() {
@@ -230,5 +265,6 @@ fn plan_end(
         }
     }?;
     plan.changes.update(delivery, &next);
+    plan.note_end(&next);
     next.state.due_ms()
 }

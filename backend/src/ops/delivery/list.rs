@@ -33,14 +33,22 @@ pub struct Filter {
     pub end_ms: Option<i64>,
 }
 
+/// The identities in question: from `start` (included) to `below` (not included).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    start: RecordId,
+    /// None means no end.
+    pub(super) below: Option<RecordId>,
+}
+
 /// Where to look: the prefixes of an index below which deliveries are sorted by identity.
-enum Walk {
+pub(super) enum Walk {
     All,
     Under(Index, Vec<Vec<u8>>),
 }
 
 impl Filter {
-    fn passes(&self, delivery: &Delivery) -> bool {
+    pub(super) fn passes(&self, delivery: &Delivery) -> bool {
         let named = |names: &[String], name: &str| {
             names.is_empty() || names.iter().any(|other| other == name)
         };
@@ -56,7 +64,7 @@ impl Filter {
     }
 
     /// The page tokens of a list belong to its filters.
-    fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Scope {
         let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
         Scope::new("deliveries")
             .with("states", self.states.iter().map(|state| [*state]))
@@ -67,11 +75,16 @@ impl Filter {
             .with("end", moment(self.end_ms))
     }
 
-    /// The identities in question: from the first (included) to the last (not included).
-    fn bounds(&self) -> (RecordId, Option<RecordId>) {
+    /// The identities in question, after the key of a page token.
+    pub(super) fn reach(&self, last_key: Option<&[u8]>) -> Reach {
         let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
-        let start = self.start_ms.map_or(RecordId::first_at(0), first_at);
-        (start, self.end_ms.map(first_at))
+        Reach {
+            start: self.start_ms.map_or(RecordId::first_at(0), first_at),
+            below: match last_key {
+                Some(key) => id_at(key, 0),
+                None => self.end_ms.map(first_at),
+            },
+        }
     }
 }
 
@@ -89,21 +102,16 @@ impl Deliveries {
     ) -> Result<(Vec<Delivery>, String), Error> {
         let limit = page.limit()?;
         let scope = filter.scope();
-        let last_key = scope.last_key(&page.token)?;
-        let (start, end) = filter.bounds();
-        let mut below = match last_key {
-            Some(key) => id_at(&key, 0),
-            None => end,
-        };
+        let mut reach = filter.reach(scope.last_key(&page.token)?.as_deref());
         let walk = self.walk(filter).await?;
         let batch = (limit + 1).max(BATCH_MIN);
         let mut scanned = 0;
         let mut items = Vec::new();
         loop {
-            let ids = self.newest(&walk, start, below, batch).await?;
+            let ids = self.newest(&walk, reach, batch).await?;
             let is_end = ids.len() < batch;
             scanned += ids.len();
-            below = ids.last().copied().or(below);
+            reach.below = ids.last().copied().or(reach.below);
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let found = self.store.get_many::<Delivery>(keys).await?;
             let found = found.into_iter().flatten().map(|delivery| delivery.value);
@@ -113,7 +121,7 @@ impl Deliveries {
                 let last = items.last().map(Record::key);
                 return Ok((items, scope.token(&last.unwrap_or_default())));
             }
-            match below {
+            match reach.below {
                 Some(last) if !is_end && scanned >= DELIVERIES_SCANNED_MAX => {
                     return Ok((items, scope.token(&last.to_bytes())));
                 }
@@ -124,7 +132,7 @@ impl Deliveries {
     }
 
     /// The index to walk. A name that nothing bears now is only found in the deliveries themselves.
-    async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
+    pub(super) async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();
             return Ok(Walk::Under(Index::DeliveryByEvent, vec![prefix]));
@@ -162,16 +170,15 @@ impl Deliveries {
     }
 
     /// The newest identities below one, newest first.
-    async fn newest(
+    pub(super) async fn newest(
         &self,
         walk: &Walk,
-        start: RecordId,
-        below: Option<RecordId>,
+        reach: Reach,
         limit: usize,
     ) -> Result<Vec<RecordId>, Error> {
         let range = |prefix: &[u8]| Range {
-            start: Key::new().rest(prefix).id(start).build(),
-            end: match below {
+            start: Key::new().rest(prefix).id(reach.start).build(),
+            end: match reach.below {
                 Some(below) => Some(Key::new().rest(prefix).id(below).build()),
                 None => Range::under(prefix).end,
             },

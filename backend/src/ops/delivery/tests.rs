@@ -1,5 +1,8 @@
 //! Listing, sending again and cancelling, on a store in memory.
 
+mod bulk;
+mod obligations;
+
 use std::{sync::Arc, time::Duration};
 
 use super::{Deliveries, Filter};
@@ -80,6 +83,7 @@ impl World {
             create_ms,
             end_ms: None,
             retry_of: None,
+            retried_as: None,
             content,
         };
         let mut changes = self.store.changes();

@@ -117,7 +117,7 @@ impl Pauses {
             if pauses.spans.contains_key(name) {
                 continue;
             }
-            let (event, dimensions) = pause_event(name);
+            let (event, dimensions) = pause_event(name.as_str());
             let event = EventId::derive(event, &dimensions);
             let found = store
                 .page_by::<Occurrence>(

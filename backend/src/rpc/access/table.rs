@@ -56,6 +56,10 @@ pub const METHODS: &[(&str, Need)] = &[
     ("/bellwether.v1.ClientService/RevokeClient", Need::Admin),
     ("/bellwether.v1.ClientService/UpdateClient", Need::Admin),
     (
+        "/bellwether.v1.DeliveryService/CancelDeliveries",
+        Need::Operator,
+    ),
+    (
         "/bellwether.v1.DeliveryService/CancelDelivery",
         Need::Operator,
     ),
@@ -63,6 +67,14 @@ pub const METHODS: &[(&str, Need)] = &[
     (
         "/bellwether.v1.DeliveryService/ListDeliveries",
         Need::Viewer,
+    ),
+    (
+        "/bellwether.v1.DeliveryService/ListObligations",
+        Need::Viewer,
+    ),
+    (
+        "/bellwether.v1.DeliveryService/RetryDeliveries",
+        Need::Operator,
     ),
     (
         "/bellwether.v1.DeliveryService/RetryDelivery",

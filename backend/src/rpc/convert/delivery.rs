@@ -18,7 +18,9 @@ use crate::{
     ops::{delivery::Filter, intake::check::check, page::PageRequest},
 };
 
-const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
+pub(super) const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
+
+pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters and digits";
 
 /// A delivery with its attempts; a list leaves them out.
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
@@ -49,6 +51,10 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
         last_error: delivery.last_error,
         retry_of: delivery
             .retry_of
+            .map(|id| id.to_string())
+            .unwrap_or_default(),
+        retried_as: delivery
+            .retried_as
             .map(|id| id.to_string())
             .unwrap_or_default(),
         clear: Some(content.clear),
@@ -164,8 +170,7 @@ pub fn response(response: Response) -> v1::ResponseTranscript {
 /// # Errors
 /// [`Error::Invalid`] when it is none.
 pub fn id(text: &str) -> Result<RecordId, Error> {
-    RecordId::parse(text)
-        .ok_or_else(|| Error::invalid("id", "is no delivery id: it has 26 letters and digits"))
+    RecordId::parse(text).ok_or_else(|| Error::invalid("id", NO_DELIVERY_ID))
 }
 
 /// The filters and the page of a list.
@@ -173,10 +178,34 @@ pub fn id(text: &str) -> Result<RecordId, Error> {
 /// # Errors
 /// [`Error::Invalid`] naming every wrong field.
 pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
+    let wire = v1::DeliveryFilter {
+        states: request.states,
+        rule_names: request.rule_names,
+        destination_names: request.destination_names,
+        event_id: request.event_id,
+        start: request.start,
+        end: request.end,
+    };
     let mut violations = Vec::new();
-    let mut refuse = |field: &str, fault: String| violations.push(Violation::new(field, fault));
+    let filter = filter("", wire, &mut violations);
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((filter, page))
+}
+
+/// Which deliveries are meant; what is wrong is added to the violations, with `prefix` before the
+/// fields.
+pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
+    let mut refuse = |field: &str, fault: String| {
+        violations.push(Violation::new(format!("{prefix}{field}"), fault));
+    };
     let mut states = Vec::new();
-    for (at, number) in request.states.into_iter().enumerate() {
+    for (at, number) in wire.states.into_iter().enumerate() {
         match v1::delivery::State::try_from(number) {
             Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
                 &format!("states[{at}]"),
@@ -188,15 +217,15 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     states.sort_unstable();
     states.dedup();
     for (field, names) in [
-        ("ruleNames", &request.rule_names),
-        ("destinationNames", &request.destination_names),
+        ("ruleNames", &wire.rule_names),
+        ("destinationNames", &wire.destination_names),
     ] {
         if names.len() > RULE_NAMES_MAX {
             refuse(field, format!("has more than {RULE_NAMES_MAX} entries"));
         }
     }
-    let event = EventId::parse(&request.event_id);
-    if event.is_none() && !request.event_id.is_empty() {
+    let event = EventId::parse(&wire.event_id);
+    if event.is_none() && !wire.event_id.is_empty() {
         refuse("eventId", NO_EVENT_ID.into());
     }
     let mut moment = |field: &str, at: Option<Timestamp>| {
@@ -206,24 +235,16 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
         }
         at_ms
     };
-    let start_ms = moment("start", request.start);
-    let end_ms = moment("end", request.end);
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
-    let filter = Filter {
+    let start_ms = moment("start", wire.start);
+    let end_ms = moment("end", wire.end);
+    Filter {
         states,
-        rule_names: request.rule_names,
-        destination_names: request.destination_names,
+        rule_names: wire.rule_names,
+        destination_names: wire.destination_names,
         event,
         start_ms,
         end_ms,
-    };
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    }
 }
 
 fn milliseconds(at: Timestamp) -> Option<i64> {

@@ -360,7 +360,7 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
     changes.insert(&paused);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.put(|_| {}).await;
-    let (name, dimensions) = pause_event(&hook.name);
+    let (name, dimensions) = pause_event(hook.name.as_str());
     let notice = |status: i32| {
         let dimensions = dimensions.clone();
         move |event: &mut Event| {
@@ -453,7 +453,7 @@ async fn an_earlier_decision_is_shown_where_it_tells_more_than_the_last_one() {
 #[test]
 fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
     let destination = samples::destination("hook");
-    let event = delivery::notice::paused(&destination, "", 0);
-    let (name, dimensions) = pause_event(&destination.name);
+    let event = delivery::notice::paused(destination.name.as_str(), "", 0);
+    let (name, dimensions) = pause_event(destination.name.as_str());
     assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
 }

@@ -33,7 +33,7 @@ pub(super) const MINUTE: Duration = Duration::from_secs(60);
 /// A store, a clock, and a dispatcher that can be stopped and started.
 pub(super) struct World {
     pub(super) config: Config,
-    store: Store,
+    pub(super) store: Store,
     pub(super) clock: Arc<ManualClock>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
@@ -233,6 +233,7 @@ impl World {
                 create_ms: now_ms,
                 end_ms: None,
                 retry_of: None,
+                retried_as: None,
                 content: content.clone(),
             });
         }

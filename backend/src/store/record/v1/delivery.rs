@@ -43,6 +43,8 @@ pub(crate) struct DeliveryV1 {
     retry_of: Option<Vec<u8>>,
     #[prost(message, optional, tag = "14")]
     content: Option<ContentV1>,
+    #[prost(bytes = "vec", optional, tag = "15")]
+    retried_as: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -114,6 +116,7 @@ impl From<&Delivery> for DeliveryV1 {
             create_ms: delivery.create_ms,
             end_ms: delivery.end_ms,
             retry_of: delivery.retry_of.map(bytes),
+            retried_as: delivery.retried_as.map(bytes),
             content: Some((&delivery.content).into()),
         }
     }
@@ -152,6 +155,7 @@ impl DeliveryV1 {
             create_ms: self.create_ms,
             end_ms: self.end_ms,
             retry_of: optional(self.retry_of)?,
+            retried_as: optional(self.retried_as)?,
             content: self.content?.into_content()?,
         })
     }

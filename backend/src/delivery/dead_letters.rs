@@ -1,0 +1,142 @@
+//! Whether a destination's dead letters grow: when that is to be said, and when it is over.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::domain::RecordId;
+
+/// Deliveries that die within [`WINDOW_MS`] before anything is said: one alone may be its own fault.
+const OPENING: u32 = 3;
+/// It is over when nothing died for so long.
+const WINDOW_MS: i64 = 3_600_000;
+
+/// The dead letters of every destination that had some lately.
+#[derive(Debug, Default)]
+pub(crate) struct DeadLetters(BTreeMap<RecordId, Tally>);
+
+#[derive(Debug)]
+struct Tally {
+    name: String,
+    /// When the newest ones died, at most [`OPENING`] of them, in milliseconds since 1970.
+    newest_ms: VecDeque<i64>,
+    /// Since it is said that they grow: how many died, and with how many that is said again.
+    told: Option<(u32, u32)>,
+}
+
+impl Tally {
+    fn over_ms(&self) -> i64 {
+        let last_ms = self.newest_ms.back().copied().unwrap_or(i64::MIN);
+        last_ms.saturating_add(WINDOW_MS)
+    }
+}
+
+impl DeadLetters {
+    /// Takes note of a delivery that died; answers how many died when that is to be said now. It is
+    /// said with the third within an hour, and whenever the number has doubled.
+    pub(crate) fn note(&mut self, destination: RecordId, name: &str, now_ms: i64) -> Option<u32> {
+        let tally = self.tally(destination, name);
+        tally.newest_ms.push_back(now_ms);
+        if tally.newest_ms.len() > OPENING as usize {
+            tally.newest_ms.pop_front();
+        }
+        if tally.told.is_none() {
+            let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
+            let is_full = tally.newest_ms.len() == OPENING as usize;
+            if !is_full || now_ms.saturating_sub(first_ms) >= WINDOW_MS {
+                return None;
+            }
+        }
+        let (count, next) = tally.told.get_or_insert((OPENING - 1, OPENING));
+        *count = count.saturating_add(1);
+        if *count < *next {
+            return None;
+        }
+        *next = count.saturating_mul(2);
+        Some(*count)
+    }
+
+    /// Goes on with what an earlier life said and did not take back.
+    pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
+        let tally = self.tally(destination, name);
+        if tally.told.is_none() {
+            tally.newest_ms.push_back(now_ms);
+            tally.told = Some((0, OPENING));
+        }
+    }
+
+    /// Forgets the destinations of which nothing died for long; answers the names of those of which
+    /// something was said.
+    pub(crate) fn over(&mut self, now_ms: i64) -> Vec<String> {
+        let mut over = Vec::new();
+        self.0.retain(|_, tally| {
+            let is_over = tally.over_ms() <= now_ms;
+            if is_over && tally.told.is_some() {
+                over.push(tally.name.clone());
+            }
+            !is_over
+        });
+        over
+    }
+
+    /// Forgets a destination that is gone.
+    pub(crate) fn forget(&mut self, destination: RecordId) {
+        self.0.remove(&destination);
+    }
+
+    /// When the next one is over, in milliseconds since 1970; the end of time when none will be.
+    pub(crate) fn next_ms(&self) -> i64 {
+        let told = self.0.values().filter(|tally| tally.told.is_some());
+        told.map(Tally::over_ms).min().unwrap_or(i64::MAX)
+    }
+
+    fn tally(&mut self, destination: RecordId, name: &str) -> &mut Tally {
+        self.0.entry(destination).or_insert_with(|| Tally {
+            name: name.into(),
+            newest_ms: VecDeque::new(),
+            told: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE_MS: i64 = 60_000;
+
+    fn id() -> RecordId {
+        RecordId::from_parts(1, 1)
+    }
+
+    #[test]
+    fn it_is_said_with_the_third_and_whenever_the_number_doubles_and_taken_back_after_an_hour() {
+        let mut letters = DeadLetters::default();
+        let told: Vec<_> = (0..30)
+            .filter_map(|minute| letters.note(id(), "hook", minute * MINUTE_MS))
+            .collect();
+        assert_eq!(told, [3, 6, 12, 24]);
+        let over_ms = 89 * MINUTE_MS;
+        assert_eq!(letters.next_ms(), over_ms);
+        assert_eq!(letters.over(over_ms - 1), [""; 0]);
+        assert_eq!(letters.over(over_ms), ["hook"]);
+        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.note(id(), "hook", over_ms), None, "it begins again");
+    }
+
+    #[test]
+    fn a_few_over_a_long_time_are_not_worth_a_word() {
+        let mut letters = DeadLetters::default();
+        for hours in 0..50 {
+            assert_eq!(letters.note(id(), "hook", hours * 31 * MINUTE_MS), None);
+        }
+        assert_eq!(letters.next_ms(), i64::MAX);
+        assert_eq!(letters.over(i64::MAX), [""; 0]);
+    }
+
+    #[test]
+    fn what_an_earlier_life_said_is_taken_back_too() {
+        let mut letters = DeadLetters::default();
+        letters.take_up(id(), "hook", 0);
+        assert_eq!(letters.note(id(), "hook", MINUTE_MS), None);
+        assert_eq!(letters.over(61 * MINUTE_MS), ["hook"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! What is damaged on disk stops nobody else.
+
+use super::*;
+use crate::{
+    domain::{Attempt, Delivery, Destination, Health, IncomingEvent, RecordId},
+    store::{
+        Lane, Record, Store,
+        engine::{Action, Change, Expect},
+    },
+};
+
+/// Makes a record one that nobody can read.
+async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
+    let stored = store
+        .get::<T>(key.clone())
+        .await
+        .unwrap()
+        .expect("a record");
+    let change = Change {
+        kind: T::KIND,
+        key,
+        expect: Expect::Version(stored.version),
+        action: Action::Put(b"\x01damaged".into()),
+        remove: Vec::new(),
+        add: Vec::new(),
+    };
+    store
+        .engine()
+        .apply(Lane::Admin, vec![change])
+        .await
+        .unwrap();
+}
+
+fn key(id: RecordId) -> Vec<u8> {
+    id.to_bytes().into()
+}
+
+/// The events of the service's own of that kind.
+fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
+    let events = world.sink.events().into_iter().map(|(event, _)| event);
+    events.filter(|event| event.kind == kind).collect()
+}
+
+#[tokio::test]
+async fn a_delivery_that_cannot_be_read_is_left_aside_and_told() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let settings = DeliverySettings {
+        max_in_flight: Some(2),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    let ids = world.notify(&destination, 30).await;
+    let (damaged, sound): (Vec<_>, Vec<_>) = (0..30).partition(|at| at % 5 == 0);
+    for at in &damaged {
+        damage::<Delivery>(&world.store, key(ids[*at])).await;
+    }
+    for life in 1..=2 {
+        world.start();
+        world.settled().await;
+        assert_eq!(receiver.count(), sound.len());
+        let notices = told(&world, "delivery-unreadable");
+        assert_eq!(notices.len(), life * damaged.len(), "once in a life");
+        let first = ids[damaged[0]].to_string();
+        assert!(notices[0].body.contains(&first), "{notices:?}");
+        world.stop().await;
+    }
+    for at in sound {
+        let delivery = world.delivery(ids[at]).await;
+        assert_eq!(delivery.state, DeliveryState::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_does_not_hold_its_delivery() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::Hang).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    let mut standing = world.running.as_ref().unwrap().standing.clone();
+    let under_way = standing.wait_for(|standing| standing.in_flight == 1);
+    under_way.await.unwrap();
+    world.kill();
+    let first = crate::delivery::decide::attempt_key(id, 1);
+    damage::<Attempt>(&world.store, first).await;
+    set(&reply, 200);
+    world.start();
+    world.live(2 * MINUTE).await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Delivered, 2)
+    );
+}
+
+#[tokio::test]
+async fn damaged_health_and_damaged_destinations_stop_nobody_else() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let mut all = Vec::new();
+    for name in ["sick", "lost", "well"] {
+        let settings = DeliverySettings::default();
+        all.push(world.destination(name, receiver.url("/"), settings).await);
+    }
+    world.notify(&all[0], 1).await;
+    world.start();
+    world.settled().await;
+    world.stop().await;
+    damage::<Health>(&world.store, key(all[0].id)).await;
+    damage::<Destination>(&world.store, "lost".into()).await;
+    let mut ids = Vec::new();
+    for destination in &all {
+        ids.extend(world.notify(destination, 3).await);
+    }
+    world.start();
+    world.settled().await;
+    assert_eq!(receiver.count(), 1 + 6);
+    for (at, id) in ids.into_iter().enumerate() {
+        let waits = (3..6).contains(&at);
+        let state = world.delivery(id).await.state;
+        assert_eq!(state.due_ms().is_some(), waits, "{at}: {state:?}");
+    }
+    assert_eq!(told(&world, "delivery-unreadable"), []);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_deleted_destination_is_cancelled_but_for_what_cannot_be_read() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let ids = world.notify(&destination, 600).await;
+    for id in &ids[..300] {
+        damage::<Delivery>(&world.store, key(*id)).await;
+    }
+    world.start();
+    world.delete("hook").await;
+    world.live(MINUTE).await;
+    for id in &ids[300..] {
+        let state = world.delivery(*id).await.state;
+        let is_over = matches!(state, DeliveryState::Cancelled | DeliveryState::Delivered);
+        assert!(is_over, "{state:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! What the service says of its destinations, and that it takes it back.
+
+use super::*;
+use crate::{
+    clock::Clock,
+    config::LifetimeConfig,
+    domain::{Health, RecordId},
+    ops::occurrence::{Arrival, Received, receive},
+    store::Lane,
+};
+
+/// The events that were told since the last look, as name and status.
+fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
+    let events = world.sink.events();
+    let new = events[*seen..].iter();
+    let told = new.map(|(event, _)| (event.name.clone(), event.status.unwrap()));
+    let told = told.collect();
+    *seen = events.len();
+    told
+}
+
+/// Stores the occurrence that an event would open, as the service does with its own.
+async fn take_in(world: &mut World, at: usize) {
+    let (event, _) = world.sink.events().swap_remove(at);
+    let arrival = Arrival {
+        event: &event,
+        author: None,
+        chain: &[],
+        now_ms: world.clock.now_ms(),
+    };
+    let key = RecordId::from_parts(world.clock.now_ms().unsigned_abs(), 77);
+    let Received::Opened(opened) = receive(None, &arrival, &LifetimeConfig::default(), key) else {
+        panic!("nothing was there before");
+    };
+    let mut changes = world.store.changes();
+    changes.insert(&*opened);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+/// A destination that refuses everything at once, and so many dead letters of it.
+async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
+    let (receiver, _) = switch(Reply::status(500)).await;
+    let settings = DeliverySettings {
+        max_attempts: Some(1),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    world.notify(&destination, count).await;
+    world.start();
+    world.live(10 * MINUTE).await;
+    destination
+}
+
+#[tokio::test]
+async fn growing_dead_letters_are_told_again_when_they_double_and_taken_back_after_an_hour() {
+    let mut world = World::new();
+    let grow = || ("dead letters growing".to_owned(), Status::Open);
+    let over = || ("dead letters growing".to_owned(), Status::Closed);
+    let mut seen = 0;
+    let destination = dead(&mut world, 2).await;
+    assert_eq!(told(&world, &mut seen), [], "a few are no growth");
+    world.notify(&destination, 4).await;
+    world.live(10 * MINUTE).await;
+    assert_eq!(told(&world, &mut seen), [grow(), grow()]);
+    let (last, _) = world.sink.events().pop().unwrap();
+    assert!(
+        last.summary.starts_with("6 messages to hook"),
+        "{}",
+        last.summary
+    );
+    world.live(61 * MINUTE).await;
+    assert_eq!(told(&world, &mut seen), [over()]);
+}
+
+#[tokio::test]
+async fn a_new_life_takes_back_what_an_earlier_one_said() {
+    let mut world = World::new();
+    let destination = dead(&mut world, 3).await;
+    take_in(&mut world, 0).await;
+    world.stop().await;
+    let mut seen = 1;
+    world.start();
+    world.live(59 * MINUTE).await;
+    assert_eq!(told(&world, &mut seen), []);
+    world.live(2 * MINUTE).await;
+    let over = || ("dead letters growing".to_owned(), Status::Closed);
+    assert_eq!(told(&world, &mut seen), [over()]);
+    world.delete("hook").await;
+    world.live(MINUTE).await;
+    assert_eq!(
+        told(&world, &mut seen),
+        [over()],
+        "it is closed with its destination"
+    );
+    drop(destination);
+}
+
+#[tokio::test]
+async fn a_destination_that_was_edited_while_nobody_looked_is_resumed() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(410)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.live(MINUTE).await;
+    world.stop().await;
+    set(&reply, 200);
+    world.clock.advance(MINUTE);
+    world.edit("hook", |_| {}).await;
+    world.start();
+    world.live(MINUTE).await;
+    let health = world.health(&destination).await.unwrap();
+    assert_eq!(health.state, HealthState::Healthy);
+    assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+    let last = world.sink.events().pop().unwrap().0;
+    assert_eq!(last.status, Some(Status::Closed), "{last:?}");
+}
+
+#[tokio::test]
+async fn an_edit_resumes_a_paused_destination_that_nothing_waits_for() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(410)).await;
+    let settings = DeliverySettings {
+        max_attempts: Some(1),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    world.notify(&destination, 1).await;
+    world.start();
+    world.live(MINUTE).await;
+    world.stop().await;
+    world.start();
+    world.settled().await;
+    world.clock.advance(MINUTE);
+    world.edit("hook", |_| {}).await;
+    world.settled().await;
+    let health: Health = world.health(&destination).await.unwrap();
+    assert_eq!(
+        health.state,
+        HealthState::Failing,
+        "it has yet to prove itself"
+    );
+}

@@ -1,0 +1,100 @@
+//! A delivery that sends an ended one again, with templates as they are now.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use crate::{
+    domain::{Content, Delivery, DeliveryState, Destination, RecordId, Rule},
+    error::Error,
+    ops::notify::rule_content,
+    store::{Changes, Record, Store, Stored},
+};
+
+/// What is in force now, read once for each name.
+pub(super) struct Templates<'a> {
+    store: &'a Store,
+    destinations: HashMap<String, Option<Stored<Destination>>>,
+    rules: HashMap<String, Option<Stored<Rule>>>,
+}
+
+impl<'a> Templates<'a> {
+    pub(super) fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            destinations: HashMap::new(),
+            rules: HashMap::new(),
+        }
+    }
+
+    /// Whether the destination of a delivery is still there.
+    pub(super) async fn has_destination(&mut self, old: &Delivery) -> Result<bool, Error> {
+        Ok(self.destination(old).await?.is_some())
+    }
+
+    /// Adds a new delivery of what an ended one told, and marks the ended one as sent again.
+    ///
+    /// # Errors
+    /// [`Error::FailedPrecondition`] when the destination is gone, and those of the store.
+    pub(super) async fn again(
+        &mut self,
+        changes: &mut Changes,
+        old: &Stored<Delivery>,
+        id: RecordId,
+        now_ms: i64,
+    ) -> Result<Delivery, Error> {
+        let rule = self.rule(&old.value).await?.map(|rule| rule_content(&rule));
+        let Some(destination) = self.destination(&old.value).await? else {
+            return Err(Error::FailedPrecondition(format!(
+                "the destination `{}` is gone",
+                old.value.destination_name
+            )));
+        };
+        let new = Delivery {
+            id,
+            state: DeliveryState::Pending { due_ms: now_ms },
+            attempts: 0,
+            last_error: String::new(),
+            create_ms: now_ms,
+            end_ms: None,
+            retry_of: Some(old.value.id),
+            retried_as: None,
+            content: Content {
+                rule: rule.unwrap_or_else(|| old.value.content.rule.clone()),
+                destination_kind: destination.value.kind.clone(),
+                ..old.value.content.clone()
+            },
+            ..old.value.clone()
+        };
+        let marked = Delivery {
+            retried_as: Some(id),
+            ..old.value.clone()
+        };
+        changes.touch(destination);
+        changes.update(old, &marked);
+        changes.insert(&new);
+        Ok(new)
+    }
+
+    async fn destination(&mut self, of: &Delivery) -> Result<Option<&Stored<Destination>>, Error> {
+        let name = &of.destination_name;
+        let found = read(self.store, &mut self.destinations, name).await?;
+        Ok(found.filter(|found| found.value.id == of.destination))
+    }
+
+    async fn rule(&mut self, of: &Delivery) -> Result<Option<Rule>, Error> {
+        let found = read(self.store, &mut self.rules, &of.content.rule.name).await?;
+        let found = found.filter(|found| Some(found.value.id) == of.rule);
+        Ok(found.map(|found| found.value.clone()))
+    }
+}
+
+async fn read<'m, T: Record>(
+    store: &Store,
+    known: &'m mut HashMap<String, Option<Stored<T>>>,
+    name: &str,
+) -> Result<Option<&'m Stored<T>>, Error> {
+    let found = match known.entry(name.to_owned()) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => new.insert(store.get(name.as_bytes().into()).await?),
+    };
+    Ok(found.as_ref())
+}

@@ -1,0 +1,318 @@
+//! Many deliveries at once: counted first, then sent again or cancelled, some in each commit.
+
+use std::collections::BTreeMap;
+
+use super::{Deliveries, Filter, again::Templates, cancelled};
+use crate::{
+    domain::{Delivery, DeliveryState, RecordId},
+    error::Error,
+    limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
+    ops::{commit::commit, deciding::new_id, page::Scope},
+    store::{Changes, Lane, Stored},
+};
+
+/// What to do with many deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Send again what has ended and was not sent again yet; make due what waits.
+    Retry,
+    /// End what has not ended.
+    Cancel,
+}
+
+/// Which deliveries.
+#[derive(Debug, Clone)]
+pub enum Selection {
+    /// These, all in one call.
+    Ids(Vec<RecordId>),
+    /// Those that pass a filter, newest first. Without states: for [`Deed::Retry`] the dead ones,
+    /// for [`Deed::Cancel`] all that have not ended.
+    Matching {
+        /// The filter.
+        filter: Filter,
+        /// How many one call handles at most; a dry run goes on.
+        limit: usize,
+        /// Where to go on; empty at first.
+        token: String,
+    },
+}
+
+/// What a call did, or in a dry run would have done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many deliveries were sent again, made due, or cancelled.
+    pub count: usize,
+    /// The same by the destination's name.
+    pub destinations: BTreeMap<String, usize>,
+    /// How many were left as they are, and why.
+    pub skipped: BTreeMap<Skip, usize>,
+    /// Each delivery that was handled, and the one that is tried for it; not in a dry run.
+    pub handled: Vec<(RecordId, RecordId)>,
+    /// Where to go on; empty at the end.
+    pub next_token: String,
+}
+
+/// Why a delivery is left as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// There is none of that identity.
+    NotFound,
+    /// It is a test.
+    Test,
+    /// An attempt is under way.
+    UnderWay,
+    /// It was sent again already.
+    RetriedAlready,
+    /// Its destination is gone.
+    DestinationGone,
+    /// It has ended already.
+    Ended,
+}
+
+/// What was decided in one step.
+#[derive(Default)]
+struct Step {
+    tally: Tally,
+    /// The last delivery that was looked at.
+    last: Option<RecordId>,
+}
+
+impl Step {
+    fn skip(&mut self, why: Skip) {
+        *self.tally.skipped.entry(why).or_default() += 1;
+    }
+
+    fn handle(&mut self, old: &Delivery, new: RecordId) {
+        self.tally.count += 1;
+        let name = old.destination_name.clone();
+        *self.tally.destinations.entry(name).or_default() += 1;
+        self.tally.handled.push((old.id, new));
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        for (name, count) in other.destinations {
+            *self.destinations.entry(name).or_default() += count;
+        }
+        for (why, count) in other.skipped {
+            *self.skipped.entry(why).or_default() += count;
+        }
+        self.handled.extend(other.handled);
+    }
+}
+
+impl Deliveries {
+    /// Does a deed to many deliveries, or with `dry_run` only counts them.
+    ///
+    /// What is handled is committed in small steps, each as a whole. A call that fails or is dropped
+    /// has handled the steps before; calling again handles none of these a second time.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a token of another selection, and those of the store.
+    pub async fn bulk(
+        &self,
+        deed: Deed,
+        selection: Selection,
+        dry_run: bool,
+    ) -> Result<Tally, Error> {
+        let mut tally = match selection {
+            Selection::Ids(mut ids) => {
+                ids.sort_unstable();
+                ids.dedup();
+                let mut tally = Tally::default();
+                for ids in ids.chunks(BULK_STEP) {
+                    let step = self.step(deed, ids, None, usize::MAX, dry_run).await?;
+                    tally.add(step.tally);
+                }
+                tally
+            }
+            Selection::Matching {
+                filter,
+                limit,
+                token,
+            } => {
+                let filter = with_states(deed, filter);
+                let limit = if dry_run { usize::MAX } else { limit };
+                self.bulk_matching(deed, &filter, limit, &token, dry_run)
+                    .await?
+            }
+        };
+        if dry_run {
+            tally.handled.clear();
+        }
+        Ok(tally)
+    }
+
+    async fn bulk_matching(
+        &self,
+        deed: Deed,
+        filter: &Filter,
+        limit: usize,
+        token: &str,
+        dry_run: bool,
+    ) -> Result<Tally, Error> {
+        let scope = scope(deed, filter, dry_run);
+        let looked_at_max = if dry_run {
+            BULK_COUNTED_MAX
+        } else {
+            DELIVERIES_SCANNED_MAX
+        };
+        let mut reach = filter.reach(scope.last_key(token)?.as_deref());
+        // What this call makes is not what it was asked to handle.
+        let now = RecordId::first_at(self.clock.now_ms().try_into().unwrap_or(0));
+        reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
+        let walk = self.walk(filter).await?;
+        let mut tally = Tally::default();
+        let mut looked_at = 0;
+        loop {
+            let ids = self.newest(&walk, reach, BULK_STEP).await?;
+            let left = limit - tally.count;
+            let step = self.step(deed, &ids, Some(filter), left, dry_run).await?;
+            tally.add(step.tally);
+            looked_at += ids.len();
+            reach.below = step.last.or(reach.below);
+            let is_end = ids.len() < BULK_STEP && step.last == ids.last().copied();
+            if is_end {
+                return Ok(tally);
+            }
+            if let Some(last) = reach.below
+                && (tally.count >= limit || looked_at >= looked_at_max)
+            {
+                tally.next_token = scope.token(&last.to_bytes());
+                return Ok(tally);
+            }
+        }
+    }
+
+    /// Handles some deliveries in one commit, at most `limit`.
+    async fn step(
+        &self,
+        deed: Deed,
+        ids: &[RecordId],
+        filter: Option<&Filter>,
+        limit: usize,
+        dry_run: bool,
+    ) -> Result<Step, Error> {
+        let keys: Vec<Vec<u8>> = ids.iter().map(|id| id.to_bytes().into()).collect();
+        let decide = || async {
+            let found = self.store.get_many::<Delivery>(keys.clone()).await?;
+            let mut batch = Batch {
+                templates: Templates::new(&self.store),
+                changes: self.store.changes(),
+                now_ms: self.clock.now_ms(),
+                dry_run,
+                step: Step::default(),
+            };
+            for (id, old) in ids.iter().zip(found) {
+                if batch.step.tally.count == limit {
+                    break;
+                }
+                batch.step.last = Some(*id);
+                match (old, filter) {
+                    // What is gone since the index was read is none that was asked for.
+                    (None, Some(_)) => {}
+                    (None, None) => batch.step.skip(Skip::NotFound),
+                    (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
+                    (Some(old), _) => batch.handle(deed, &old).await?,
+                }
+            }
+            Ok((batch.changes, batch.step))
+        };
+        let (step, _) = commit(&self.store, Lane::Bulk, decide).await?;
+        Ok(step)
+    }
+}
+
+/// One commit while it is decided.
+struct Batch<'a> {
+    templates: Templates<'a>,
+    changes: Changes,
+    now_ms: i64,
+    dry_run: bool,
+    step: Step,
+}
+
+impl Batch<'_> {
+    async fn handle(&mut self, deed: Deed, old: &Stored<Delivery>) -> Result<(), Error> {
+        if old.value.test {
+            self.step.skip(Skip::Test);
+            return Ok(());
+        }
+        match deed {
+            Deed::Retry => self.retry(old).await,
+            Deed::Cancel => {
+                self.cancel(old);
+                Ok(())
+            }
+        }
+    }
+
+    async fn retry(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
+        let id = old.value.id;
+        if let DeliveryState::Leased { .. } = old.value.state {
+            self.step.skip(Skip::UnderWay);
+        } else if let Some(hastened) = super::hastened(&old.value, self.now_ms) {
+            self.step.handle(&old.value, id);
+            if !self.dry_run {
+                self.changes.update(old, &hastened);
+            }
+        } else if old.value.retried_as.is_some() {
+            self.step.skip(Skip::RetriedAlready);
+        } else if !self.templates.has_destination(&old.value).await? {
+            self.step.skip(Skip::DestinationGone);
+        } else {
+            let new = new_id(self.now_ms);
+            self.step.handle(&old.value, new);
+            if !self.dry_run {
+                self.templates
+                    .again(&mut self.changes, old, new, self.now_ms)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, old: &Stored<Delivery>) {
+        if old.value.state.due_ms().is_none() {
+            self.step.skip(Skip::Ended);
+            return;
+        }
+        self.step.handle(&old.value, old.value.id);
+        if !self.dry_run {
+            self.changes
+                .update(old, &cancelled(&old.value, self.now_ms));
+        }
+    }
+}
+
+/// The filter with the states that are meant when it names none.
+fn with_states(deed: Deed, filter: Filter) -> Filter {
+    if !filter.states.is_empty() {
+        return filter;
+    }
+    let due_ms = 0;
+    let states = match deed {
+        Deed::Retry => vec![DeliveryState::Dead],
+        Deed::Cancel => vec![
+            DeliveryState::Pending { due_ms },
+            DeliveryState::Leased { until_ms: due_ms },
+            DeliveryState::Retry { due_ms },
+        ],
+    };
+    Filter {
+        states: states.into_iter().map(DeliveryState::number).collect(),
+        ..filter
+    }
+}
+
+/// The tokens of a deed belong to its filter, and those of a dry run to dry runs.
+fn scope(deed: Deed, filter: &Filter, dry_run: bool) -> Scope {
+    let word = match deed {
+        Deed::Retry => "retry",
+        Deed::Cancel => "cancel",
+    };
+    let run = if dry_run { "dry" } else { "wet" };
+    filter.scope().with("deed", [word, run])
+}

@@ -1,0 +1,243 @@
+//! Who was told that something happened and is still to be told that it is over.
+
+use std::collections::HashMap;
+
+use super::Deliveries;
+use crate::{
+    domain::{
+        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, Severity, Status,
+    },
+    error::Error,
+    limits::OBLIGATIONS_SCANNED_MAX,
+    ops::page::{PageRequest, Scope},
+    store::{
+        Direction, Index,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
+};
+
+/// Occurrences that are read at once.
+const BATCH: usize = 200;
+
+/// Which obligations to list. What is empty does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct ObligationFilter {
+    /// Only of rules that bore these names.
+    pub rule_names: Vec<String>,
+    /// Only towards destinations of these names.
+    pub destination_names: Vec<String>,
+    /// Only about this event.
+    pub event: Option<EventId>,
+}
+
+/// That a destination is owed the closing message of a rule about an occurrence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Obligation {
+    /// The occurrence.
+    pub occurrence: OccurrenceId,
+    /// What happened.
+    pub event_name: String,
+    /// One line for people.
+    pub summary: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where the occurrence stands; never closed.
+    pub status: Status,
+    /// The rule's name when it notified.
+    pub rule_name: Name,
+    /// The destination's name.
+    pub destination_name: Name,
+    /// When the rule notified last because a trigger matched, in milliseconds since 1970.
+    pub notify_ms: i64,
+    place: Place,
+}
+
+/// Where an obligation stands in the list: newest occurrences first, then by rule and destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    occurrence: RecordId,
+    number: u32,
+    rule: RecordId,
+    destination: RecordId,
+}
+
+impl Place {
+    fn key(self) -> Vec<u8> {
+        Key::new()
+            .id(self.occurrence)
+            .number(self.number)
+            .id(self.rule)
+            .id(self.destination)
+            .build()
+    }
+
+    fn from_key(key: &[u8]) -> Option<Self> {
+        let number = key.get(16..20)?.try_into().ok()?;
+        Some(Self {
+            occurrence: id_at(key, 0)?,
+            number: u32::from_be_bytes(number),
+            rule: id_at(key, 20)?,
+            destination: id_at(key, 36)?,
+        })
+    }
+
+    /// Whether an obligation of the same occurrence comes after this place.
+    fn is_before(self, rule: RecordId, destination: RecordId) -> bool {
+        (self.rule, self.destination) < (rule, destination)
+    }
+
+    /// The place after all obligations of an occurrence.
+    fn after(occurrence: &Occurrence) -> Self {
+        Self {
+            occurrence: occurrence.key,
+            number: occurrence.number,
+            rule: RecordId::from_bytes([u8::MAX; 16]),
+            destination: RecordId::from_bytes([u8::MAX; 16]),
+        }
+    }
+}
+
+impl ObligationFilter {
+    fn scope(&self) -> Scope {
+        Scope::new("obligations")
+            .with("ruleNames", &self.rule_names)
+            .with("destinationNames", &self.destination_names)
+            .with("eventId", self.event.map(EventId::to_bytes))
+    }
+
+    fn passes(&self, rule: &Name, destination: &Name) -> bool {
+        let named = |names: &[String], name: &Name| {
+            names.is_empty() || names.iter().any(|other| other == name.as_str())
+        };
+        named(&self.rule_names, rule) && named(&self.destination_names, destination)
+    }
+}
+
+impl Deliveries {
+    /// Lists who is owed a closing message, newest occurrences first; answers them with the token of
+    /// the next page, which is empty at the end. A page may hold fewer than asked for before the
+    /// end: it stops after having looked at many occurrences that nobody is owed anything about.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a bad page size or token.
+    pub async fn obligations(
+        &self,
+        filter: &ObligationFilter,
+        page: &PageRequest,
+    ) -> Result<(Vec<Obligation>, String), Error> {
+        let limit = page.limit()?;
+        let scope = filter.scope();
+        let key = scope.last_key(&page.token)?;
+        let mut place = key.and_then(|key| Place::from_key(&key));
+        let mut known = HashMap::new();
+        let mut items: Vec<Obligation> = Vec::new();
+        let mut looked_at = 0;
+        loop {
+            let occurrences = self.occurrences(filter.event, place, BATCH).await?;
+            let is_end = occurrences.len() < BATCH;
+            looked_at += occurrences.len();
+            for occurrence in occurrences {
+                let begun = place.filter(|place| place.occurrence == occurrence.key);
+                for item in owed(&occurrence, filter, begun) {
+                    if self.is_there(&mut known, &item).await? {
+                        items.push(item);
+                    }
+                }
+                place = Some(Place::after(&occurrence));
+                if items.len() > limit {
+                    items.truncate(limit);
+                    let last = items.last().map(|item| item.place.key());
+                    return Ok((items, scope.token(&last.unwrap_or_default())));
+                }
+            }
+            match place {
+                Some(place) if !is_end && looked_at >= OBLIGATIONS_SCANNED_MAX => {
+                    return Ok((items, scope.token(&place.key())));
+                }
+                Some(_) if !is_end => {}
+                _ => return Ok((items, String::new())),
+            }
+        }
+    }
+
+    /// The newest occurrences from a place on.
+    async fn occurrences(
+        &self,
+        event: Option<EventId>,
+        from: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Occurrence>, Error> {
+        let descending = Direction::Descending;
+        // With the place's own occurrence: some of its obligations may be left.
+        let end = |key: Key| Some(key.byte(0).build());
+        let Some(event) = event else {
+            let range = Range {
+                start: Vec::new(),
+                end: from.and_then(|from| end(Key::new().id(from.occurrence))),
+            };
+            let found = self.store.page(range, descending, limit).await?;
+            return Ok(found.into_iter().map(|found| found.value).collect());
+        };
+        let mut range = Range::under(&event.to_bytes());
+        if let Some(from) = from {
+            range.end = end(Key::new().event(event).number(from.number));
+        }
+        let index = Index::OccurrenceByEvent;
+        let found = self.store.page_by(index, range, descending, limit).await?;
+        Ok(found.into_iter().map(|(_, found)| found.value).collect())
+    }
+
+    /// Whether the destination still exists: one that is gone is owed nothing.
+    async fn is_there(
+        &self,
+        known: &mut HashMap<String, Option<RecordId>>,
+        item: &Obligation,
+    ) -> Result<bool, Error> {
+        let name = item.destination_name.as_str();
+        if !known.contains_key(name) {
+            let found = self.store.get::<Destination>(name.into()).await?;
+            known.insert(name.into(), found.map(|found| found.value.id));
+        }
+        Ok(known.get(name) == Some(&Some(item.place.destination)))
+    }
+}
+
+/// What is owed about an occurrence, after a place in it.
+fn owed(
+    occurrence: &Occurrence,
+    filter: &ObligationFilter,
+    after: Option<Place>,
+) -> Vec<Obligation> {
+    if occurrence.status == Status::Closed {
+        return Vec::new();
+    }
+    let is_owed = |entry: &&Notified| entry.send_updates && !entry.cleared;
+    let mut owed = Vec::new();
+    for entry in occurrence.notified.iter().filter(is_owed) {
+        for (destination, name) in &entry.destinations {
+            let is_later = after.is_none_or(|place| place.is_before(entry.rule, *destination));
+            if is_later && filter.passes(&entry.rule_name, name) {
+                owed.push((entry, *destination, name));
+            }
+        }
+    }
+    owed.sort_unstable_by_key(|(entry, destination, _)| (entry.rule, *destination));
+    let told = |(entry, destination, name): (&Notified, RecordId, &Name)| Obligation {
+        occurrence: occurrence.id(),
+        event_name: occurrence.name.clone(),
+        summary: occurrence.summary.clone(),
+        severity: occurrence.severity,
+        status: occurrence.status,
+        rule_name: entry.rule_name.clone(),
+        destination_name: name.clone(),
+        notify_ms: entry.last_ms,
+        place: Place {
+            occurrence: occurrence.key,
+            number: occurrence.number,
+            rule: entry.rule,
+            destination,
+        },
+    };
+    owed.into_iter().map(told).collect()
+}

@@ -1,0 +1,254 @@
+//! Many deliveries at once: counted, sent again, cancelled, and never twice.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::ops::delivery::{Deed, Selection, Skip, Tally};
+
+/// Those that pass a filter, so many in a call.
+fn matching(filter: Filter, limit: usize, token: &str) -> Selection {
+    Selection::Matching {
+        filter,
+        limit,
+        token: token.into(),
+    }
+}
+
+/// Sixty deliveries, a minute ago: fifteen are dead, of which the destination of five is gone.
+async fn sixty() -> World {
+    let world = World::new();
+    world.save_destination("mail").await;
+    world.save_destination("chat").await;
+    world.save_sixty().await;
+    world.clock.advance(Duration::from_secs(60));
+    world
+}
+
+fn counts(of: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    of.iter()
+        .map(|(name, count)| ((*name).into(), *count))
+        .collect()
+}
+
+impl World {
+    async fn all(&self) -> Vec<Delivery> {
+        samples::all(&self.store).await
+    }
+
+    /// Sends again what a filter leaves, until the end.
+    async fn retry_all(&self, filter: &Filter, limit: usize) -> Tally {
+        let mut sum = Tally::default();
+        let mut token = String::new();
+        loop {
+            let selection = matching(filter.clone(), limit, &token);
+            let tally = self.deliveries.bulk(Deed::Retry, selection, false).await;
+            let tally = tally.unwrap();
+            assert!(tally.count <= limit);
+            sum.count += tally.count;
+            sum.handled.extend(tally.handled);
+            for (why, count) in tally.skipped {
+                *sum.skipped.entry(why).or_default() += count;
+            }
+            token = tally.next_token;
+            if token.is_empty() {
+                return sum;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_counts_what_the_calls_after_it_do() {
+    for limit in [1, 3, 10, 1_000] {
+        let world = sixty().await;
+        let before = world.all().await;
+        let selection = matching(Filter::default(), limit, "");
+        let dry = world.deliveries.bulk(Deed::Retry, selection, true).await;
+        let dry = dry.unwrap();
+        assert_eq!(dry.count, 10);
+        assert_eq!(dry.destinations, counts(&[("chat", 5), ("mail", 5)]));
+        assert_eq!(dry.skipped, BTreeMap::from([(Skip::DestinationGone, 5)]));
+        assert_eq!((dry.handled, dry.next_token), (Vec::new(), String::new()));
+        assert_eq!(world.all().await, before, "a dry run changes nothing");
+
+        let done = world.retry_all(&Filter::default(), limit).await;
+        assert_eq!((done.count, done.handled.len()), (10, 10));
+        assert_eq!(world.all().await.len(), 70);
+        for (old, new) in done.handled {
+            let (old, _) = world.deliveries.get(old).await.unwrap();
+            let (new, _) = world.deliveries.get(new).await.unwrap();
+            assert_eq!((old.state, old.retried_as), (DEAD, Some(new.id)));
+            assert_eq!(new.retry_of, Some(old.id));
+            assert_eq!(new.destination, old.destination);
+            assert!(matches!(new.state, DeliveryState::Pending { .. }));
+        }
+    }
+}
+
+#[tokio::test]
+async fn calling_again_sends_nothing_twice_not_even_at_the_same_time() {
+    let world = sixty().await;
+    // A caller that was cut off does not know how far it came.
+    let selection = matching(Filter::default(), 4, "");
+    let first = world.deliveries.bulk(Deed::Retry, selection, false).await;
+    assert_eq!(first.unwrap().count, 4);
+    let filter = Filter::default();
+    let (one, other) = tokio::join!(world.retry_all(&filter, 2), world.retry_all(&filter, 3));
+    assert_eq!(one.count + other.count, 6);
+    let last = world.retry_all(&filter, 100).await;
+    assert_eq!(last.count, 0);
+    let skipped = [(Skip::RetriedAlready, 10), (Skip::DestinationGone, 5)];
+    assert_eq!(last.skipped, BTreeMap::from(skipped));
+    let mut retried: Vec<_> = world
+        .all()
+        .await
+        .iter()
+        .filter_map(|it| it.retry_of)
+        .collect();
+    retried.sort_unstable();
+    retried.dedup();
+    assert_eq!(retried.len(), 10);
+    assert_eq!(world.all().await.len(), 70);
+}
+
+#[tokio::test]
+async fn filters_narrow_what_is_meant() {
+    let world = sixty().await;
+    let delivered = vec![DeliveryState::Delivered.number()];
+    let cases = [
+        (
+            Filter {
+                destination_names: texts(&["mail"]),
+                ..Filter::default()
+            },
+            5,
+        ),
+        (
+            Filter {
+                rule_names: texts(&["cpu"]),
+                ..Filter::default()
+            },
+            0,
+        ),
+        (
+            Filter {
+                start_ms: Some(samples::START_MS + 10),
+                end_ms: Some(samples::START_MS + 30),
+                ..Filter::default()
+            },
+            4,
+        ),
+        (
+            Filter {
+                states: delivered,
+                rule_names: texts(&["cpu"]),
+                ..Filter::default()
+            },
+            20,
+        ),
+    ];
+    for (filter, count) in cases {
+        let selection = matching(filter.clone(), 1, "");
+        let dry = world.deliveries.bulk(Deed::Retry, selection, true).await;
+        assert_eq!(dry.unwrap().count, count, "{filter:?}");
+    }
+}
+
+#[tokio::test]
+async fn ids_are_handled_in_one_call_and_every_reason_is_told() {
+    let world = World::new();
+    world.save_destination("mail").await;
+    let due_ms = samples::START_MS + 3_600_000;
+    let states = [
+        DEAD,
+        DeliveryState::Delivered,
+        DeliveryState::Retry { due_ms },
+        DeliveryState::Leased { until_ms: due_ms },
+    ];
+    let mut ids = Vec::new();
+    for (number, state) in (0..).zip(states) {
+        ids.push(world.save(number, "mail", "disk", state).await);
+    }
+    let [dead, delivered, waiting, leased] = ids[..] else {
+        panic!("{ids:?}");
+    };
+    let ids = vec![dead, delivered, dead, waiting, leased, samples::id("none")];
+    let selection = || Selection::Ids(ids.clone());
+    let retried = world.deliveries.bulk(Deed::Retry, selection(), false).await;
+    let retried = retried.unwrap();
+    assert_eq!(retried.count, 3);
+    let skipped = [(Skip::NotFound, 1), (Skip::UnderWay, 1)];
+    assert_eq!(retried.skipped, BTreeMap::from(skipped));
+    let (hastened, _) = world.deliveries.get(waiting).await.unwrap();
+    assert_eq!(hastened.state.due_ms(), Some(samples::START_MS));
+
+    let cancelled = world
+        .deliveries
+        .bulk(Deed::Cancel, selection(), false)
+        .await;
+    let cancelled = cancelled.unwrap();
+    assert_eq!(cancelled.destinations, counts(&[("mail", 2)]));
+    let skipped = [(Skip::NotFound, 1), (Skip::Ended, 2)];
+    assert_eq!(cancelled.skipped, BTreeMap::from(skipped));
+    for id in [waiting, leased] {
+        let (delivery, _) = world.deliveries.get(id).await.unwrap();
+        assert_eq!(delivery.state, DeliveryState::Cancelled);
+    }
+}
+
+#[tokio::test]
+async fn what_waits_is_cancelled_page_by_page_and_what_has_ended_stays() {
+    let world = World::new();
+    for number in 0..250 {
+        let state = match number % 2 {
+            0 => DeliveryState::Pending { due_ms: 1 },
+            _ => DEAD,
+        };
+        world.save(number, "mail", "disk", state).await;
+    }
+    world.clock.advance(Duration::from_secs(1));
+    let mut token = String::new();
+    let mut counts = Vec::new();
+    loop {
+        let selection = matching(Filter::default(), 60, &token);
+        let tally = world.deliveries.bulk(Deed::Cancel, selection, false).await;
+        let tally = tally.unwrap();
+        counts.push(tally.count);
+        token = tally.next_token;
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(counts, [60, 60, 5]);
+    for delivery in world.all().await {
+        let number = delivery.create_ms - samples::START_MS;
+        let state = if number % 2 == 0 {
+            DeliveryState::Cancelled
+        } else {
+            DEAD
+        };
+        assert_eq!(delivery.state, state, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_belongs_to_its_deed_its_filter_and_to_dry_runs_or_real_ones() {
+    let world = sixty().await;
+    let selection = matching(Filter::default(), 1, "");
+    let first = world.deliveries.bulk(Deed::Retry, selection, false).await;
+    let token = first.unwrap().next_token;
+    let other = Filter {
+        states: vec![DeliveryState::Delivered.number()],
+        ..Filter::default()
+    };
+    let cases = [
+        (Deed::Cancel, Filter::default(), false),
+        (Deed::Retry, other, false),
+        (Deed::Retry, Filter::default(), true),
+    ];
+    for (deed, filter, dry_run) in cases {
+        let selection = matching(filter, 1, &token);
+        let refused = world.deliveries.bulk(deed, selection, dry_run).await;
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    }
+}

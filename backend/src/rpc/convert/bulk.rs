@@ -1,0 +1,170 @@
+//! Selections of deliveries on their way in, and what became of them on its way out.
+
+use std::cmp::Reverse;
+
+use bellwether_proto::v1::{self, skipped_deliveries::Reason};
+
+use super::{
+    delivery::{NO_DELIVERY_ID, filter},
+    list::count,
+};
+use crate::{
+    domain::{RecordId, Violation},
+    error::Error,
+    limits::{BULK_DEFAULT, BULK_MAX, ITEMS_PER_REQUEST_MAX, PAGE_SIZE_MAX},
+    ops::delivery::{Selection, Skip, Tally},
+};
+
+/// Which deliveries a request is about, with its limit and page token.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn selection(
+    ids: &[String],
+    wire: Option<v1::DeliveryFilter>,
+    (limit, token): (i32, String),
+) -> Result<Selection, Error> {
+    let mut violations = Vec::new();
+    let mut refuse = |field: &str, fault: String| violations.push(Violation::new(field, fault));
+    let mut parsed = Vec::with_capacity(ids.len());
+    if ids.len() > ITEMS_PER_REQUEST_MAX {
+        let fault = format!("has more than {ITEMS_PER_REQUEST_MAX} entries; select by a `filter`");
+        refuse("ids", fault);
+    } else {
+        for (at, text) in ids.iter().enumerate() {
+            match RecordId::parse(text) {
+                Some(id) => parsed.push(id),
+                None => refuse(&format!("ids[{at}]"), NO_DELIVERY_ID.into()),
+            }
+        }
+    }
+    match (ids, &wire) {
+        ([], None) => refuse("ids", "is required: deliveries, or a `filter`".into()),
+        ([_, ..], Some(_)) => refuse("filter", "is not given together with `ids`".into()),
+        ([_, ..], None) if !token.is_empty() => {
+            refuse(
+                "pageToken",
+                "belongs to a `filter`; ids are handled in one call".into(),
+            );
+        }
+        _ => {}
+    }
+    let limit = match usize::try_from(limit) {
+        Ok(0) => BULK_DEFAULT,
+        Ok(limit) => limit.min(BULK_MAX),
+        Err(_) => {
+            let fault = format!("is negative; give 1 to {BULK_MAX}, or nothing for {BULK_DEFAULT}");
+            refuse("limit", fault);
+            BULK_DEFAULT
+        }
+    };
+    let filter = wire.map(|wire| filter("filter.", wire, &mut violations));
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    Ok(match filter {
+        None => Selection::Ids(parsed),
+        Some(filter) => Selection::Matching {
+            filter,
+            limit,
+            token,
+        },
+    })
+}
+
+/// What was sent again, or would be.
+pub fn retried(tally: Tally) -> v1::RetryDeliveriesResponse {
+    let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
+        id: id.to_string(),
+        retried_as: new.to_string(),
+    };
+    v1::RetryDeliveriesResponse {
+        count: Some(count(tally.count)),
+        destinations: destinations(&tally),
+        skipped: skipped(&tally),
+        deliveries: tally.handled.iter().map(retried).collect(),
+        next_page_token: tally.next_token,
+    }
+}
+
+/// What was cancelled, or would be.
+pub fn cancelled(tally: Tally) -> v1::CancelDeliveriesResponse {
+    v1::CancelDeliveriesResponse {
+        count: Some(count(tally.count)),
+        destinations: destinations(&tally),
+        skipped: skipped(&tally),
+        next_page_token: tally.next_token,
+    }
+}
+
+fn destinations(tally: &Tally) -> Vec<v1::DestinationCount> {
+    let mut counts: Vec<_> = tally.destinations.iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(**count));
+    counts.truncate(PAGE_SIZE_MAX);
+    let counted = |(name, of): (&String, &usize)| v1::DestinationCount {
+        destination_name: name.clone(),
+        count: Some(count(*of)),
+    };
+    counts.into_iter().map(counted).collect()
+}
+
+fn skipped(tally: &Tally) -> Vec<v1::SkippedDeliveries> {
+    let counted = |(why, of): (&Skip, &usize)| v1::SkippedDeliveries {
+        reason: reason(*why).into(),
+        count: Some(count(*of)),
+    };
+    tally.skipped.iter().map(counted).collect()
+}
+
+fn reason(why: Skip) -> Reason {
+    match why {
+        Skip::NotFound => Reason::NotFound,
+        Skip::Test => Reason::Test,
+        Skip::UnderWay => Reason::UnderWay,
+        Skip::RetriedAlready => Reason::RetriedAlready,
+        Skip::DestinationGone => Reason::DestinationGone,
+        Skip::Ended => Reason::Ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(
+        ids: &[&str],
+        wire: Option<v1::DeliveryFilter>,
+        limit: i32,
+        token: &str,
+    ) -> Vec<String> {
+        let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+        match selection(&ids, wire, (limit, token.into())) {
+            Err(Error::Invalid(violations)) => violations
+                .into_iter()
+                .map(|violation| violation.field)
+                .collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_wrong_field_of_a_selection_is_named() {
+        let id = RecordId::first_at(1).to_string();
+        let filter = || v1::DeliveryFilter {
+            states: vec![9],
+            event_id: "x".into(),
+            ..v1::DeliveryFilter::default()
+        };
+        let many = vec!["x"; ITEMS_PER_REQUEST_MAX + 1];
+        assert_eq!(fields(&[], None, 0, ""), ["ids"]);
+        assert_eq!(fields(&many, None, 0, ""), ["ids"]);
+        assert_eq!(
+            fields(&[&id, "x"], None, -1, "t"),
+            ["ids[1]", "pageToken", "limit"]
+        );
+        assert_eq!(
+            fields(&[&id], Some(filter()), 0, ""),
+            ["filter", "filter.states[0]", "filter.eventId"]
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! Obligations on their way out, and the filters of their list on their way in.
+
+use bellwether_proto::v1;
+
+use super::{delivery::NO_EVENT_ID, time::timestamp};
+use crate::{
+    domain::{EventId, Violation},
+    error::Error,
+    limits::RULE_NAMES_MAX,
+    ops::{
+        delivery::{Obligation, ObligationFilter},
+        page::PageRequest,
+    },
+};
+
+/// The filters and the page of a list.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, PageRequest), Error> {
+    let mut violations = Vec::new();
+    for (field, names) in [
+        ("ruleNames", &request.rule_names),
+        ("destinationNames", &request.destination_names),
+    ] {
+        if names.len() > RULE_NAMES_MAX {
+            let fault = format!("has more than {RULE_NAMES_MAX} entries");
+            violations.push(Violation::new(field, fault));
+        }
+    }
+    let event = EventId::parse(&request.event_id);
+    if event.is_none() && !request.event_id.is_empty() {
+        violations.push(Violation::new("eventId", NO_EVENT_ID));
+    }
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let filter = ObligationFilter {
+        rule_names: request.rule_names,
+        destination_names: request.destination_names,
+        event,
+    };
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((filter, page))
+}
+
+/// An obligation on the wire.
+pub fn obligation(obligation: Obligation) -> v1::Obligation {
+    v1::Obligation {
+        rule_name: obligation.rule_name.to_string(),
+        destination_name: obligation.destination_name.to_string(),
+        event_id: obligation.occurrence.event.to_string(),
+        occurrence_id: obligation.occurrence.to_string(),
+        event_name: obligation.event_name,
+        summary: obligation.summary,
+        severity: obligation.severity as i32,
+        status: obligation.status as i32,
+        notify_time: Some(timestamp(obligation.notify_ms)),
+    }
+}
