@@ -2,6 +2,7 @@
 //!
 //! The console sends [`Command`]s and receives [`News`]; it never waits for either.
 
+mod bulk;
 mod call;
 mod convert;
 mod link;
@@ -11,6 +12,6 @@ mod watch;
 
 pub(crate) use link::{Link, start};
 pub(crate) use protocol::{
-    Answer, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Progress, Request, Span,
-    StatusChange, Ticket,
+    Answer, Chosen, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Progress, Request,
+    Span, StatusChange, Ticket,
 };

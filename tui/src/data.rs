@@ -11,7 +11,10 @@ mod rule;
 mod trigger;
 
 pub(crate) use clause::{Clause, Comparison, Equals};
-pub(crate) use delivery::{Attempt, Delivery, DeliveryState, Outcome, Sent, TestReport};
+pub(crate) use delivery::{
+    Attempt, BulkTally, Deed, Delivery, DeliveryState, Obligation, ObligationFilter, Outcome, Sent,
+    TestReport,
+};
 pub(crate) use destination::{
     DeliverySettings, Destination, DestinationSpec, DestinationType, Email, EventDestination,
     Health, HealthState, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,

@@ -10,6 +10,10 @@ pub(crate) const EVENT_PAGE: i32 = 500;
 pub(crate) const DELIVERY_PAGE: i32 = 200;
 /// Deliveries held in a list.
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
+/// Deliveries that one call sends again or cancels: small, so that there is progress to see.
+pub(crate) const BULK_STEP: i32 = 100;
+/// Obligations that are read.
+pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
 /// Triggers, destinations, rules or clients held in a list.
 pub(crate) const HELD_RESOURCES: usize = 10_000;
 /// Resources asked for at once.
@@ -41,7 +45,7 @@ pub(crate) const PING: Duration = Duration::from_millis(1_700);
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Until an ordinary call is given up.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
-/// Until a test of a destination or a trigger is given up; an attempt may take 30 s.
+/// Until a test, or a part of a deed to many deliveries, is given up; an attempt may take 30 s.
 pub(crate) const TEST_CALL: Duration = Duration::from_secs(40);
 /// The first pause between connection attempts.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);

@@ -1,6 +1,7 @@
 //! The whole state of the console, changed only by [`update::update`].
 
 pub(crate) mod access;
+pub(crate) mod bulk;
 pub(crate) mod document;
 pub(crate) mod events;
 pub(crate) mod field;

@@ -45,6 +45,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     match &model.overlay {
         Some(Overlay::Confirm(confirm)) => dialog::confirm(confirm, pen, area),
         Some(Overlay::Clash(clash)) => dialog::clash(clash, pen, area),
+        Some(Overlay::Bulk(bulk)) => dialog::bulk(bulk, pen, area),
         Some(Overlay::Prompt(prompt)) => dialog::prompt(prompt, pen, area),
         Some(Overlay::Pick(pick)) => dialog::pick(pick, pen, area),
         Some(Overlay::Key { name, key }) => dialog::key(name, key, pen, area),

@@ -13,7 +13,7 @@ use bellwether_proto::{
 };
 use tonic::Status;
 
-use super::{Answer, Page, Request, convert, link::Carrier};
+use super::{Answer, Page, Request, bulk, convert, link::Carrier};
 use crate::{
     data::{Draft, Failure, Kind},
     limits,
@@ -42,6 +42,9 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
         | Request::GetDelivery { .. }
         | Request::RetryDelivery { .. }
         | Request::CancelDelivery { .. } => deliveries(carrier, request).await,
+        Request::Bulk { .. } | Request::ListObligations { .. } => {
+            bulk::make(carrier, request).await
+        }
         Request::SearchEvents { .. } | Request::GetEvent { .. } | Request::ExplainEvent { .. } => {
             events(carrier, request).await
         }
@@ -96,7 +99,7 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
     clippy::needless_pass_by_value,
     reason = "the shape that map_err wants"
 )]
-fn failed(status: Status) -> Failure {
+pub(super) fn failed(status: Status) -> Failure {
     convert::failure(&status)
 }
 
@@ -174,27 +177,17 @@ async fn deliveries(carrier: Carrier, request: Request) -> Result<Answer, Failur
                 total: None,
             }))
         }
-        Request::RetryDelivery { ids } => {
-            let mut outcome = Outcomes::default();
-            for id in ids {
-                outcome.note(
-                    service
-                        .retry_delivery(v1::RetryDeliveryRequest { id })
-                        .await,
-                )?;
-            }
-            Ok(outcome.answer())
+        Request::RetryDelivery { id } => {
+            let answer = service
+                .retry_delivery(v1::RetryDeliveryRequest { id })
+                .await;
+            answer.map(|_| DONE).map_err(failed)
         }
-        Request::CancelDelivery { ids } => {
-            let mut outcome = Outcomes::default();
-            for id in ids {
-                outcome.note(
-                    service
-                        .cancel_delivery(v1::CancelDeliveryRequest { id })
-                        .await,
-                )?;
-            }
-            Ok(outcome.answer())
+        Request::CancelDelivery { id } => {
+            let answer = service
+                .cancel_delivery(v1::CancelDeliveryRequest { id })
+                .await;
+            answer.map(|_| DONE).map_err(failed)
         }
         Request::GetDelivery { id } => {
             let answer = service.get_delivery(v1::GetDeliveryRequest { id }).await;
@@ -206,44 +199,6 @@ async fn deliveries(carrier: Carrier, request: Request) -> Result<Answer, Failur
             Ok(Answer::Delivery(Box::new(convert::delivery(delivery))))
         }
         _ => Err(convert::misplaced()),
-    }
-}
-
-/// How several small calls went; the first that fails is told when it is the only one.
-#[derive(Default)]
-struct Outcomes {
-    done: usize,
-    failed: usize,
-    first_error: String,
-}
-
-impl Outcomes {
-    fn note<T>(&mut self, result: Result<T, Status>) -> Result<(), Failure> {
-        match result {
-            Ok(_) => self.done += 1,
-            Err(status) => {
-                let failure = convert::failure(&status);
-                let fatal = !matches!(
-                    failure.kind,
-                    crate::data::FailureKind::Invalid | crate::data::FailureKind::NotFound
-                );
-                if fatal {
-                    return Err(failure);
-                }
-                if self.failed == 0 {
-                    self.first_error = failure.message;
-                }
-                self.failed += 1;
-            }
-        }
-        Ok(())
-    }
-
-    fn answer(self) -> Answer {
-        Answer::Done {
-            failed: self.failed,
-            first_error: self.first_error,
-        }
     }
 }
 

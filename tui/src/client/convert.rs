@@ -2,6 +2,7 @@
 //! wire types apart.
 
 mod basic;
+mod bulk;
 mod delivery;
 mod event;
 mod explanation;
@@ -12,8 +13,10 @@ use bellwether_proto::{cloud, v1};
 use prost_types::value::Kind as WireKind;
 use serde_json::Value;
 
+use self::bulk::delivery_filter;
 pub(super) use self::{
     basic::{caller, client, failure, item_results, misplaced, new_client, overview, unreachable},
+    bulk::{cancel_deliveries, cancelled, list_obligations, obligation, retried, retry_deliveries},
     delivery::{delivery, test_report},
     event::{event_detail, event_page, watched},
     explanation::explanation,
@@ -22,8 +25,8 @@ pub(super) use self::{
 use super::{DeliveryFilter, EventFilter, StatusChange};
 use crate::{
     data::{
-        Clause, DeliverySettings, DeliveryState, DestinationSpec, DestinationType, Failure,
-        FailureKind, FieldError, Role, RuleSpec, Status, TriggerSpec, Webhook,
+        Clause, DeliverySettings, DestinationSpec, DestinationType, Failure, FailureKind,
+        FieldError, Role, RuleSpec, Status, TriggerSpec, Webhook,
     },
     limits,
 };
@@ -323,24 +326,11 @@ pub(super) fn list_deliveries(
     filter: DeliveryFilter,
     page_token: String,
 ) -> v1::ListDeliveriesRequest {
-    use v1::delivery::State;
-    let state = |state| match state {
-        DeliveryState::Unknown => State::Unspecified,
-        DeliveryState::Pending => State::Pending,
-        DeliveryState::Leased => State::Leased,
-        DeliveryState::Retry => State::Retry,
-        DeliveryState::Delivered => State::Delivered,
-        DeliveryState::Dead => State::Dead,
-        DeliveryState::Cancelled => State::Cancelled,
-    };
+    let filter = delivery_filter(filter);
     v1::ListDeliveriesRequest {
         page_size: limits::DELIVERY_PAGE,
         page_token,
-        states: filter
-            .states
-            .into_iter()
-            .map(|word| state(word).into())
-            .collect(),
+        states: filter.states,
         rule_names: filter.rule_names,
         destination_names: filter.destination_names,
         event_id: filter.event_id,

@@ -341,7 +341,9 @@ async fn make_call(
 
 async fn answer_in_time(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
     let limit = match &request {
-        Request::TestDestination { .. } => limits::TEST_CALL,
+        Request::TestDestination { .. }
+        | Request::Bulk { .. }
+        | Request::ListObligations { .. } => limits::TEST_CALL,
         _ => limits::CALL,
     };
     match time::timeout(limit, call::make(carrier, request)).await {

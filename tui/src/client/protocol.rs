@@ -2,9 +2,9 @@
 
 use crate::data::DestinationSpec;
 use crate::data::{
-    Caller, Clause, Client, Delivery, DeliveryState, Destination, Draft, EventDetail, EventRow,
-    Explanation, Failure, Kind, NewClient, Overview, Rule, RulePreview, RuleSpec, Status,
-    TestReport, Trigger, TriggerSpec, TriggerTest,
+    BulkTally, Caller, Clause, Client, Deed, Delivery, DeliveryState, Destination, Draft,
+    EventDetail, EventRow, Explanation, Failure, Kind, NewClient, Obligation, ObligationFilter,
+    Overview, Rule, RulePreview, RuleSpec, Status, TestReport, Trigger, TriggerSpec, TriggerTest,
 };
 
 /// Joins an answer to what asked for it.
@@ -98,10 +98,20 @@ pub(crate) enum Request {
         text: String,
     },
     RetryDelivery {
-        ids: Vec<String>,
+        id: String,
     },
     CancelDelivery {
-        ids: Vec<String>,
+        id: String,
+    },
+    /// Without a token: the first part.
+    Bulk {
+        deed: Deed,
+        chosen: Chosen,
+        dry_run: bool,
+        page_token: String,
+    },
+    ListObligations {
+        filter: ObligationFilter,
     },
     CreateClient(NewClient),
     RevokeClient {
@@ -121,6 +131,7 @@ impl Request {
                 | Self::Annotate { .. }
                 | Self::RetryDelivery { .. }
                 | Self::CancelDelivery { .. }
+                | Self::Bulk { dry_run: false, .. }
                 | Self::CreateClient(_)
                 | Self::RevokeClient { .. }
         )
@@ -149,6 +160,17 @@ pub(crate) struct DeliveryFilter {
     pub(crate) rule_names: Vec<String>,
     pub(crate) destination_names: Vec<String>,
     pub(crate) event_id: String,
+}
+
+/// The deliveries that something is done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Ids(Vec<String>),
+    /// All that a filter leaves, and how an operator wrote it.
+    Matching {
+        filter: DeliveryFilter,
+        words: String,
+    },
 }
 
 /// Some rows and where to go on.
@@ -180,6 +202,15 @@ pub(crate) enum Answer {
         warnings: Vec<String>,
     },
     TestReport(Box<TestReport>),
+    /// What was done to many deliveries, or would be, and where to go on.
+    Bulk {
+        tally: BulkTally,
+        next: String,
+    },
+    Obligations {
+        rows: Vec<Obligation>,
+        more: bool,
+    },
     /// A draft passed the check.
     Valid,
     /// A write is done; for items that fail on their own, how many and why the first did.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Severity;
+
 /// One notification on its way to one destination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Delivery {
@@ -18,6 +20,7 @@ pub(crate) struct Delivery {
     pub(crate) attempt_count: i32,
     pub(crate) last_error: String,
     pub(crate) retry_of: String,
+    pub(crate) retried_as: String,
     pub(crate) next_attempt_ms: Option<i64>,
     pub(crate) create_ms: Option<i64>,
     pub(crate) end_ms: Option<i64>,
@@ -115,4 +118,53 @@ pub(crate) struct Attempt {
 pub(crate) struct TestReport {
     pub(crate) attempt: Attempt,
     pub(crate) delivery_id: String,
+}
+
+/// What can be done to many deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    SendAgain,
+    Cancel,
+}
+
+/// How many deliveries something was done to, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BulkTally {
+    pub(crate) count: i64,
+    /// By destination.
+    pub(crate) destinations: BTreeMap<String, i64>,
+    /// How many were left as they are, by the reason for people.
+    pub(crate) skipped: BTreeMap<&'static str, i64>,
+}
+
+impl BulkTally {
+    /// Adds what another call did.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        for (name, count) in other.destinations {
+            *self.destinations.entry(name).or_default() += count;
+        }
+        for (reason, count) in other.skipped {
+            *self.skipped.entry(reason).or_default() += count;
+        }
+    }
+}
+
+/// Which obligations are meant; empty means all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObligationFilter {
+    pub(crate) rule_names: Vec<String>,
+    pub(crate) destination_names: Vec<String>,
+    pub(crate) event_id: String,
+}
+
+/// That a destination is still to be told that an occurrence is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Obligation {
+    pub(crate) rule_name: String,
+    pub(crate) destination_name: String,
+    pub(crate) occurrence_id: String,
+    pub(crate) summary: String,
+    pub(crate) severity: Severity,
+    pub(crate) notify_ms: Option<i64>,
 }

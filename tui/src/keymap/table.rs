@@ -108,6 +108,12 @@ actions! {
         "send again": "Send again, or make the next attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14
         "cancel": "Cancel a delivery that has not ended";
+    SendAllAgain ["A"] in &[Place::Deliveries], OPERATE, 16
+        "all again": "Send all again that the filter leaves, after a count";
+    CancelAll ["C"] in &[Place::Deliveries], OPERATE, 0
+        "cancel all": "Cancel all that the filter leaves, after a count";
+    Obligations ["O"] in ANYWHERE, VIEW, 0
+        "obligations": "Open obligations: who has yet to hear of the end";
     Revoke ["d"] in &[Place::Clients], Need::Write(Role::Admin), 14
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11

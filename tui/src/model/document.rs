@@ -2,6 +2,7 @@
 
 mod event;
 mod explain;
+mod obligation;
 mod overview;
 mod reference;
 mod report;

@@ -76,6 +76,8 @@ pub(crate) enum Purpose {
     Check {
         version: u64,
     },
+    /// The next part of a deed to many deliveries.
+    Bulk,
     /// A write: what is said when it is done, and where to go.
     Write(Box<Write>),
 }

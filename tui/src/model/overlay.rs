@@ -3,7 +3,7 @@
 mod palette;
 
 pub(crate) use self::palette::{Palette, Target};
-use super::{field::TextField, message::Write};
+use super::{bulk::Bulk, field::TextField, message::Write};
 use crate::{client::Request, data::Draft, theme::Token};
 
 /// What lies over a page.
@@ -11,6 +11,7 @@ use crate::{client::Request, data::Draft, theme::Token};
 pub(crate) enum Overlay {
     Confirm(Confirm),
     Clash(Box<Clash>),
+    Bulk(Box<Bulk>),
     Prompt(Prompt),
     Pick(Pick),
     Palette(Palette),

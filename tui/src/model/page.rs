@@ -3,7 +3,7 @@
 use super::{form::Form, list::List, store::Loaded};
 use crate::{
     client::{Progress, Request},
-    data::{Delivery, EventDetail, Explanation, RulePreview, TestReport, TriggerTest},
+    data::{Delivery, EventDetail, Explanation, Obligation, RulePreview, TestReport, TriggerTest},
     keymap::Place,
 };
 
@@ -179,6 +179,11 @@ pub(crate) enum Found {
     Previews {
         previews: Vec<RulePreview>,
         warnings: Vec<String>,
+    },
+    /// And whether there are more.
+    Obligations {
+        rows: Vec<Obligation>,
+        more: bool,
     },
 }
 

@@ -1,6 +1,7 @@
 //! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
 
 mod act;
+mod bulk;
 mod clash;
 mod completion;
 mod confirm;
@@ -74,8 +75,14 @@ fn call(
     purpose: super::message::Purpose,
     effects: &mut Vec<Effect>,
 ) -> crate::client::Ticket {
-    // Writes leave from `overlays::carry_out` alone.
-    debug_assert!(!request.is_write() || matches!(purpose, super::message::Purpose::Write(_)));
+    // Writes leave from `overlays::carry_out` and, after its question, from `bulk` alone.
+    debug_assert!(
+        !request.is_write()
+            || matches!(
+                purpose,
+                super::message::Purpose::Write(_) | super::message::Purpose::Bulk
+            )
+    );
     let ticket = model.ticket();
     model.pending.insert(ticket, purpose);
     effects.push(Effect::Send(Command::Call(ticket, Box::new(request))));

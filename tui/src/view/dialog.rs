@@ -4,7 +4,10 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    model::overlay::{Clash, ClashChoice, Confirm, Pick, Prompt},
+    model::{
+        bulk::{Bulk, Stage},
+        overlay::{Clash, ClashChoice, Confirm, Pick, Prompt},
+    },
     text,
     theme::Token,
 };
@@ -55,12 +58,18 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
             &words,
         );
     }
-    let (no, yes) = if confirm.yes {
-        ("  No  ".to_owned(), format!("[ {} ]", confirm.verb))
+    answers(confirm.verb, confirm.yes, pen, inside);
+}
+
+/// No and Yes at the foot of a question.
+fn answers(verb: &str, is_yes: bool, pen: &mut Pen<'_>, inside: Rect) {
+    let foot = inside.bottom().saturating_sub(1);
+    let (no, yes) = if is_yes {
+        ("  No  ".to_owned(), format!("[ {verb} ]"))
     } else {
-        ("[ No ]".to_owned(), format!("  {}  ", confirm.verb))
+        ("[ No ]".to_owned(), format!("  {verb}  "))
     };
-    let (no_token, yes_token) = if confirm.yes {
+    let (no_token, yes_token) = if is_yes {
         (Token::Text, Token::Selected)
     } else {
         (Token::Selected, Token::Text)
@@ -104,6 +113,31 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
         let room = usize::from(inside.right().saturating_sub(x));
         x = pen.put(x, foot, room, token, &words);
     }
+}
+
+/// A deed to many deliveries: what was counted, the question, and how far it is.
+pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(76);
+    let room = usize::from(width.saturating_sub(4));
+    let wrapped = |(token, line): (Token, String)| {
+        let parts = text::wrap(&line, room).into_iter();
+        parts.map(move |part| (token, part)).collect::<Vec<_>>()
+    };
+    let lines: Vec<_> = bulk.lines().into_iter().flat_map(wrapped).collect();
+    let height = rows(lines.len()).saturating_add(4).min(area.height);
+    let inside = pen.window(middle(area, width, height), &bulk.title());
+    let foot = inside.bottom().saturating_sub(1);
+    for ((token, line), y) in lines.iter().zip(inside.y..foot.saturating_sub(1)) {
+        pen.put(inside.x, y, usize::from(inside.width), *token, line);
+    }
+    let words = match &bulk.stage {
+        Stage::Asking { yes } => return answers(bulk.verb(), *yes, pen, inside),
+        Stage::Counting => "… counting · Esc leaves; nothing was changed".to_owned(),
+        Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
+        Stage::Stopping => format!("… {} done · stopping", bulk.progress()),
+        Stage::Failed(_) => format!("{} done · Enter goes on · Esc leaves it", bulk.progress()),
+    };
+    pen.put(inside.x, foot, room, Token::Info, &words);
 }
 
 pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {

@@ -165,7 +165,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     };
     match &model.overlay {
         // They tell their keys themselves.
-        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Key { .. }) => {
+        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Bulk(_) | Overlay::Key { .. }) => {
             return (vec![], vec![]);
         }
         Some(Overlay::Palette(_)) => {

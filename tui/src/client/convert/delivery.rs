@@ -35,11 +35,26 @@ pub(in crate::client) fn delivery(from: v1::Delivery) -> Delivery {
         attempt_count: from.attempt_count.unwrap_or_default(),
         last_error: from.last_error,
         retry_of: from.retry_of,
+        retried_as: from.retried_as,
         next_attempt_ms: millis(from.next_attempt_time),
         create_ms: millis(from.create_time),
         end_ms: millis(from.end_time),
         attempts: from.attempts.into_iter().map(attempt).collect(),
     }
+}
+
+pub(super) fn state_number(state: DeliveryState) -> i32 {
+    use v1::delivery::State;
+    let state = match state {
+        DeliveryState::Unknown => State::Unspecified,
+        DeliveryState::Pending => State::Pending,
+        DeliveryState::Leased => State::Leased,
+        DeliveryState::Retry => State::Retry,
+        DeliveryState::Delivered => State::Delivered,
+        DeliveryState::Dead => State::Dead,
+        DeliveryState::Cancelled => State::Cancelled,
+    };
+    state.into()
 }
 
 pub(super) fn outcome(number: i32) -> Outcome {

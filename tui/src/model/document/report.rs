@@ -1,6 +1,6 @@
 //! What a test of a destination, a try of a trigger or a preview of a rule brought.
 
-use super::{Document, Link, span, transcript};
+use super::{Document, Link, obligation, span, transcript};
 use crate::{
     client::Request,
     data::{RulePreview, TriggerTest},
@@ -16,6 +16,10 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.request {
         Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
             Some(event_id.as_str())
+        }
+        Request::ListObligations { filter } => {
+            obligation::about(into, filter);
+            None
         }
         _ => None,
     };
@@ -47,6 +51,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             }
         }
         Some(Found::Matches(test)) => matches(into, model, test, &report.request),
+        Some(Found::Obligations { rows, more }) => obligation::write(into, model, rows, *more),
         Some(Found::Previews { previews, warnings }) => {
             for warning in warnings {
                 into.text(Token::Warning, 0, &format!("! {warning}"));

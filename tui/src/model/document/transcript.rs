@@ -43,6 +43,10 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
         let link = Link::Go(Route::Delivery(delivery.retry_of.clone()));
         into.link("sends again", &delivery.retry_of, link);
     }
+    if !delivery.retried_as.is_empty() {
+        let link = Link::Go(Route::Delivery(delivery.retried_as.clone()));
+        into.link("sent again as", &delivery.retried_as, link);
+    }
     let moments = [
         ("decided", delivery.create_ms),
         ("next attempt", delivery.next_attempt_ms),

@@ -1,9 +1,9 @@
 //! Takes an action of the list.
 
-use super::{call, confirm, forms, navigate, read};
+use super::{bulk, call, confirm, forms, navigate, read};
 use crate::{
     client::{Command, Request, Span},
-    data::{Draft, Status, TriggerSpec},
+    data::{Deed, Draft, ObligationFilter, Status, TriggerSpec},
     keymap::{self, Action},
     model::{
         Connection, Model, access,
@@ -97,8 +97,13 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::CloseEvent => confirm::status(model, Status::Closed),
         Action::Suppress => confirm::status(model, Status::Suppressed),
         Action::Reopen => confirm::status(model, Status::Open),
-        Action::SendAgain => confirm::deliveries(model, true),
-        Action::CancelDelivery => confirm::deliveries(model, false),
+        Action::SendAgain if bulk::marked(model, Deed::SendAgain, effects) => {}
+        Action::SendAgain => confirm::delivery(model, true),
+        Action::CancelDelivery if bulk::marked(model, Deed::Cancel, effects) => {}
+        Action::CancelDelivery => confirm::delivery(model, false),
+        Action::SendAllAgain => bulk::matching(model, Deed::SendAgain, effects),
+        Action::CancelAll => bulk::matching(model, Deed::Cancel, effects),
+        Action::Obligations => obligations(model, effects),
         Action::Annotate => annotate(model),
         Action::Explain => explain(model, effects),
         Action::TestDestination => test_destination(model, effects),
@@ -383,6 +388,25 @@ fn try_of(spec: TriggerSpec) -> Request {
         span: Span::Day,
         start_ms: None,
     }
+}
+
+/// Who is still to be told, about what is selected or shown, or about everything.
+fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
+    let mut filter = ObligationFilter::default();
+    match &model.page.route {
+        Route::Events | Route::Event(_) => {
+            let id = model.occurrence().unwrap_or_default();
+            let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
+            event.clone_into(&mut filter.event_id);
+        }
+        Route::Rules | Route::Rule(_) => filter.rule_names.extend(model.resource_name()),
+        Route::Destinations | Route::Destination(_) => {
+            filter.destination_names.extend(model.resource_name());
+        }
+        _ => {}
+    }
+    let title = "Open obligations".to_owned();
+    report(model, title, Request::ListObligations { filter }, effects);
 }
 
 fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {

@@ -240,52 +240,41 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
     ask(model, confirm);
 }
 
-/// Sending again or cancelling the marked deliveries, else the selected or shown one.
-pub(super) fn deliveries(model: &mut Model, again: bool) {
-    let ids = match &model.page.route {
-        Route::Delivery(id) => vec![id.clone()],
-        _ => model.targets(),
+/// Sending one delivery again, or cancelling it.
+pub(super) fn delivery(model: &mut Model, again: bool) {
+    let id = match &model.page.route {
+        Route::Delivery(id) => Some(id.clone()),
+        _ => model.targets().pop(),
     };
-    let count = ids.len();
-    let what = match count {
-        0 => return,
-        1 => "this delivery".to_owned(),
-        _ => format!("these {count} deliveries"),
-    };
+    let Some(id) = id else { return };
+    let row = model
+        .store
+        .deliveries
+        .rows()
+        .iter()
+        .find(|row| row.id == id);
+    let line = row.map(|row| format!("{} to {}", row.state.word(), row.destination_name));
     let (verb, title, done, told, request) = if again {
-        let told = "What has ended is sent as a new delivery; what waits is tried now.";
-        let request = Request::RetryDelivery { ids: ids.clone() };
         (
             "Send",
-            format!("Send {what} again?"),
+            "Send this delivery again?",
             "on the way again",
-            told,
-            request,
+            "What has ended is sent as a new delivery; what waits is tried now.",
+            Request::RetryDelivery { id },
         )
     } else {
-        let told = "It is not tried any more.";
-        let request = Request::CancelDelivery { ids: ids.clone() };
         (
             "Cancel it",
-            format!("Cancel {what}?"),
+            "Cancel this delivery?",
             "cancelled",
-            told,
-            request,
+            "It is not tried any more.",
+            Request::CancelDelivery { id },
         )
-    };
-    let done = if count == 1 {
-        done.to_owned()
-    } else {
-        format!("{count} {done}")
     };
     let then = Consequence::Write(Box::new(request), write(done));
     let mut confirm = Confirm::new(title, verb, then);
-    let rows = model.store.deliveries.rows();
-    for id in ids.iter().take(5) {
-        if let Some(row) = rows.iter().find(|row| row.id == *id) {
-            let line = format!("{} to {}", row.state.word(), row.destination_name);
-            confirm = confirm.line(Token::Text, line);
-        }
+    if let Some(line) = line {
+        confirm = confirm.line(Token::Text, line);
     }
     ask(model, confirm.line(Token::Dim, told));
 }

@@ -1,6 +1,6 @@
 //! What the connection tells: the link, answers, and occurrences as they change.
 
-use super::{clash, forms, navigate, read};
+use super::{bulk, clash, forms, navigate, read};
 use crate::{
     client::{Answer, LinkState, News, Ticket},
     data::{EventRow, Failure, FailureKind, Kind},
@@ -105,6 +105,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             if let Some(form) = model.page.form_mut() {
                 form.check_at_ms = Some(0);
             }
+            bulk::link_is_up(model, effects);
         }
         LinkState::Down {
             failure,
@@ -204,6 +205,10 @@ fn answer(
             checked(model, version, result);
             true
         }
+        Purpose::Bulk => {
+            bulk::heard(model, ticket, result, effects);
+            true
+        }
         Purpose::Write(write) => {
             written(model, *write, result, effects);
             true
@@ -215,7 +220,7 @@ fn answer(
     }
 }
 
-fn mixed_up() -> Failure {
+pub(super) fn mixed_up() -> Failure {
     Failure::new(FailureKind::Internal, "the console mixed up two answers")
 }
 
@@ -326,6 +331,7 @@ fn page(model: &mut Model, ticket: Ticket, result: Result<Answer, Failure>) -> b
                     Answer::RulePreview { previews, warnings } => {
                         Ok(Found::Previews { previews, warnings })
                     }
+                    Answer::Obligations { rows, more } => Ok(Found::Obligations { rows, more }),
                     _ => Err(mixed_up()),
                 });
                 return report.found.set(found, now);
@@ -420,7 +426,7 @@ fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>)
 }
 
 /// What a write may have changed is read again.
-fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
     read::resources(model, &kinds, effects);
     match model.page.route {

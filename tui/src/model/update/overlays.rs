@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{act, call, clash, confirm, forms, navigate};
+use super::{act, bulk, call, clash, confirm, forms, navigate};
 use crate::{
     client::Request,
     keymap,
@@ -21,6 +21,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     match model.overlay.take() {
         Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
         Some(Overlay::Clash(clash)) => choose_version(model, clash, key),
+        Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
         Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
         Some(Overlay::Pick(pick)) => choose(model, pick, key),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
@@ -43,7 +44,8 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
         Some(Overlay::Pick(pick)) => pick.needle.insert(text),
-        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Key { .. }) | None => {}
+        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Bulk(_) | Overlay::Key { .. })
+        | None => {}
     }
 }
 

@@ -1,0 +1,52 @@
+//! Calls about many deliveries: deeds to them, and who is still owed one.
+
+use bellwether_proto::v1::delivery_service_client::DeliveryServiceClient;
+
+use super::{Answer, Request, call::failed, convert, link::Carrier};
+use crate::{
+    data::{Deed, Failure},
+    limits,
+};
+
+/// Makes the call.
+pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
+    let mut service =
+        DeliveryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
+    match request {
+        Request::Bulk {
+            deed: Deed::SendAgain,
+            chosen,
+            dry_run,
+            page_token,
+        } => {
+            let request = convert::retry_deliveries(chosen, dry_run, page_token);
+            let answer = service.retry_deliveries(request).await.map_err(failed)?;
+            Ok(convert::retried(answer.into_inner()))
+        }
+        Request::Bulk {
+            deed: Deed::Cancel,
+            chosen,
+            dry_run,
+            page_token,
+        } => {
+            let request = convert::cancel_deliveries(chosen, dry_run, page_token);
+            let answer = service.cancel_deliveries(request).await.map_err(failed)?;
+            Ok(convert::cancelled(answer.into_inner()))
+        }
+        Request::ListObligations { filter } => {
+            let mut rows = Vec::new();
+            let mut request = convert::list_obligations(filter);
+            loop {
+                let answer = service.list_obligations(request.clone()).await;
+                let answer = answer.map_err(failed)?.into_inner();
+                rows.extend(answer.obligations.into_iter().map(convert::obligation));
+                request.page_token = answer.next_page_token;
+                let more = !request.page_token.is_empty();
+                if !more || rows.len() >= limits::HELD_OBLIGATIONS {
+                    return Ok(Answer::Obligations { rows, more });
+                }
+            }
+        }
+        _ => Err(convert::misplaced()),
+    }
+}
