@@ -502,7 +502,7 @@ async fn marked_deliveries_are_counted_before_they_are_sent_again() {
     assert_shows(&screen, "✓ 2 deliveries on the way again");
     let marked = |row: &&v1::Delivery| !row.retried_as.is_empty();
     assert_eq!(service.state().deliveries.iter().filter(marked).count(), 2);
-    let screen = press(&mut console, "<Space><Space>c").await;
+    let screen = press(&mut console, "g<Space><Space>c").await;
     assert_shows(&screen, "there is no delivery to cancel: 2 ended before");
 }
 
