@@ -1,11 +1,24 @@
 //! What is kept: checked, backed up and restored, by the commands that an operator has.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Output};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Output,
+    sync::{Arc, Mutex},
+};
 
-use bellwether_tests::{process, receiver::Receiver, world::World};
+use bellwether_tests::{
+    eventually::eventually,
+    process::{self, Service},
+    receiver::{Receiver, Reply},
+    rest::Rest,
+    world::World,
+};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
-use crate::{journey, samples};
+use crate::{crash, journey, samples};
 
 /// Every file of a folder with its content.
 fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -94,4 +107,107 @@ async fn a_check_finds_a_changed_byte_and_a_wrong_key() {
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(told.contains("fault: "), "{told}{}", said(&output));
     assert!(said(&output).contains("is not whole"), "{}", said(&output));
+}
+
+/// Sends events for as long as it is let, and notes those that were answered.
+async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<String>>>) {
+    for number in 0.. {
+        let host = format!("s{sender}-{number}");
+        let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
+        let body = samples::events(&[event]).to_string();
+        let post = http::Method::POST;
+        let sent = rest.try_send(post, "/v1/data-receiver/events", &[], body);
+        match sent.await {
+            Ok(answer) if answer.status == 200 => {
+                answered.lock().expect("no sender failed").insert(host);
+            }
+            _ => return,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_made_under_load_goes_on_elsewhere_with_what_was_answered_before() {
+    let settings = "[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
+    let mut world = World::with_settings(settings);
+    let receiver = Receiver::start().await;
+    receiver.reply((0..4).map(|_| Reply::status(503)));
+    journey::set_up(&world.rest(), &receiver).await;
+    let answered = Arc::new(Mutex::new(BTreeSet::new()));
+    let mut senders = JoinSet::new();
+    for sender in 0..2 {
+        senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
+    }
+    let so_far = || answered.lock().expect("no sender failed").clone();
+    eventually("some events to be answered", async || {
+        (so_far().len() >= 100).then_some(())
+    })
+    .await;
+    let before = so_far();
+
+    let copy = world.folder().join("copy");
+    let copy_name = copy.to_str().expect("a name");
+    let output = process::run(world.command(&["backup", copy_name, "--with-keys"]));
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(so_far().len() > before.len(), "nothing was sent meanwhile");
+    world.kill();
+    senders.join_all().await;
+
+    let restored = world.folder().join("restored");
+    let restored_name = restored.to_str().expect("a name");
+    let arguments = ["restore", copy_name, "--data-dir", restored_name];
+    let output = process::run(process::command(world.folder(), arguments));
+    assert!(output.status.success(), "{}", said(&output));
+    let again = process::run(process::command(world.folder(), arguments));
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        said(&again).contains("empty or new folder"),
+        "{}",
+        said(&again)
+    );
+
+    let mut serve = process::command(world.folder(), ["serve", "--data-dir", restored_name]);
+    serve.args([
+        "--grpc-listen",
+        "127.0.0.1:0",
+        "--rest-listen",
+        "127.0.0.1:0",
+    ]);
+    serve.env("BELLWETHER_EGRESS_ALLOW", "127.0.0.0/8");
+    serve.env("BELLWETHER_DELIVERY_SCHEDULE", "0s,1s,1s,1s,1s");
+    let service = Service::start(serve, &world.folder().join("log-restored"));
+    let key = fs::read_to_string(restored.join("admin.key")).expect("a key");
+    let rest = Rest::new(service.address("rest"), Some(key.trim()));
+    let stored = crash::stored_hosts(&rest).await;
+    let lost: Vec<_> = before.difference(&stored).collect();
+    assert!(
+        lost.is_empty(),
+        "{} are lost, such as {:?}",
+        lost.len(),
+        lost[0]
+    );
+
+    let deliveries = eventually("every delivery to end", async || {
+        let deliveries = crash::deliveries(&rest).await;
+        let ended = deliveries.iter().all(|it| it["endTime"].is_string());
+        ended.then_some(deliveries)
+    })
+    .await;
+    assert_eq!(
+        deliveries.len(),
+        stored.len(),
+        "each event has one delivery"
+    );
+    let mut messages: BTreeMap<String, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for request in receiver.received() {
+        let of_id = messages
+            .entry(request.delivery_id().to_owned())
+            .or_default();
+        of_id.insert(request.body.to_vec());
+    }
+    for delivery in &deliveries {
+        let id = delivery["id"].as_str().expect("an id");
+        assert_eq!(delivery["state"], "DELIVERED", "{delivery}");
+        assert_eq!(messages[id].len(), 1, "two messages under the id {id}");
+    }
 }

@@ -204,7 +204,7 @@ pub(crate) async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
 }
 
 /// All deliveries.
-async fn deliveries(rest: &Rest) -> Vec<Value> {
+pub(crate) async fn deliveries(rest: &Rest) -> Vec<Value> {
     let mut deliveries = Vec::new();
     let mut token = String::new();
     loop {
