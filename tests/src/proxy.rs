@@ -169,7 +169,7 @@ async fn forward(
     mut weather: watch::Receiver<Weather>,
     stopped_by: &[Weather],
 ) -> std::io::Result<()> {
-    let mut bytes = [0; 64 * 1024];
+    let mut bytes = vec![0; 64 * 1024];
     loop {
         let room = match *weather.borrow() {
             Weather::Slow => SLOW_BYTES,

@@ -72,10 +72,6 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a folder is written when that is asked for from outside"
-)]
 async fn a_folder_of_the_first_layout_opens_with_all_that_is_in_it() {
     if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
         write(Path::new(&folder)).await;
