@@ -15,6 +15,7 @@ mod deliveries;
 mod destinations;
 mod disk;
 mod events;
+mod explain;
 mod foreign;
 mod grpc;
 mod idempotency;
