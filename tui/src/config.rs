@@ -64,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) key: KeySource,
     /// Whether the console changes nothing.
     pub(crate) read_only: bool,
+    /// Whether clicks and the wheel are the console's.
+    pub(crate) mouse: bool,
     /// How the console looks.
     pub(crate) theme: Theme,
     /// How many colours the terminal has.
@@ -239,6 +241,7 @@ impl Default for Settings {
             connect: None,
             key: KeySource::DataDir,
             read_only: false,
+            mouse: true,
             theme: Theme::Terminal,
             depth: Depth::default(),
             background: None,

@@ -27,6 +27,7 @@ pub(crate) enum Outward {
     Edit(TextEdit),
     Copy(String),
     Suspend,
+    Mouse(bool),
 }
 
 /// A console on any backend.
@@ -50,6 +51,7 @@ impl<B: Backend> Console<B> {
         let size = terminal.size()?;
         let service = options.endpoint.uri().to_string();
         let mut model = Model::new(service, options.read_only, options.time_zone);
+        model.mouse = options.mouse;
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);
         model.theme = options.theme;
@@ -110,6 +112,7 @@ impl<B: Backend> Console<B> {
     pub(crate) fn input(&mut self, event: Event) {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.handle(Msg::Key(key)),
+            Event::Mouse(event) => self.handle(Msg::Mouse(event)),
             Event::Paste(text) => self.handle(Msg::Paste(text)),
             Event::Resize(columns, rows) => self.handle(Msg::Resize(columns, rows)),
             _ => {}
@@ -138,6 +141,7 @@ impl<B: Backend> Console<B> {
                 Effect::Edit(edit) => self.outward.push_back(Outward::Edit(edit)),
                 Effect::Copy(text) => self.outward.push_back(Outward::Copy(text)),
                 Effect::Suspend => self.outward.push_back(Outward::Suspend),
+                Effect::Mouse(on) => self.outward.push_back(Outward::Mouse(on)),
             }
         }
     }

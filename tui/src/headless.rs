@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::{Event, KeyEvent};
+use crossterm::event::{Event, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout_at};
 
@@ -141,6 +141,30 @@ impl Headless {
         }
     }
 
+    /// Clicks at a column and a row, counted from 0.
+    pub fn click(&mut self, column: u16, row: u16) {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+    }
+
+    /// Turns the wheel by a step.
+    pub fn scroll(&mut self, down: bool) {
+        let kind = if down {
+            MouseEventKind::ScrollDown
+        } else {
+            MouseEventKind::ScrollUp
+        };
+        self.mouse(kind, 0, 5);
+    }
+
+    fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+        self.console.input(Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        }));
+    }
+
     /// Pastes a text.
     pub fn paste(&mut self, pasted: &str) {
         self.console.input(Event::Paste(pasted.to_owned()));
@@ -212,6 +236,7 @@ impl Headless {
         while let Some(outward) = self.console.take_outward() {
             match outward {
                 Outward::Copy(copied) => self.copied.push(text::clean(&copied)),
+                Outward::Mouse(_) => {}
                 Outward::Suspend => self.console.handle(Msg::Resumed),
                 Outward::Edit(asked) => {
                     let Some(edit) = edit.take() else { continue };

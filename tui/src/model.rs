@@ -35,6 +35,10 @@ use crate::{
 };
 
 /// Everything the console knows and shows.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 #[derive(Debug)]
 pub(crate) struct Model {
     /// Columns and rows of the terminal.
@@ -45,6 +49,8 @@ pub(crate) struct Model {
     /// The address of the service, for people.
     pub(crate) service: String,
     pub(crate) read_only: bool,
+    /// Whether clicks and the wheel are ours.
+    pub(crate) mouse: bool,
     pub(crate) link: Connection,
     /// The caller as last heard; kept while the link is down.
     pub(crate) caller: Option<Caller>,
@@ -100,6 +106,7 @@ impl Model {
             zone,
             service,
             read_only,
+            mouse: true,
             link: Connection::Connecting,
             caller: None,
             store: Store::new(),

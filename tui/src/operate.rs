@@ -52,6 +52,7 @@ async fn open(settings: &Settings, address: &str, frame: Option<Frame>) -> Resul
     options.endpoint = tls::secure(options.endpoint, settings)?;
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
     options.read_only = settings.read_only;
+    options.mouse = settings.mouse;
     options.theme = settings.theme;
     options.depth = settings.depth;
     options.background = settings.background;

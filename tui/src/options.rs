@@ -47,6 +47,8 @@ pub struct Options {
     pub key: Option<Key>,
     /// Whether nothing may be changed, whatever the key allows.
     pub read_only: bool,
+    /// Whether clicks and the wheel are the console's from the start; else the terminal's.
+    pub mouse: bool,
     /// How it looks.
     pub theme: Theme,
     /// How many colours the terminal has.
@@ -78,6 +80,7 @@ impl Options {
             endpoint,
             key: None,
             read_only: false,
+            mouse: true,
             theme: Theme::default(),
             depth: Depth::default(),
             background: None,

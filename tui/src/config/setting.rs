@@ -75,6 +75,10 @@ const COMMAND: &[Setting] = &[
         settings.read_only = value::flag(value)?;
         Ok(())
     }),
+    Setting::new("mouse", |settings, value| {
+        settings.mouse = value::flag(value)?;
+        Ok(())
+    }),
     Setting::new("theme", |settings, value| {
         let words = Theme::ALL.map(|theme| (theme.word(), theme));
         settings.theme = value::word(value, &words)?;

@@ -28,6 +28,7 @@ pub(crate) enum Action {
     Copy,
     RetryNow,
     Suspend,
+    ToggleMouse,
     GoOverview,
     GoEvents,
     GoTriggers,

@@ -182,6 +182,8 @@ actions! {
         "refresh": "Connect now, or read this screen afresh";
     Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0
         "suspend": "Back to the shell; `fg` returns";
+    ToggleMouse ["M"] in ANYWHERE, Need::None, 0
+        "mouse": "Take the mouse, or leave it to the terminal to select text";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9

@@ -1,6 +1,6 @@
 //! What can happen to the model, and what it asks of the world: plain data.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::{form::Form, page::Route};
 use crate::{
@@ -14,6 +14,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Msg {
     Key(KeyEvent),
+    /// A click or the wheel.
+    Mouse(MouseEvent),
     /// An action of the list, whatever its keys.
     Act(Action),
     /// Pasted text; never taken as keys.
@@ -40,6 +42,8 @@ pub(crate) enum Effect {
     Copy(String),
     /// Hand the terminal back to the shell.
     Suspend,
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
 }
 
 /// A text on its way to `$EDITOR`, and what it is about.

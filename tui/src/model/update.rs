@@ -7,6 +7,7 @@ mod completion;
 mod confirm;
 mod forms;
 mod keys;
+mod mouse;
 mod navigate;
 mod news;
 mod overlays;
@@ -27,6 +28,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     model.touched = true;
     match msg {
         Msg::Act(action) => act::act(model, action, &mut effects),
+        Msg::Mouse(event) => mouse::take(model, event, &mut effects),
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text, &mut effects),
         Msg::Resize(columns, rows) => model.size = (columns, rows),

@@ -7,23 +7,28 @@ use std::{
 
 use crossterm::{
     cursor, event, execute, queue,
-    style::ResetColor,
+    style::{Print, ResetColor},
     terminal::{
         self, BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen,
         LeaveAlternateScreen,
     },
 };
 
+/// Asks for presses and the wheel, with coordinates beyond 223.
+const CLICKS_AND_WHEEL: &str = "\x1b[?1000h\x1b[?1006h";
+
 /// Holds the terminal. Dropping it gives the terminal back as it was.
 pub(super) struct Guard {
     entered: bool,
+    /// Whether clicks and the wheel are ours.
+    mouse: bool,
     /// What a panic said, to be told when the screen is gone.
     fault: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
     /// Takes the terminal, and keeps panics of any task off the screen from now on.
-    pub(super) fn take() -> io::Result<Self> {
+    pub(super) fn take(mouse: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
         let told = Arc::clone(&fault);
         std::panic::set_hook(Box::new(move |panic| {
@@ -32,6 +37,7 @@ impl Guard {
         }));
         let mut guard = Self {
             entered: false,
+            mouse,
             fault,
         };
         guard.enter()?;
@@ -48,7 +54,19 @@ impl Guard {
             event::EnableBracketedPaste,
             terminal::Clear(terminal::ClearType::All),
             cursor::Hide
-        )
+        )?;
+        self.set_mouse(self.mouse)
+    }
+
+    /// Takes the mouse, or leaves it to the terminal. Movements are not asked for: an idle console
+    /// stays idle under a mouse that moves.
+    pub(super) fn set_mouse(&mut self, on: bool) -> io::Result<()> {
+        self.mouse = on;
+        if on {
+            execute!(io::stdout(), Print(CLICKS_AND_WHEEL))
+        } else {
+            execute!(io::stdout(), event::DisableMouseCapture)
+        }
     }
 
     /// Gives the terminal back. Goes on after a failure, so that as much as can be is undone.

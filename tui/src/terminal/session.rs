@@ -34,7 +34,7 @@ use crate::{
 /// Runs a console on the terminal until the operator leaves or a signal comes.
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let editor = options.editor.clone();
-    let guard = Guard::take().map_err(Error::Terminal)?;
+    let guard = Guard::take(options.mouse).map_err(Error::Terminal)?;
     // Whether there is colour is the theme's to say, also under NO_COLOR.
     crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
@@ -168,6 +168,7 @@ impl Session {
         match outward {
             Outward::Copy(copied) => self.copy(&copied),
             Outward::Suspend => self.suspend(),
+            Outward::Mouse(on) => self.guard.set_mouse(on),
             Outward::Edit(edit) => {
                 // The reader of keys must be gone before the editor reads them.
                 self.keys = EventStream::new();

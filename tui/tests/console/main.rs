@@ -6,6 +6,7 @@ mod finding;
 mod flows;
 mod looks;
 mod map;
+mod mouse;
 mod reference;
 mod screens;
 mod service;

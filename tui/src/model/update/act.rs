@@ -27,6 +27,16 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     match action {
         Action::Quit => forms::quit(model),
         Action::Suspend => effects.push(Effect::Suspend),
+        Action::ToggleMouse => {
+            model.mouse = !model.mouse;
+            effects.push(Effect::Mouse(model.mouse));
+            let words = if model.mouse {
+                "the mouse selects, opens and scrolls"
+            } else {
+                "the mouse is the terminal's: it selects text"
+            };
+            model.say(Token::Info, words);
+        }
         Action::Help => {
             model.overlay = Some(Overlay::Palette(Palette {
                 here: true,

@@ -62,7 +62,7 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Request> {
                 let more = update(model, Msg::Edited(edit, result));
                 assert!(more.iter().all(|effect| !matches!(effect, Effect::Send(_))));
             }
-            Effect::Send(_) | Effect::Copy(_) | Effect::Suspend => {}
+            Effect::Send(_) | Effect::Copy(_) | Effect::Suspend | Effect::Mouse(_) => {}
         }
     }
     writes

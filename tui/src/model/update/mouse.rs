@@ -1,0 +1,153 @@
+//! Clicks and the wheel: what they mean by where they are. Nothing needs them.
+
+use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+
+use super::{act, keys, navigate};
+use crate::{
+    keymap::Action,
+    model::{
+        Connection, Model, document,
+        message::Effect,
+        page::{Content, Route, Tab},
+    },
+    text,
+};
+
+/// Rows that one step of the wheel moves.
+const WHEEL_ROWS: isize = 3;
+/// The column at which the first word of the breadcrumb begins.
+const HOME: usize = 1;
+const HOME_WORD: &str = "Bellwether";
+/// Between two words of the breadcrumb.
+const CRUMB_GAP: usize = 3;
+
+pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
+    let over = model.overlay.is_some() || model.page.form().is_some();
+    match event.kind {
+        MouseEventKind::ScrollDown if over => key(model, KeyCode::Down, effects),
+        MouseEventKind::ScrollUp if over => key(model, KeyCode::Up, effects),
+        MouseEventKind::ScrollDown => navigate::move_by(model, WHEEL_ROWS, effects),
+        MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
+        // Questions and forms are answered by keys.
+        MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
+            model.notice = None;
+            click(
+                model,
+                usize::from(event.column),
+                usize::from(event.row),
+                effects,
+            );
+        }
+        _ => {}
+    }
+}
+
+fn key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
+    keys::press(model, KeyEvent::from(code), effects);
+}
+
+fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
+    if row == 0 {
+        return crumb(model, column, effects);
+    }
+    let banner = usize::from(matches!(model.link, Connection::Down { .. }));
+    // Below the head stand the banner, if any, and the line over the page.
+    let body = 2 + banner;
+    if row < body || row + 1 >= usize::from(model.size.1) {
+        return;
+    }
+    if model.page.route.is_list() {
+        // The first line of a list is its heading.
+        if let Some(below) = (row - body).checked_sub(1) {
+            list_row(model, column, below, effects);
+        }
+        return;
+    }
+    match (row - body).checked_sub(model.head_rows()) {
+        None => tab(model, column, effects),
+        Some(below) => line(model, below, effects),
+    }
+}
+
+/// The first word leads to the overview, the second to the screen that the page belongs to.
+fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+    let first = HOME..HOME + HOME_WORD.len();
+    if first.contains(&column) {
+        return navigate::go(model, Route::Overview, effects);
+    }
+    let start = first.end + CRUMB_GAP;
+    let route = &model.page.route;
+    if *route == Route::Report {
+        let below = model.back.last().map_or("", |page| page.route.screen());
+        if (start..start + below.len()).contains(&column) {
+            navigate::back(model, effects);
+        }
+    } else if (start..start + route.screen().len()).contains(&column) {
+        let screen = match route {
+            Route::Event(_) => Route::Events,
+            Route::Trigger(_) => Route::Triggers,
+            Route::Destination(_) => Route::Destinations,
+            Route::Rule(_) => Route::Rules,
+            Route::Delivery(_) => Route::Deliveries,
+            Route::Topic(_) => Route::Reference,
+            _ => return,
+        };
+        navigate::go(model, screen, effects);
+    }
+}
+
+/// Selects a row; opens it when it was selected before.
+fn list_row(model: &mut Model, column: usize, below: usize, effects: &mut Vec<Effect>) {
+    let index = model.page.list.top + below;
+    if index >= model.rows().len() {
+        return;
+    }
+    let before = (
+        model.page.list.index,
+        model.map_node().map(|node| node.route),
+    );
+    if model.page.route == Route::Map {
+        let columns = crate::model::map::COLUMNS;
+        let at = column * columns / model.columns().max(1);
+        model.page.list.column = at.min(columns - 1);
+    }
+    let by = isize::try_from(index).unwrap_or(0) - isize::try_from(before.0).unwrap_or(0);
+    navigate::move_by(model, by, effects);
+    if before == (index, model.map_node().map(|node| node.route)) {
+        navigate::open_row(model, effects);
+    }
+}
+
+/// Puts the cursor on a line; follows its link when the cursor was there before.
+fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
+    let at = model.page.reading.top + below;
+    let lines = document::current(model).lines;
+    let Some(line) = lines.get(at) else { return };
+    let linked = line.link.is_some();
+    if model.page.reading.cursor == at && linked {
+        navigate::follow_link(model, effects);
+    } else {
+        model.page.reading.cursor = at;
+    }
+}
+
+/// Turns the tabs until the one under the mouse is shown.
+fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+    let mut start = 1;
+    let hit = Tab::ALL.into_iter().find(|tab| {
+        let width = text::width(tab.title()) + 2;
+        let here = (start..start + width).contains(&column);
+        start += width + 1;
+        here
+    });
+    let shown = |model: &Model| match &model.page.content {
+        Content::Event { tab, .. } => Some(*tab),
+        _ => None,
+    };
+    for _ in Tab::ALL {
+        if hit.is_none() || shown(model) == hit {
+            return;
+        }
+        act::act(model, Action::NextTab, effects);
+    }
+}

@@ -1,0 +1,94 @@
+//! The mouse: clicks select and open, the wheel scrolls, and nothing is changed by either.
+
+use super::*;
+
+/// The row of the screen that holds this.
+fn row_of(screen: &str, wanted: &str) -> u16 {
+    let row = screen.lines().position(|line| line.contains(wanted));
+    assert!(row.is_some(), "no {wanted} on\n{screen}");
+    u16::try_from(row.unwrap()).unwrap()
+}
+
+async fn click(console: &mut Headless, column: u16, row: u16) -> String {
+    console.click(column, row);
+    assert!(console.idle().await, "{}", console.screen());
+    console.screen()
+}
+
+#[tokio::test]
+async fn a_click_selects_a_row_and_a_second_one_opens_it() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let screen = press(&mut console, "4").await;
+    let other = if screen.contains("▶ audit") {
+        "pager"
+    } else {
+        "audit"
+    };
+    let row = row_of(&screen, other);
+    let screen = click(&mut console, 10, row).await;
+    let line = screen.lines().nth(usize::from(row)).unwrap();
+    assert!(line.starts_with('▶') && line.contains(other), "{screen}");
+    let screen = click(&mut console, 10, row).await;
+    assert!(
+        screen.contains(&format!("Destinations › {other}")),
+        "{screen}"
+    );
+    // The breadcrumb leads back to the list, and its first word to the overview.
+    let screen = click(&mut console, 16, 0).await;
+    assert!(
+        !screen.contains("Destinations › ") && screen.contains("› Destinations"),
+        "{screen}"
+    );
+    let screen = click(&mut console, 3, 0).await;
+    assert!(screen.contains("› Overview"), "{screen}");
+}
+
+#[tokio::test]
+async fn tabs_links_and_the_map_are_clicked() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    let screen = press(&mut console, "2<Enter>").await;
+    let row = row_of(&screen, "[Details]");
+    let column = screen
+        .lines()
+        .nth(usize::from(row))
+        .unwrap()
+        .find("Explain")
+        .unwrap();
+    let screen = click(&mut console, u16::try_from(column).unwrap(), row).await;
+    assert!(screen.contains("[Explain]"), "{screen}");
+
+    let screen = press(&mut console, "5<Enter>").await;
+    let row = row_of(&screen, "pager");
+    click(&mut console, 4, row).await;
+    let screen = click(&mut console, 4, row).await;
+    assert!(screen.contains("Destinations › pager"), "{screen}");
+
+    let screen = press(&mut console, "8").await;
+    let row = row_of(&screen, "audit");
+    click(&mut console, 70, row).await;
+    let screen = click(&mut console, 70, row).await;
+    assert!(screen.contains("Destinations › audit"), "{screen}");
+}
+
+#[tokio::test]
+async fn the_wheel_scrolls_and_neither_answers_a_question() {
+    let service = stocked();
+    let mut console = console(&service, 80, 24).await;
+    press(&mut console, "2g").await;
+    console.scroll(true);
+    let screen = console.screen();
+    assert!(screen.contains(" 4/40"), "{screen}");
+    console.scroll(false);
+    assert!(console.screen().contains(" 1/40"), "{}", console.screen());
+    // A question stays a question wherever somebody clicks.
+    let asked = press(&mut console, "a").await;
+    for row in 0..24 {
+        console.click(40, row);
+    }
+    assert_eq!(console.screen(), asked);
+    press(&mut console, "<Esc>").await;
+    let screen = press(&mut console, "M").await;
+    assert!(screen.contains("selects text"), "{screen}");
+}
