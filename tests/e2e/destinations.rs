@@ -4,6 +4,7 @@ mod email;
 mod event;
 mod limits;
 mod msteams;
+mod order;
 mod pagerduty;
 mod servicenow;
 mod slack;

@@ -3,6 +3,7 @@
 mod follow;
 mod jump;
 mod lease;
+mod order;
 mod plan;
 mod survey;
 #[cfg(test)]

@@ -60,6 +60,10 @@ impl Dispatcher {
                     plan.dead.push((dead.destination, dead.last_error));
                 }
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
+                    if let Some(until_ms) = self.held_until(&delivery.value).await? {
+                        plan.hold_back(&delivery, until_ms);
+                        continue;
+                    }
                     let limit = timeout(&self.config, &due.destination);
                     let (begun, attempt) =
                         decide::begun(&delivery.value, limit, self.clock.now_ms());

@@ -46,6 +46,20 @@ impl Plan {
             self.dead.push((delivery.destination, error));
         }
     }
+
+    /// Has a delivery that is due wait, without an attempt.
+    pub(super) fn hold_back(&mut self, delivery: &Stored<Delivery>, until_ms: i64) {
+        let mut held = delivery.value.clone();
+        held.state = match held.state {
+            DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: until_ms },
+            _ => DeliveryState::Pending { due_ms: until_ms },
+        };
+        self.changes.update(delivery, &held);
+        let left = self.left.iter_mut();
+        for (_, left_ms) in left.filter(|(id, _)| *id == held.destination) {
+            *left_ms = until_ms.min(*left_ms);
+        }
+    }
 }
 
 impl Dispatcher {
