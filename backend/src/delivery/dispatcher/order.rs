@@ -27,7 +27,8 @@ impl Dispatcher {
             LOOKED_AT_MAX,
         );
         let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
-        let others = self.store.get_many::<Delivery>(keys).await?;
+        // What cannot be read stands before nobody.
+        let (others, _) = self.store.get_readable::<Delivery>(keys).await?;
         let before = others.iter().flatten().map(|other| &other.value);
         let before = before.filter(|other| stands_before(other, delivery));
         let now_ms = self.clock.now_ms();
