@@ -4,12 +4,16 @@
 mod asked {
     use std::io;
 
-    use tokio::signal::unix::{Signal, SignalKind, signal};
+    use tokio::{
+        signal::unix::{Signal, SignalKind, signal},
+        task::JoinSet,
+    };
 
     /// SIGUSR1 breaks a task beside the loop, SIGUSR2 the loop itself.
     pub(crate) struct Fault {
         task: Signal,
         main: Signal,
+        tasks: JoinSet<()>,
     }
 
     impl Fault {
@@ -17,6 +21,7 @@ mod asked {
             Ok(Self {
                 task: signal(SignalKind::user_defined1())?,
                 main: signal(SignalKind::user_defined2())?,
+                tasks: JoinSet::new(),
             })
         }
 
@@ -26,7 +31,7 @@ mod asked {
             loop {
                 tokio::select! {
                     _ = self.task.recv() => {
-                        tokio::spawn(async { panic!("a test asked a task to panic") });
+                        self.tasks.spawn(async { panic!("a test asked a task to panic") });
                     }
                     _ = self.main.recv() => panic!("a test asked the console to panic"),
                 }
