@@ -6,7 +6,7 @@ use bellwether_proto::cloud;
 
 use super::*;
 
-fn assert_shows(screen: &str, wanted: &str) {
+pub(super) fn assert_shows(screen: &str, wanted: &str) {
     assert!(screen.contains(wanted), "no «{wanted}» in\n{screen}");
 }
 
@@ -457,65 +457,4 @@ async fn of_two_versions_theirs_can_be_taken_or_mine_be_put_over_it() {
     press(&mut console, "y").await;
     let stored = service.state().rules["night"].clone();
     assert_eq!(stored.message, "mine");
-}
-
-#[tokio::test]
-async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_page() {
-    let service = stocked();
-    let dead = v1::delivery::State::Dead;
-    service.state().deliveries = (0..5).map(|number| delivery(99 - number, dead)).collect();
-    let mut console = console(&service, 80, 24).await;
-    press(&mut console, "6").await;
-    let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "Send all deliveries again?");
-    assert_shows(&screen, "5 deliveries will be sent again:");
-    assert_shows(&screen, "5  to pager");
-    assert_shows(&screen, "only dead deliveries are meant");
-    let untouched = || {
-        let state = service.state();
-        state.deliveries.iter().all(|row| row.retried_as.is_empty())
-    };
-    let screen = press(&mut console, "<Enter>").await;
-    assert!(
-        !screen.contains("Send all"),
-        "Enter alone means No\n{screen}"
-    );
-    assert!(untouched());
-    // What is typed before the count is there answers nothing.
-    press(&mut console, "Ay").await;
-    assert!(untouched());
-    let screen = press(&mut console, "y").await;
-    assert_shows(&screen, "✓ 5 deliveries on the way again");
-    assert!(!untouched());
-    let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "there is no delivery to send again");
-}
-
-#[tokio::test]
-async fn marked_deliveries_are_counted_before_they_are_sent_again() {
-    let service = stocked();
-    let mut console = console(&service, 80, 24).await;
-    press(&mut console, "6").await;
-    let screen = press(&mut console, "<Space><Space>r").await;
-    assert_shows(&screen, "Send the 2 marked deliveries again?");
-    let screen = press(&mut console, "y").await;
-    assert_shows(&screen, "✓ 2 deliveries on the way again");
-    let marked = |row: &&v1::Delivery| !row.retried_as.is_empty();
-    assert_eq!(service.state().deliveries.iter().filter(marked).count(), 2);
-    let screen = press(&mut console, "g<Space><Space>c").await;
-    assert_shows(&screen, "there is no delivery to cancel: 2 ended before");
-}
-
-#[tokio::test]
-async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
-    let service = stocked();
-    let mut console = console(&service, 80, 24).await;
-    let screen = press(&mut console, "O").await;
-    assert_shows(&screen, "Open obligations");
-    assert_shows(&screen, "disk 1 is full");
-    assert_shows(&screen, "told pager by night");
-    press(&mut console, "<Tab><Tab><Enter>").await;
-    assert_shows(&console.screen(), "Destinations › audit");
-    let screen = press(&mut console, "O").await;
-    assert_shows(&screen, "to destination   audit");
 }

@@ -7,6 +7,7 @@ mod flows;
 mod looks;
 mod map;
 mod mouse;
+mod outbox;
 mod reference;
 mod screens;
 mod service;
