@@ -198,7 +198,7 @@ fn without_a_service_the_command_says_how_to_start_one() {
     );
     command.env("BELLWETHER_KEY", "x");
     let output = process::run(command);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3), "the service is away");
     assert!(
         stderr(&output).contains("bellwether serve"),
         "{}",
