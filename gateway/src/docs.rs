@@ -52,16 +52,7 @@ fn write_page(document: &Value, out: &mut String) -> std::fmt::Result {
             }
         }
     }
-    let error = &document["components"]["responses"]["Error"];
-    write!(
-        out,
-        "<h2 id=\"error\">Errors</h2><p>{}</p>",
-        prose(&error["description"])
-    )?;
-    write_properties(
-        &error["content"]["application/json"]["schema"]["properties"],
-        out,
-    )?;
+    write_failures(&document["components"]["responses"], out)?;
     out.push_str("<h2>Types</h2>");
     for (name, schema) in members(&document["components"]["schemas"]) {
         let description = prose(&schema["description"]);
@@ -109,12 +100,35 @@ fn write_operation(
     }
     let answer = &operation["responses"]["200"];
     let schema = &answer["content"]["application/json"]["schema"];
+    let failures: Vec<_> = members(&operation["responses"])
+        .filter(|(status, response)| *status != "default" && !response["$ref"].is_null())
+        .map(|(status, _)| format!("<a href=\"#{status}\">{status}</a>"))
+        .collect();
     write!(
         out,
-        "<p>Answer: {} {}</p>",
+        "<p>Answer: {} {}</p><p>Errors: {}</p>",
         type_of(schema),
-        prose(&answer["description"])
+        prose(&answer["description"]),
+        failures.join(" ")
     )
+}
+
+/// What can go wrong, by status, with the headers that tell more.
+fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
+    out.push_str("<h2 id=\"errors\">Errors</h2><table>");
+    for (status, response) in members(responses) {
+        let headers: Vec<_> = members(&response["headers"])
+            .map(|(name, _)| format!("<code>{name}</code>"))
+            .collect();
+        write!(
+            out,
+            "<tr><td id=\"{status}\">{status}<td>{}<td>{}</tr>",
+            prose(&response["description"]),
+            headers.join(" ")
+        )?;
+    }
+    out.push_str("</table><p>Body: <a href=\"#Error\"><code>Error</code></a></p>");
+    Ok(())
 }
 
 fn write_properties(properties: &Value, out: &mut String) -> std::fmt::Result {

@@ -1,5 +1,6 @@
 //! The interface as an OpenAPI 3.1 document, made from the descriptors and their comments.
 
+mod answers;
 mod path;
 mod schema;
 
@@ -25,6 +26,8 @@ pub(crate) fn document(plan: &Plan) -> Value {
             json!({"name": tag, "description": &*operation.service_doc}),
         );
     }
+    let mut schemas = schema::all(plan);
+    schemas.insert(answers::ERROR.to_owned(), answers::error());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -39,45 +42,13 @@ pub(crate) fn document(plan: &Plan) -> Value {
         "tags": tags.into_values().collect::<Vec<_>>(),
         "paths": paths,
         "components": {
-            "schemas": schema::all(plan),
-            "responses": {"Error": error_response()},
+            "schemas": schemas,
+            "responses": answers::responses(),
+            "headers": answers::headers(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "zenoss-api-key"},
             },
         },
-    })
-}
-
-/// What every operation answers when it fails.
-fn error_response() -> Value {
-    json!({
-        "description": "What went wrong. Also sent by the gateway itself: 404 unknown path, \
-            405 wrong method, 413 body too large, 431 headers too large, 503 overloaded or backend \
-            away, 504 too slow.",
-        "headers": {
-            "retry-after": {
-                "description": "Seconds to wait before trying again; with 429 and 503.",
-                "schema": {"type": "integer"},
-            },
-        },
-        "content": {"application/json": {"schema": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "integer", "description": "The gRPC code."},
-                "message": {"type": "string", "description": "A sentence for people."},
-                "details": {
-                    "type": "array",
-                    "description": "`google.rpc.BadRequest` lists every violated field; \
-                        `google.rpc.ErrorInfo` and `google.rpc.RetryInfo` are for programs.",
-                    "items": {
-                        "type": "object",
-                        "required": ["@type"],
-                        "properties": {"@type": {"type": "string"}},
-                    },
-                },
-            },
-        }}},
     })
 }

@@ -1,38 +1,65 @@
-//! A gRPC client that shares no code with the service: Python, with stubs from the `.proto` files.
+//! Programs that share no code with the service: a gRPC client with stubs from the `.proto` files,
+//! and a validator of OpenAPI documents, both in Python.
 
 use std::{
     io::Write,
     path::PathBuf,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 use bellwether_tests::{tree, world::World};
 use serde_json::{Value, json};
 
-/// A Python that has gRPC: the one that is named, the one that `.ci/run` has made, or the machine's.
-fn python() -> Option<PathBuf> {
+/// A Python that has these modules: the one that is named, the one that `.ci/run` has made, or the
+/// machine's. Without one the test is skipped, and says so.
+fn python(modules: &str) -> Option<PathBuf> {
     let named = std::env::var_os("BELLWETHER_TEST_PYTHON").map(PathBuf::from);
     let made = tree::root().join("target/ci/python/bin/python");
-    let has_grpc = |python: &PathBuf| {
-        let import = Command::new(python)
-            .args(["-c", "import grpc, grpc_tools"])
-            .output();
+    let has_them = |python: &PathBuf| {
+        let import = format!("import {modules}");
+        let import = Command::new(python).args(["-c", &import]).output();
         import.is_ok_and(|output: Output| output.status.success())
     };
-    named
-        .into_iter()
-        .chain([made, "python3".into()])
-        .find(has_grpc)
+    let mut candidates = named.into_iter().chain([made, "python3".into()]);
+    let found = candidates.find(has_them);
+    if found.is_none() {
+        // Written past the capture of the test's output: a skipped test is seen.
+        let notice = format!("skipped: no Python with {modules} here; `.ci/run` installs it\n");
+        std::io::stderr()
+            .write_all(notice.as_bytes())
+            .expect("standard error");
+    }
+    found
+}
+
+#[tokio::test]
+async fn the_openapi_document_is_valid_to_an_independent_validator() {
+    let Some(python) = python("openapi_spec_validator") else {
+        return;
+    };
+    let world = World::start();
+    let document = world.rest().get("/openapi.json").await;
+    let mut validator = Command::new(python)
+        .arg(tree::root().join("tests/e2e/openapi.py"))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("python starts");
+    let mut input = validator.stdin.take().expect("standard input");
+    // A validator that ends before it has read all tells why on standard error.
+    drop(input.write_all(&document.body));
+    drop(input);
+    let output = validator.wait_with_output().expect("python ends");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[tokio::test]
 async fn a_client_in_python_creates_lists_and_sends() {
-    let Some(python) = python() else {
-        // Written past the capture of the test's output: a skipped test is seen.
-        let notice = "skipped: no Python with grpcio here; `.ci/run` installs it\n";
-        std::io::stderr()
-            .write_all(notice.as_bytes())
-            .expect("standard error");
+    let Some(python) = python("grpc, grpc_tools") else {
         return;
     };
     let world = World::start();

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::schema;
+use super::{answers, schema};
 use crate::plan::{BodyRule, Cardinality, FieldPlan, Operation, Plan};
 
 /// The path with the plain names of its parameters: `{trigger.name}` trips up readers of these
@@ -49,15 +49,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
         "summary": doc[..end].replace('\n', " "),
         "description": doc,
         "parameters": parameters(plan, operation),
-        "responses": {
-            "200": {
-                "description": &*plan.messages[operation.output].doc,
-                "content": {"application/json": {
-                    "schema": schema::reference(&plan.messages[operation.output].name),
-                }},
-            },
-            "default": {"$ref": "#/components/responses/Error"},
-        },
+        "responses": answers::of(plan, operation),
     });
     // A DELETE may carry its fields in a body, but that is not for new clients to take up.
     if let Some(message) = operation.body_message()
@@ -112,6 +104,9 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "description": "The `etag` that has to be current; otherwise nothing is changed.",
             "schema": {"type": "string"},
         }));
+    }
+    if answers::takes_key(operation) {
+        parameters.push(answers::key_parameter());
     }
     parameters
 }

@@ -8,6 +8,7 @@
 mod backend;
 mod binding;
 mod limits;
+mod openapi;
 mod pages;
 mod problems;
 mod remote;

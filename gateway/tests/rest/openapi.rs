@@ -1,0 +1,168 @@
+//! The interface as `/openapi.json` tells it, beside what the gateway does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use tonic::{Code, Status};
+
+use crate::{backend::Act, world::World};
+
+#[tokio::test]
+async fn the_openapi_document_has_every_path_and_no_loose_end() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths = document["paths"].as_object().unwrap();
+    let table = [
+        ("/v1/notification/triggers", "post"),
+        ("/v1/notification/triggers/{name}", "put"),
+        ("/v1/notification/destinations:test", "post"),
+        ("/v1/notification/deliveries/{id}:retry", "post"),
+        ("/v1/events/{id}:explain", "get"),
+        ("/v1/data-receiver/events", "post"),
+    ];
+    for (path, method) in table {
+        assert!(
+            paths[path][method]["operationId"].is_string(),
+            "{method} {path}"
+        );
+    }
+    let mut ids = BTreeSet::new();
+    for operation in paths
+        .values()
+        .flat_map(|path| path.as_object().unwrap().values())
+    {
+        assert!(
+            ids.insert(operation["operationId"].to_string()),
+            "{operation}"
+        );
+        assert!(
+            !operation["description"].as_str().unwrap().is_empty(),
+            "{operation}"
+        );
+    }
+    let mut references = BTreeSet::new();
+    collect_references(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+/// Every answer of the gateway that tells of a failure, besides those of gRPC codes.
+const OF_ITS_OWN: [u16; 2] = [413, 431];
+
+/// Statuses that an operation cannot give, whatever the backend says.
+fn is_left_out(method: &str, path: &str, operation: &Value, status: u16) -> bool {
+    let has_body = operation["requestBody"].is_object() || method == "delete";
+    match status {
+        404 => !has_body && !path.contains('{'),
+        409 => method == "get",
+        413 => !has_body,
+        _ => false,
+    }
+}
+
+#[tokio::test]
+async fn each_operation_documents_every_status_that_it_can_answer() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    let mut operations = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            operations += 1;
+            let documented = operation["responses"].as_object().unwrap();
+            let mut given: BTreeSet<u16> = OF_ITS_OWN.into();
+            let uri = path.replace("{name}", "a").replace("{id}", "a");
+            assert!(!uri.contains('{'), "{uri}: fill its parameter in above");
+            for code in 1..=16 {
+                let failure = Status::new(Code::from_i32(code), "a sentence");
+                world.backend.next(Act::Fail(failure));
+                let body = if method == "get" { "" } else { "{}" };
+                let answer = world.call(&method.to_uppercase(), &uri, body).await;
+                assert_eq!(answer.json()["code"], code, "{method} {path}");
+                given.insert(answer.status.as_u16());
+            }
+            given.retain(|status| !is_left_out(method, path, operation, *status));
+            let documented: BTreeSet<u16> = documented
+                .keys()
+                .filter_map(|status| status.parse().ok())
+                .filter(|status| *status != 200)
+                .collect();
+            assert_eq!(documented, given, "{method} {path}");
+        }
+    }
+    assert!(operations > 30, "{operations}");
+}
+
+#[tokio::test]
+async fn answers_document_the_headers_that_come_with_them() {
+    let document = World::new().await.get("/openapi.json").await.json();
+    let headers = |answer: &Value| -> BTreeSet<String> {
+        let own = answer["headers"].as_object().unwrap();
+        own.keys().cloned().collect()
+    };
+    let common = ["ratelimit", "ratelimit-policy", "x-request-id"];
+    let more = BTreeMap::from([
+        ("401", "www-authenticate"),
+        ("429", "retry-after"),
+        ("503", "retry-after"),
+    ]);
+    for (status, answer) in document["components"]["responses"].as_object().unwrap() {
+        let own = more.get(&**status).into_iter().chain(&common);
+        let expected = own.map(|name| (*name).to_owned()).collect();
+        assert_eq!(headers(answer), expected, "{status}");
+    }
+    let with_key = |operation: &&Value| {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let mut names = parameters.map(|parameter| &parameter["name"]);
+        names.any(|name| name == "idempotency-key")
+    };
+    let items = document["paths"].as_object().unwrap().values();
+    let operations = items.flat_map(|item| item.as_object().unwrap().values());
+    let taking: Vec<_> = operations.filter(with_key).collect();
+    assert_eq!(taking.len(), 1);
+    assert_eq!(taking[0]["operationId"], "DataReceiverService_PutEvents");
+    let answered = headers(&taking[0]["responses"]["200"]);
+    assert!(answered.contains("idempotent-replayed"), "{answered:?}");
+}
+
+#[tokio::test]
+async fn the_openapi_document_says_where_unknown_fields_are_taken() {
+    let document = World::new().await.get("/openapi.json").await.json();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["zenoss.cloud.Events"]["additionalProperties"], true);
+    assert_eq!(
+        schemas["zenoss.cloud.Events"]["properties"]["events"]["type"],
+        "array"
+    );
+    assert_eq!(
+        schemas["bellwether.v1.Trigger"]["additionalProperties"],
+        false
+    );
+    let parameters = &document["paths"]["/v1/notification/triggers"]["get"]["parameters"];
+    let names: Vec<_> = parameters
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].clone())
+        .collect();
+    assert_eq!(names, ["pageSize", "pageToken", "names", "tags", "q"]);
+}
+
+fn collect_references(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::String(reference)) = map.get("$ref") {
+                into.insert(reference.clone());
+            }
+            map.values()
+                .for_each(|value| collect_references(value, into));
+        }
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect_references(value, into)),
+        _ => {}
+    }
+}
