@@ -115,6 +115,9 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 pub const CHAIN_MAX: usize = 16;
 /// Occurrences of one event read at once.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
+/// Attempts of one delivery that stops of the service cut off, after which it is given up: its message
+/// may be what stops the service. None of them counts as one of the attempts that it gets.
+pub const CUT_OFFS_MAX: u32 = 16;
 /// Attempts of one delivery that are answered.
 pub const ATTEMPTS_MAX: usize = 100;
 /// Tests of destinations that are under way at once.

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::{
     delivery::{
-        schedule::{Next, Schedule, millis},
+        schedule::{Next, Schedule, Tried, millis},
         verdict::{Advice, Report},
     },
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome, RecordId, Transcript},
+    limits::CUT_OFFS_MAX,
     store::record::bytes::Key,
 };
 
@@ -21,6 +22,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) now_ms: i64,
     /// From 0 to 1, for the jitter.
     pub(crate) random: f64,
+    /// Attempts before this one that were cut off.
+    pub(crate) cut_off: u32,
     /// The destination's settings; none when the destination is gone.
     pub(crate) settings: Option<DeliverySettings>,
 }
@@ -99,8 +102,14 @@ pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     }
 }
 
+/// Whether an attempt was cut off by a stop of the service. That its end is not known can also be
+/// what an attempt reports that lasted.
+pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
+    attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
+}
+
 /// A delivery whose attempt is known to be cut off. That was not the receiver's doing, so it is due
-/// at once; the attempt counts, so that a crash that repeats itself comes to an end.
+/// at once.
 pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
     let (state, end_ms) = if delivery.test {
         (DeliveryState::Dead, Some(now_ms))
@@ -111,6 +120,23 @@ pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
         state,
         end_ms,
         last_error: CUT_OFF.into(),
+        ..delivery.clone()
+    }
+}
+
+/// A delivery that gets no more attempts.
+pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Delivery {
+    let last_error = match tried.cut_off {
+        CUT_OFFS_MAX.. => format!(
+            "the service stopped during {} attempts, perhaps because of this message",
+            tried.cut_off
+        ),
+        _ => delivery.last_error.clone(),
+    };
+    Delivery {
+        state: DeliveryState::Dead,
+        end_ms: Some(now_ms),
+        last_error,
         ..delivery.clone()
     }
 }
@@ -139,13 +165,14 @@ pub(crate) fn after(
     let Circumstances { now_ms, random, .. } = *around;
     let (state, end_ms) = match around.settings {
         None => (DeliveryState::Cancelled, Some(now_ms)),
-        Some(settings) => match around
-            .schedule
-            .next(number, advice, settings, now_ms, random)
-        {
-            Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
-            Next::Dead => (DeliveryState::Dead, Some(now_ms)),
-        },
+        Some(settings) => {
+            let tried = Tried::of(number, around.cut_off + u32::from(is_cut_off(ended)));
+            let schedule = around.schedule;
+            match schedule.next(tried, advice, settings, now_ms, random) {
+                Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
+                Next::Dead => (DeliveryState::Dead, Some(now_ms)),
+            }
+        }
     };
     Some(Delivery {
         state,

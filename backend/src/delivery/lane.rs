@@ -35,7 +35,8 @@ pub(crate) struct Lane {
     pub(crate) unrecorded: usize,
     /// Deliveries that wait and cannot be read.
     pub(crate) set_aside: usize,
-    /// Whether the last attempt was delivered quickly.
+    /// Whether the last attempt was delivered quickly, and no delivery that was tried before has been
+    /// met since.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
     pub(crate) rate: Rate,
@@ -75,13 +76,13 @@ impl Lane {
             return None;
         }
         let settings = destination.delivery;
-        let places = settings.max_in_flight.unwrap_or(in_flight_default) as usize;
+        let places = self.places(in_flight_default);
         let leases = if self.quick && settings.max_per_minute.is_none() {
             places * LEASES_PER_PLACE
         } else {
             places
         };
-        let held = self.running + self.ahead.len();
+        let held = self.held();
         let (permitted, closed_until_ms) = self.breaker.room(held);
         let room = leases.saturating_sub(held).min(permitted);
         if room == 0 {
@@ -94,11 +95,21 @@ impl Lane {
         })
     }
 
-    /// Whether another attempt may begin.
-    pub(crate) fn has_place(&self, in_flight_default: u32) -> bool {
+    /// How many attempts may be under way.
+    pub(crate) fn places(&self, in_flight_default: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let places = settings.and_then(|settings| settings.max_in_flight);
-        self.running < places.unwrap_or(in_flight_default) as usize
+        places.unwrap_or(in_flight_default) as usize
+    }
+
+    /// Leases that have not ended.
+    pub(crate) fn held(&self) -> usize {
+        self.running + self.ahead.len()
+    }
+
+    /// Whether another attempt may begin.
+    pub(crate) fn has_place(&self, in_flight_default: u32) -> bool {
+        self.running < self.places(in_flight_default)
     }
 
     /// Whether what is leased and has not begun must not begin.

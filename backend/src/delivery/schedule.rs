@@ -6,6 +6,7 @@ use crate::{
     config::DeliveryConfig,
     delivery::verdict::Advice,
     domain::{DeliverySettings, Destination},
+    limits::CUT_OFFS_MAX,
 };
 
 /// Attempts for a message that the receiver refused for what it is.
@@ -18,6 +19,25 @@ const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Schedule {
     steps: Vec<Duration>,
     jitter: f64,
+}
+
+/// The attempts that a delivery had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tried {
+    /// Those that came to an end of their own.
+    pub(crate) made: u32,
+    /// Those that a stop of the service cut off: they say nothing about the receiver.
+    pub(crate) cut_off: u32,
+}
+
+impl Tried {
+    /// So many attempts, of which some were cut off.
+    pub(crate) fn of(attempts: u32, cut_off: u32) -> Self {
+        Self {
+            made: attempts.saturating_sub(cut_off),
+            cut_off,
+        }
+    }
 }
 
 /// What follows a failed attempt.
@@ -40,18 +60,23 @@ impl Schedule {
         }
     }
 
-    /// How many attempts a delivery gets.
-    pub(crate) fn attempts_max(&self, settings: DeliverySettings) -> u32 {
+    /// How many attempts a delivery gets, but for those that were cut off.
+    fn attempts_max(&self, settings: DeliverySettings) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX).max(1);
         settings
             .max_attempts
             .map_or(steps, |wanted| wanted.min(steps))
     }
 
-    /// What follows when that many attempts were made; `random` is from 0 to 1.
+    /// Whether a delivery that had these attempts gets no more.
+    pub(crate) fn is_used_up(&self, tried: Tried, settings: DeliverySettings) -> bool {
+        tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
+    }
+
+    /// What follows a failed attempt, the last of these; `random` is from 0 to 1.
     pub(crate) fn next(
         &self,
-        attempts: u32,
+        tried: Tried,
         advice: Advice,
         settings: DeliverySettings,
         now_ms: i64,
@@ -59,11 +84,11 @@ impl Schedule {
     ) -> Next {
         let refused = match advice {
             Advice::GiveUp => true,
-            Advice::FewMore => attempts >= FEW,
+            Advice::FewMore => tried.made >= FEW,
             Advice::Again | Advice::AgainAfter(_) | Advice::Pause => false,
         };
-        let step = self.steps.get(attempts as usize);
-        let (Some(step), false) = (step, refused || attempts >= self.attempts_max(settings)) else {
+        let step = self.steps.get(tried.made as usize);
+        let (Some(step), false) = (step, refused || self.is_used_up(tried, settings)) else {
             return Next::Dead;
         };
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
@@ -94,9 +119,18 @@ mod tests {
 
     const DAY_SECONDS: u64 = 24 * 3600;
 
-    fn next(attempts: u32, advice: Advice, settings: DeliverySettings, random: f64) -> Option<i64> {
+    fn next(made: u32, advice: Advice, settings: DeliverySettings, random: f64) -> Option<i64> {
+        next_after(Tried { made, cut_off: 0 }, advice, settings, random)
+    }
+
+    fn next_after(
+        tried: Tried,
+        advice: Advice,
+        settings: DeliverySettings,
+        random: f64,
+    ) -> Option<i64> {
         let schedule = Schedule::new(&DeliveryConfig::default());
-        match schedule.next(attempts, advice, settings, 1_000, random) {
+        match schedule.next(tried, advice, settings, 1_000, random) {
             Next::Retry { due_ms } => Some(due_ms - 1_000),
             Next::Dead => None,
         }
@@ -111,6 +145,28 @@ mod tests {
         let expected = seconds.map(|seconds| Some(seconds * 1000));
         assert_eq!(waits[..7], expected);
         assert_eq!(waits[7], None);
+    }
+
+    #[test]
+    fn attempts_that_were_cut_off_do_not_count_until_there_are_many() {
+        let settings = DeliverySettings::default();
+        let tried = |made, cut_off| Tried { made, cut_off };
+        let cases = [
+            (tried(0, 1), Advice::Again, Some(0)),
+            (tried(1, 15), Advice::Again, Some(5_000)),
+            (tried(2, 15), Advice::FewMore, Some(300_000)),
+            (tried(3, 15), Advice::FewMore, None),
+            (tried(7, 15), Advice::Again, Some(36_000_000)),
+            (tried(8, 0), Advice::Again, None),
+            (tried(0, 16), Advice::Again, None),
+        ];
+        for (tried, advice, wait_ms) in cases {
+            assert_eq!(
+                next_after(tried, advice, settings, 0.5),
+                wait_ms,
+                "{tried:?}"
+            );
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// Whether it is a test.
     pub test: bool,
-    /// How many attempts were begun.
+    /// How many attempts were begun, with those that a stop of the service cut off.
     pub attempts: u32,
     /// What the last failed attempt said; empty when none failed.
     pub last_error: String,

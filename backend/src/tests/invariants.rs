@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::{
+    delivery::decide::is_cut_off,
     domain::{Attempt, Delivery, DeliveryState, Occurrence},
+    limits::CUT_OFFS_MAX,
     ops::samples::all,
     store::{Store, verify},
 };
@@ -35,7 +37,9 @@ fn check_delivery(delivery: &Delivery, attempts: &[Attempt], attempts_max: usize
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     let begun: Vec<_> = (1..=delivery.attempts).collect();
     assert_eq!(numbers, begun, "{delivery:?}");
-    assert!(numbers.len() <= attempts_max, "{delivery:?}");
+    let cut_off = attempts.iter().filter(|it| is_cut_off(it)).count();
+    assert!(numbers.len() - cut_off <= attempts_max, "{delivery:?}");
+    assert!(cut_off <= CUT_OFFS_MAX as usize, "{delivery:?}");
     let waits = delivery.state.due_ms().is_some();
     assert_ne!(waits, delivery.end_ms.is_some(), "{delivery:?}");
     let is_leased = matches!(delivery.state, DeliveryState::Leased { .. });

@@ -4,15 +4,19 @@ use std::{ops::Bound, sync::Arc};
 
 use rand::Rng;
 
-use super::{Dispatcher, plan::Plan};
+use super::{
+    Dispatcher,
+    plan::{Left, Plan},
+};
 use crate::{
     delivery::{
         decide::{self, Circumstances, attempt_key},
         lane::Lease,
-        schedule::timeout,
+        schedule::{Tried, timeout},
         verdict::Advice,
     },
     domain::{Attempt, Delivery, DeliveryState, Destination},
+    limits::CUT_OFFS_MAX,
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
@@ -24,6 +28,19 @@ use crate::{
 struct Due {
     destination: Arc<Destination>,
     key: Vec<u8>,
+    /// The place of its destination among what is left.
+    at: usize,
+}
+
+/// A destination to which something may begin.
+struct Ready {
+    destination: Arc<Destination>,
+    /// Deliveries that may be leased.
+    room: usize,
+    /// Attempts that may begin at once.
+    places: usize,
+    /// Entries of its index that are not to be looked at: our own leases, and what is set aside.
+    ours: usize,
 }
 
 impl Dispatcher {
@@ -42,41 +59,55 @@ impl Dispatcher {
                 }
                 continue;
             };
-            let settings = due.destination.delivery;
-            let attempts_max = self.schedule.attempts_max(settings);
             match delivery.value.state {
                 DeliveryState::Leased { .. } => {
                     self.plan_lost(plan, &delivery, &due.destination).await?;
                 }
-                DeliveryState::Pending { .. } | DeliveryState::Retry { .. }
-                    if delivery.value.attempts >= attempts_max =>
-                {
-                    let dead = Delivery {
-                        state: DeliveryState::Dead,
-                        end_ms: Some(self.clock.now_ms()),
-                        ..delivery.value.clone()
-                    };
-                    plan.changes.update(&delivery, &dead);
-                    plan.dead.push((dead.destination, dead.last_error));
-                }
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
-                    if let Some(until_ms) = self.held_until(&delivery.value).await? {
-                        plan.hold_back(&delivery, until_ms);
-                        continue;
-                    }
-                    let limit = timeout(&self.config, &due.destination);
-                    let (begun, attempt) =
-                        decide::begun(&delivery.value, limit, self.clock.now_ms());
-                    plan.changes.update(&delivery, &begun);
-                    plan.changes.insert(&attempt);
-                    plan.leases.push(Lease {
-                        delivery: begun,
-                        destination: due.destination,
-                    });
+                    self.plan_lease(plan, &delivery, due).await?;
                 }
                 DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {}
             }
         }
+        Ok(())
+    }
+
+    /// Leases a delivery that waits, unless it has to go on waiting or gets no more attempts.
+    async fn plan_lease(
+        &self,
+        plan: &mut Plan,
+        delivery: &Stored<Delivery>,
+        due: Due,
+    ) -> Result<(), EngineError> {
+        let now_ms = self.clock.now_ms();
+        let attempts = delivery.value.attempts;
+        let settings = due.destination.delivery;
+        // As long as all of them together are too few, nobody needs to know which were cut off.
+        if self.schedule.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
+            let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
+            let tried = Tried::of(attempts, cut_off);
+            if self.schedule.is_used_up(tried, settings) {
+                let dead = decide::used_up(&delivery.value, tried, now_ms);
+                plan.changes.update(delivery, &dead);
+                plan.note_end(&dead);
+                return Ok(());
+            }
+        }
+        if let Some(until_ms) = self.held_until(&delivery.value).await? {
+            plan.hold_back(delivery, until_ms);
+            return Ok(());
+        }
+        if !plan.left[due.at].admits(&delivery.value) {
+            return Ok(());
+        }
+        let limit = timeout(&self.config, &due.destination);
+        let (begun, attempt) = decide::begun(&delivery.value, limit, now_ms);
+        plan.changes.update(delivery, &begun);
+        plan.changes.insert(&attempt);
+        plan.leases.push(Lease {
+            delivery: begun,
+            destination: due.destination,
+        });
         Ok(())
     }
 
@@ -98,6 +129,9 @@ impl Dispatcher {
             schedule: &self.schedule,
             now_ms: self.clock.now_ms(),
             random: self.random.random(),
+            cut_off: self
+                .cut_offs(delivery.value.id, number.saturating_sub(1))
+                .await?,
             settings: Some(destination.delivery),
         };
         let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
@@ -105,10 +139,7 @@ impl Dispatcher {
             let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
             plan.changes.update(delivery, &next);
             plan.note_end(&next);
-            let left = plan.left.iter_mut().find(|(id, _)| *id == destination.id);
-            if let Some((_, left_ms)) = left {
-                *left_ms = due_ms.min(*left_ms);
-            }
+            plan.leave(destination.id, due_ms);
         } else {
             plan.changes.touch(delivery);
         }
@@ -118,8 +149,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// The deliveries that may begin now, destinations taking turns.
-    async fn due(&mut self, plan: &mut Plan) -> Result<Vec<Due>, EngineError> {
+    /// The destinations to which something may begin now, in their turns.
+    fn ready(&mut self, plan: &Plan) -> Vec<Ready> {
         let now_ms = self.clock.now_ms();
         let in_flight_default = self.config.max_in_flight_per_destination;
         let after_turn = (Bound::Excluded(self.turn), Bound::Unbounded);
@@ -140,24 +171,40 @@ impl Dispatcher {
                 && opening.from_ms <= now_ms
                 && !plan.paused.iter().any(|health| health.destination == id)
             {
-                let ours = lane.unrecorded + lane.set_aside;
-                ready.push((Arc::clone(destination), opening.room, ours));
+                ready.push(Ready {
+                    destination: Arc::clone(destination),
+                    room: opening.room,
+                    places: lane.places(in_flight_default).saturating_sub(lane.held()),
+                    ours: lane.unrecorded + lane.set_aside,
+                });
             }
         }
+        ready
+    }
+
+    /// The deliveries that may begin now.
+    async fn due(&mut self, plan: &mut Plan) -> Result<Vec<Due>, EngineError> {
+        let now_ms = self.clock.now_ms();
+        let ready = self.ready(plan);
         let mut free = self
             .config
             .max_in_flight
             .saturating_sub(self.attempts.len());
         let share = (free / ready.len().max(1)).max(1);
         let mut due = Vec::new();
-        for (destination, room, ours) in ready {
+        for ready in ready {
             if free == 0 {
                 break;
             }
-            let room = room.min(share).min(free);
+            let Ready {
+                destination,
+                places,
+                ..
+            } = ready;
+            let room = ready.room.min(share).min(free);
             // Our own leases, and what is set aside, stand among the entries; one more tells what
             // comes after.
-            let limit = room + ours + 1;
+            let limit = room + ready.ours + 1;
             let range = Range::under(&destination.id.to_bytes());
             let index = Index::DeliveryByDue;
             let entries = self
@@ -182,10 +229,17 @@ impl Dispatcher {
                 due.push(Due {
                     destination: Arc::clone(&destination),
                     key,
+                    at: plan.left.len(),
                 });
             }
             free -= taken;
-            plan.left.push((destination.id, left_ms));
+            plan.left.push(Left {
+                destination: destination.id,
+                due_ms: left_ms,
+                places,
+                again: false,
+                is_full: false,
+            });
         }
         Ok(due)
     }

@@ -15,7 +15,9 @@ use crate::{
         lane::Lease,
         notice,
     },
-    domain::{Attempt, Delivery, DeliveryState, Destination, Health, HealthState, RecordId},
+    domain::{
+        Attempt, Delivery, DeliveryState, Destination, Health, HealthState, Outcome, RecordId,
+    },
     store::{Changes, EngineError, Lane as Queue, Stored},
 };
 
@@ -32,10 +34,41 @@ pub(super) struct Plan {
     pub(super) paused: Vec<Health>,
     /// Deliveries that died: their destination, and what their last attempt said.
     pub(super) dead: Vec<(RecordId, String)>,
-    /// When the first delivery that is left is due, by destination.
-    pub(super) left: Vec<(RecordId, i64)>,
+    /// What is left of the destinations that were looked at.
+    pub(super) left: Vec<Left>,
     /// What is to be sent.
     pub(super) leases: Vec<Lease>,
+}
+
+/// What is left of a destination after a plan.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) destination: RecordId,
+    /// When the first delivery that is left is due.
+    pub(super) due_ms: i64,
+    /// Attempts that may begin as soon as they are leased.
+    pub(super) places: usize,
+    /// Whether a delivery that was tried before is among those that are due.
+    pub(super) again: bool,
+    /// Whether nothing more is to be leased in this plan.
+    pub(super) is_full: bool,
+}
+
+impl Left {
+    /// Whether a delivery may be leased now. One that was tried before is leased when its attempt
+    /// can begin at once: whoever is cut off a second time was cut off in an attempt of its own.
+    pub(super) fn admits(&mut self, delivery: &Delivery) -> bool {
+        let is_again = delivery.attempts > 0;
+        self.again |= is_again;
+        self.is_full |= is_again && self.places == 0;
+        if self.is_full {
+            let due_ms = delivery.state.due_ms().unwrap_or(i64::MAX);
+            self.due_ms = self.due_ms.min(due_ms);
+            return false;
+        }
+        self.places = self.places.saturating_sub(1);
+        true
+    }
 }
 
 impl Plan {
@@ -47,6 +80,14 @@ impl Plan {
         }
     }
 
+    /// Takes note of a delivery that is left.
+    pub(super) fn leave(&mut self, destination: RecordId, due_ms: i64) {
+        let left = self.left.iter_mut();
+        for left in left.filter(|left| left.destination == destination) {
+            left.due_ms = left.due_ms.min(due_ms);
+        }
+    }
+
     /// Has a delivery that is due wait, without an attempt.
     pub(super) fn hold_back(&mut self, delivery: &Stored<Delivery>, until_ms: i64) {
         let mut held = delivery.value.clone();
@@ -55,10 +96,7 @@ impl Plan {
             _ => DeliveryState::Pending { due_ms: until_ms },
         };
         self.changes.update(delivery, &held);
-        let left = self.left.iter_mut();
-        for (_, left_ms) in left.filter(|(id, _)| *id == held.destination) {
-            *left_ms = until_ms.min(*left_ms);
-        }
+        self.leave(held.destination, until_ms);
     }
 }
 
@@ -96,10 +134,11 @@ impl Dispatcher {
 
     /// Takes over into memory what is on disk now.
     fn adopt(&mut self, plan: &Plan, sequence: Option<u64>) {
-        for &(destination, due_ms) in &plan.left {
-            if let Some(lane) = self.lanes.get_mut(&destination) {
-                lane.due_ms = due_ms;
-                self.turn = destination;
+        for left in &plan.left {
+            if let Some(lane) = self.lanes.get_mut(&left.destination) {
+                lane.due_ms = left.due_ms;
+                lane.quick &= !left.again;
+                self.turn = left.destination;
             }
         }
         for &(delivery, due_ms) in &plan.ends {
@@ -165,10 +204,17 @@ impl Dispatcher {
             let (id, destination, number, end) = finished;
             let now_ms = self.clock.now_ms();
             let settings = self.destination(destination).map(|found| found.delivery);
+            let cut_off = match &end {
+                End::Made(report) if report.verdict.outcome != Outcome::Delivered => {
+                    self.cut_offs(id, number.saturating_sub(1)).await?
+                }
+                _ => 0,
+            };
             let around = Circumstances {
                 schedule: &self.schedule,
                 now_ms,
                 random: self.random.random(),
+                cut_off,
                 settings,
             };
             let due_ms = delivery.and_then(|delivery| {
@@ -222,6 +268,22 @@ impl Dispatcher {
             plan.paused.push(current);
         }
         Ok(())
+    }
+
+    /// How many of the first attempts of a delivery were cut off. One that cannot be read was not.
+    pub(super) async fn cut_offs(
+        &self,
+        delivery: RecordId,
+        attempts: u32,
+    ) -> Result<u32, EngineError> {
+        if attempts == 0 {
+            return Ok(0);
+        }
+        let keys = (1..=attempts).map(|number| attempt_key(delivery, number));
+        let (found, _) = self.store.get_readable::<Attempt>(keys.collect()).await?;
+        let found = found.iter().flatten();
+        let cut_off = found.filter(|attempt| decide::is_cut_off(&attempt.value));
+        Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
     }
 
     pub(super) fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {

@@ -2,6 +2,7 @@
 
 mod clock;
 mod damage;
+mod kills;
 mod notices;
 mod simulation;
 mod world;

@@ -8,7 +8,8 @@ use super::{
     scenario::{Scenario, event_of},
 };
 use crate::{
-    domain::{Attempt, Delivery, DeliveryState, EventId, Occurrence, Outcome},
+    delivery::decide::is_cut_off,
+    domain::{Attempt, Delivery, DeliveryState, EventId, Occurrence},
     ops::samples::all,
     tests::invariants,
 };
@@ -108,23 +109,24 @@ impl Scenario {
         for delivery in deliveries {
             let number: usize = delivery.destination_name[1..].parse().unwrap();
             let mood = self.moods[number];
+            let attempts = attempts.remove(&delivery.id).unwrap_or_default();
+            let made = attempts.iter().filter(|it| !is_cut_off(it)).count();
             let is_as_expected = match (mood, delivery.state) {
                 (Mood::Gone, DeliveryState::Cancelled) => {
                     cancelled += 1;
                     true
                 }
                 (Mood::Refuses, state) => match state {
-                    DeliveryState::Dead => delivery.attempts == 3,
+                    DeliveryState::Dead => made == 3,
                     // It was deleted before it had refused often enough.
-                    state => state == DeliveryState::Cancelled && delivery.attempts < 3,
+                    state => state == DeliveryState::Cancelled && made < 3,
                 },
-                (Mood::Hangs, state) => state == DeliveryState::Dead && delivery.attempts == 2,
+                (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,
             };
             assert!(is_as_expected, "{mood:?}: {delivery:?}");
             let seen = seen.remove(&delivery.id.to_string()).unwrap_or_default();
             check_received(delivery, number, &seen);
-            let attempts = attempts.remove(&delivery.id).unwrap_or_default();
             self.check_waits(&attempts);
         }
         assert_eq!(cancelled, self.cancelled);
@@ -133,13 +135,15 @@ impl Scenario {
 
     /// No attempt was made before it was due.
     fn check_waits(&self, attempts: &[Attempt]) {
+        let mut made = 0;
         for pair in attempts.windows(2) {
-            // After a crash an attempt is made again at once.
-            if pair[0].outcome == Some(Outcome::Unknown) {
+            // After a crash an attempt is made again at once, as if it had not been begun.
+            if is_cut_off(&pair[0]) {
                 continue;
             }
+            made += 1;
             let waited_ms = pair[1].start_ms - pair[0].start_ms;
-            let step = self.schedule[pair[0].number as usize];
+            let step = self.schedule[made];
             let response = pair[0].transcript.response.as_ref();
             let asked = response.is_some_and(|response| response.status == 429);
             let least_ms = if asked {

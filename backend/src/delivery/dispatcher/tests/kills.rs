@@ -1,0 +1,127 @@
+//! A service that is killed again and again: its messages do not pay for it, and one that ends the
+//! service each time comes to an end.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::*;
+use crate::{
+    delivery::{decide::is_cut_off, receiver::Receiver, recovery::recover},
+    limits::CUT_OFFS_MAX,
+};
+
+const PATIENT: DeliverySettings = DeliverySettings {
+    timeout: Some(Duration::from_secs(30)),
+    max_in_flight: Some(2),
+    max_per_minute: None,
+    max_attempts: None,
+};
+
+/// Lives until so many requests came in all, is killed, and takes up at once what was cut off.
+async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
+    world.start();
+    let came = async {
+        while receiver.count() < requests {
+            tokio::task::yield_now().await;
+        }
+    };
+    let came = tokio::time::timeout(10 * SECOND, came).await;
+    came.expect("the requests come");
+    world.kill();
+    recover(&world.store, world.clock.as_ref()).await.unwrap();
+}
+
+#[tokio::test]
+async fn kills_use_up_no_attempt_of_a_message() {
+    let mut world = World::new();
+    world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 5 * SECOND];
+    let (receiver, reply) = switch(Reply::Hang).await;
+    let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    for life in 1..=7 {
+        live_until(&mut world, &receiver, life).await;
+    }
+    set(&reply, 404);
+    world.start();
+    world.live(MINUTE).await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Dead, 7 + 3),
+        "it had all the tries that a refused message gets"
+    );
+    let attempts = world.attempts(id).await;
+    assert!(attempts[..7].iter().all(is_cut_off), "{attempts:?}");
+    assert!(!attempts[7..].iter().any(is_cut_off), "{attempts:?}");
+    let seconds = |at: usize| (attempts[at + 1].start_ms - attempts[at].start_ms) / 1000;
+    assert_eq!(seconds(6), 0, "what was cut off is made again at once");
+    assert!((4..=6).contains(&seconds(7)), "and costs no step");
+}
+
+#[tokio::test]
+async fn a_message_that_ends_the_service_each_time_is_given_up() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::Hang).await;
+    let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    let most = CUT_OFFS_MAX as usize;
+    for life in 1..=most {
+        assert!(world.delivery(id).await.state.due_ms().is_some());
+        live_until(&mut world, &receiver, life).await;
+    }
+    set(&reply, 200);
+    let [next] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.settled().await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Dead, CUT_OFFS_MAX)
+    );
+    let error = delivery.last_error;
+    assert!(error.contains("stopped during 16 attempts"), "{error}");
+    assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);
+    assert_eq!(receiver.count(), most + 1);
+}
+
+#[tokio::test]
+async fn nothing_is_cut_off_twice_without_having_begun() {
+    let mut world = World::new();
+    // Quick with one message of each life, so that more is leased than can be under way.
+    let is_first = Arc::new(AtomicBool::new(true));
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let (first, mended) = (Arc::clone(&is_first), Arc::clone(&is_mended));
+    let receiver = Receiver::start(move |_| {
+        if mended.load(Ordering::Relaxed) || first.swap(false, Ordering::Relaxed) {
+            Reply::status(200)
+        } else {
+            Reply::Hang
+        }
+    })
+    .await;
+    let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
+    let ids = world.notify(&destination, 40).await;
+    for _ in 0..6 {
+        is_first.store(true, Ordering::Relaxed);
+        let requests = receiver.count() + 3;
+        live_until(&mut world, &receiver, requests).await;
+    }
+    is_mended.store(true, Ordering::Relaxed);
+    world.start();
+    world.settled().await;
+    let mut never_began = 0;
+    for id in ids {
+        assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+        let attempts = world.attempts(id).await;
+        let received = receiver.received();
+        let begun = received
+            .iter()
+            .filter(|it| it.header("webhook-id") == id.to_string());
+        let without = attempts.len() - begun.count();
+        assert!(without <= 1, "{attempts:?}");
+        never_began += without;
+    }
+    assert!(never_began > 10, "only {never_began} were leased ahead");
+}
