@@ -115,6 +115,9 @@ pub(crate) struct Flags {
     /// Change nothing from the console, whatever the key allows.
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Talk in lines instead of drawing screens: for screen readers, logs and pipes.
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Listen on addresses that other machines reach, although nothing is encrypted.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
@@ -141,7 +144,11 @@ impl Flags {
             .into_iter()
             .filter_map(|(key, text)| Some((key, text.as_deref()?)))
             .collect();
-        let switches = [("read_only", self.read_only), ("insecure", self.insecure)];
+        let switches = [
+            ("read_only", self.read_only),
+            ("plain", self.plain),
+            ("insecure", self.insecure),
+        ];
         let switched_on = switches.into_iter().filter(|(_, on)| *on);
         given.extend(switched_on.map(|(key, _)| (key, "true")));
         given

@@ -48,6 +48,10 @@ pub(crate) enum LogFormat {
 }
 
 /// All settings, checked.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The folder of the store and the keys.
@@ -64,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) key: KeySource,
     /// Whether the console changes nothing.
     pub(crate) read_only: bool,
+    /// Whether the console talks in lines instead of drawing screens.
+    pub(crate) plain: bool,
     /// Whether clicks and the wheel are the console's.
     pub(crate) mouse: bool,
     /// How the console looks.
@@ -184,6 +190,8 @@ impl Settings {
         if told("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
         }
+        // Such a terminal cannot move its cursor.
+        self.plain = told("TERM").is_some_and(|term| term == "dumb");
         let (colorterm, term) = (told("COLORTERM"), told("TERM"));
         self.depth = Depth::told_by(colorterm.map(String::as_str), term.map(String::as_str));
         self.background = told("COLORFGBG").and_then(|told| Background::told_by(told));
@@ -241,6 +249,7 @@ impl Default for Settings {
             connect: None,
             key: KeySource::DataDir,
             read_only: false,
+            plain: false,
             mouse: true,
             theme: Theme::Terminal,
             depth: Depth::default(),

@@ -12,7 +12,7 @@ use crate::{
     headless::Standing,
     limits,
     model::{
-        Connection, Model,
+        Connection, Model, Notice,
         message::{Effect, Msg, TextEdit},
         update,
     },
@@ -74,6 +74,16 @@ impl<B: Backend> Console<B> {
 
     pub(crate) fn wants_to_quit(&self) -> bool {
         self.model.quit
+    }
+
+    /// Everything it knows and shows.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The sentence at the bottom, which is not shown again.
+    pub(crate) fn take_notice(&mut self) -> Option<Notice> {
+        self.model.notice.take()
     }
 
     pub(crate) fn take_outward(&mut self) -> Option<Outward> {

@@ -9,6 +9,7 @@ mod keymap;
 mod limits;
 mod model;
 mod options;
+mod plain;
 mod terminal;
 mod text;
 mod theme;
@@ -27,4 +28,14 @@ pub use options::{Background, Depth, Error, Key, Options, Theme};
 /// There is no terminal, or it is gone.
 pub async fn run(options: Options) -> Result<(), Error> {
     terminal::run(options).await
+}
+
+/// Runs a console on lines of text, for screen readers, logs and pipes: commands are read from
+/// standard input, and everything is told on standard output, where nothing moves and nothing is
+/// drawn. Ends when the input does, when the operator leaves, or with SIGTERM, SIGHUP or SIGINT.
+///
+/// # Errors
+/// Standard input cannot be read.
+pub async fn run_plain(options: Options) -> Result<Standing, Error> {
+    plain::run(options).await
 }

@@ -67,5 +67,16 @@ pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 /// Between the keys of a sequence, before what was begun is dropped.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
+/// Rows and lines that a console without a screen tells at once.
+pub(crate) const TOLD_ROWS: usize = 20;
+pub(crate) const TOLD_LINES: usize = 80;
+/// Changes of a list that it tells at once.
+pub(crate) const TOLD_CHANGES: usize = 20;
+/// Between a change of a list and its telling.
+pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
+/// Between two tellings of how far something is.
+pub(crate) const PROGRESS_MS: i64 = 2_000;
+/// Until it is told that an answer is still awaited.
+pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour that a terminal tells.
 pub(crate) const COLOUR_BYTES: usize = 32;

@@ -22,6 +22,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
+    filter::Clock,
     message::Purpose,
     overlay::Overlay,
     page::{Content, Page, Route},
@@ -138,6 +139,11 @@ impl Model {
     /// A sentence of ours, with the keys in force instead of `‹action_name›`.
     pub(crate) fn tell(&self, sentence: &str) -> String {
         self.keymap.tell(sentence, &self.page.route.places())
+    }
+
+    /// The time and the zone that moments in a filter are read with.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock::new(self.now_ms, self.zone.clone())
     }
 
     /// What is drawn with.

@@ -5,7 +5,7 @@ mod listing;
 #[cfg(feature = "embedded")]
 mod own_service;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use bellwether_tui::{Key, Options, Standing};
 
@@ -58,7 +58,16 @@ async fn open(settings: &Settings, address: &str, frame: Option<Frame>) -> Resul
     options.background = settings.background;
     options.keys = settings.keys.clone();
     options.editor.clone_from(&settings.editor);
+    let plain = settings.plain || !io::stdout().is_terminal();
     match frame {
+        None if plain => {
+            let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
+            // Whoever types has read how it stood.
+            if io::stdin().is_terminal() {
+                return Ok(());
+            }
+            told_by(standing)
+        }
         None => bellwether_tui::run(options).await.map_err(failed),
         Some(frame) => draw(options, frame).await,
     }
@@ -72,7 +81,12 @@ async fn draw(options: Options, frame: Frame) -> Result<(), Failure> {
     io::stdout()
         .write_all(drawn.frame.as_bytes())
         .map_err(|error| Failure::new(format!("cannot write the frame: {error}")))?;
-    match drawn.standing {
+    told_by(drawn.standing)
+}
+
+/// The exit code that says whether what was told is what the service holds.
+fn told_by(standing: Standing) -> Result<(), Failure> {
+    match standing {
         Standing::Up => Ok(()),
         Standing::Away(sentence) => Err(Failure::away(sentence)),
         Standing::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),

@@ -6,4 +6,5 @@ mod fault;
 mod guard;
 mod session;
 
+pub(crate) use child::edit;
 pub(crate) use session::run;

@@ -12,6 +12,7 @@ mod pen;
 use ratatui::{Frame, layout::Rect};
 
 use self::pen::Pen;
+pub(crate) use self::{frame::crumbs, list::cells};
 use crate::model::{Model, overlay::Overlay, page::Content};
 
 /// The smallest screen that a console can be used on.

@@ -334,7 +334,8 @@ pub(super) fn list_deliveries(
         rule_names: filter.rule_names,
         destination_names: filter.destination_names,
         event_id: filter.event_id,
-        ..v1::ListDeliveriesRequest::default()
+        start: filter.start,
+        end: filter.end,
     }
 }
 

@@ -160,6 +160,9 @@ pub(crate) struct DeliveryFilter {
     pub(crate) rule_names: Vec<String>,
     pub(crate) destination_names: Vec<String>,
     pub(crate) event_id: String,
+    /// Decided at or after this moment, and before that one, in milliseconds since 1970.
+    pub(crate) start_ms: Option<i64>,
+    pub(crate) end_ms: Option<i64>,
 }
 
 /// The deliveries that something is done to.

@@ -75,6 +75,10 @@ const COMMAND: &[Setting] = &[
         settings.read_only = value::flag(value)?;
         Ok(())
     }),
+    Setting::new("plain", |settings, value| {
+        settings.plain = value::flag(value)?;
+        Ok(())
+    }),
     Setting::new("mouse", |settings, value| {
         settings.mouse = value::flag(value)?;
         Ok(())

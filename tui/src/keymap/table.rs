@@ -129,7 +129,7 @@ actions! {
     MapAround ["f"] in MAP, Need::None, 12
         "only around": "Show only what touches this";
     Search ["/"] in &[Place::Document], Need::None, 34
-        "search": "Search the text; Enter again goes on";
+        "search": "Search the text; the same words again go on";
     Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36
         "mark": "Mark, to act on several at once";
     MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0

@@ -230,7 +230,7 @@ fn of(model: &Model, page: &Page) -> Document {
             });
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),
-        (Route::Reference, _) => reference::index(into, &page.list.filter),
+        (Route::Reference, _) => reference::index(into, model, &page.list.filter),
         (Route::Topic(name), _) => reference::of(into, name),
         _ => {}
     }

@@ -1,5 +1,8 @@
-//! What operators type after `/`: words and comparisons, read into what the service is asked.
+//! What operators type as a filter: words and comparisons, read into what the service is asked.
 
+mod moment;
+
+pub(crate) use self::moment::Clock;
 use crate::{
     client::DeliveryFilter,
     data::{Clause, Comparison, DeliveryState},
@@ -79,11 +82,11 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Reads a filter of deliveries: `state=dead destination=pager rule=… event=…`.
+/// Reads a filter of deliveries: `state=dead destination=pager rule=… event=… since=2h until=09:30`.
 ///
 /// # Errors
 /// A sentence for people when a part is not one of these.
-pub(crate) fn deliveries(text: &str) -> Result<DeliveryFilter, String> {
+pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, String> {
     let mut filter = DeliveryFilter::default();
     for word in words(text) {
         match word.split_once('=') {
@@ -100,12 +103,20 @@ pub(crate) fn deliveries(text: &str) -> Result<DeliveryFilter, String> {
             Some(("destination", value)) => filter.destination_names.push(value.to_owned()),
             Some(("rule", value)) => filter.rule_names.push(value.to_owned()),
             Some(("event", value)) => value.clone_into(&mut filter.event_id),
+            Some(("since", value)) => filter.start_ms = Some(clock.read(value)?),
+            Some(("until", value)) => filter.end_ms = Some(clock.read(value)?),
             _ => {
                 return Err(format!(
-                    "`{word}`: write `state=dead`, `destination=NAME`, `rule=NAME` or `event=ID`"
+                    "`{word}`: write `state=dead`, `destination=NAME`, `rule=NAME`, `event=ID`, \
+                     `since=2h` or `until=2h`"
                 ));
             }
         }
+    }
+    if let (Some(start), Some(end)) = (filter.start_ms, filter.end_ms)
+        && start >= end
+    {
+        return Err("`since` has to be earlier than `until`".to_owned());
     }
     Ok(filter)
 }
@@ -117,6 +128,26 @@ pub(crate) fn part(field: &str, value: &str) -> String {
     } else {
         format!("{field}={value}")
     }
+}
+
+/// A filter of deliveries with moments in place of spans of time, so that every page and every deed
+/// means the same deliveries however long it takes.
+pub(crate) fn settled(text: &str, clock: &Clock) -> String {
+    let words = words(text);
+    let spans = |word: &String| word.starts_with("since=") || word.starts_with("until=");
+    if !words.iter().any(spans) {
+        return text.to_owned();
+    }
+    let settle = |word: String| match word.split_once('=') {
+        Some((name @ ("since" | "until"), value)) => match clock.read(value) {
+            Ok(ms) => part(name, &clock.write(ms)),
+            Err(_) => word,
+        },
+        Some((name, value)) => part(name, value),
+        None => word,
+    };
+    let words: Vec<String> = words.into_iter().map(settle).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]
@@ -153,10 +184,15 @@ mod tests {
 
     #[test]
     fn deliveries_are_filtered_by_state_and_names() {
-        let filter = deliveries("state=dead state=retry destination=\"my pager\"").unwrap();
+        let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
+        let filter = deliveries("state=dead state=retry destination=\"my pager\"", &clock).unwrap();
         assert_eq!(filter.states, [DeliveryState::Dead, DeliveryState::Retry]);
         assert_eq!(filter.destination_names, ["my pager"]);
-        assert!(deliveries("state=ded").unwrap_err().contains("dead"));
-        assert!(deliveries("foo").is_err());
+        assert!(
+            deliveries("state=ded", &clock)
+                .unwrap_err()
+                .contains("dead")
+        );
+        assert!(deliveries("foo", &clock).is_err());
     }
 }

@@ -282,6 +282,22 @@ impl Form {
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }
 
+    /// Puts a text that was typed on one line into a field.
+    ///
+    /// # Errors
+    /// The field cannot hold it; a sentence for people.
+    pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
+        let spec = &self.specs[index];
+        if self.is_locked(index) {
+            return Err(format!("{}: a name never changes", spec.label));
+        }
+        let typed = Input::typed(spec, text);
+        self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;
+        (self.focus, self.part) = (index, 0);
+        self.changed(now_ms);
+        Ok(())
+    }
+
     /// Moves the focus to the next or the previous part.
     pub(crate) fn step(&mut self, forward: bool) {
         let parts = self.inputs[self.focus].parts();

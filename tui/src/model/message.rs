@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::{form::Form, page::Route};
+use super::{form::Form, overlay::Target, page::Route};
 use crate::{
     client::{Command, News, Ticket},
     data::{Draft, Kind},
@@ -18,6 +18,15 @@ pub(crate) enum Msg {
     Mouse(MouseEvent),
     /// An action of the list, whatever its keys.
     Act(Action),
+    /// What was found in the palette.
+    Find(Target),
+    /// Rows of the list are meant, by their ids: one is selected, several are marked. With `true`
+    /// they are marked besides those that are.
+    Choose(Vec<String>, bool),
+    /// A line of the document is meant.
+    Line(usize),
+    /// A text for a field of the form, by the field's number.
+    Fill(usize, String),
     /// Pasted text; never taken as keys.
     Paste(String),
     Resize(u16, u16),

@@ -29,6 +29,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Act(action) => act::act(model, action, &mut effects),
         Msg::Mouse(event) => mouse::take(model, event, &mut effects),
+        Msg::Find(target) => overlays::find(model, target, &mut effects),
+        Msg::Choose(ids, mark) => navigate::choose(model, ids, mark),
+        Msg::Line(at) => model.page.reading.cursor = at,
+        Msg::Fill(index, text) => forms::fill(model, index, &text),
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text, &mut effects),
         Msg::Resize(columns, rows) => model.size = (columns, rows),

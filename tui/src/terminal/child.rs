@@ -13,7 +13,7 @@ const TEXT_BYTES: u64 = 4 * 1024 * 1024;
 ///
 /// # Errors
 /// A sentence for people: the editor does not start, fails, or the file cannot be read.
-pub(super) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, String> {
+pub(crate) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, String> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("failed to {what}: {error}")

@@ -5,12 +5,7 @@ use ratatui::layout::Rect;
 use super::pen::Pen;
 use crate::{
     keymap::{self, Action},
-    model::{
-        Connection, Model, access,
-        document::duration,
-        overlay::Overlay,
-        page::{Content, Page},
-    },
+    model::{Connection, Model, access, document::duration, overlay::Overlay, page::Content},
     text,
     theme::Token,
 };
@@ -42,8 +37,9 @@ pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     }
 }
 
-/// The page's words in the breadcrumb.
-fn crumbs(model: &Model, page: &Page) -> Vec<String> {
+/// The words of the page on the screen in the breadcrumb.
+pub(crate) fn crumbs(model: &Model) -> Vec<String> {
+    let page = &model.page;
     let mut crumbs = vec![page.route.screen().to_owned()];
     match &page.content {
         Content::Form(form) => {
@@ -82,7 +78,7 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     let right = text::fit(&format!("{state}{caller} "), width / 2);
     let right_width = text::width(&right);
-    let left = format!(" Bellwether › {}", crumbs(model, &model.page).join(" › "));
+    let left = format!(" Bellwether › {}", crumbs(model).join(" › "));
     pen.put(
         area.x,
         area.y,

@@ -60,6 +60,16 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
+/// The cells of a row with their columns' titles, and whether they are numbers.
+pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
+    let columns = rows::columns(&model.page.route).iter();
+    let cells = rows::cells(model, id).into_iter();
+    let pairs = columns.zip(cells);
+    pairs
+        .map(|(column, cell)| (column.title, cell.text, cell.right))
+        .collect()
+}
+
 /// Where the cursor is among how many, and what is filtered; on the line above the list.
 fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let y = area.y.saturating_sub(1);
@@ -134,17 +144,12 @@ fn loose(model: &Model) -> Option<String> {
             format!("loose: triggers {triggers}, destinations {destinations}")
         }
     };
-    Some(format!("{words} (/! shows it)"))
+    Some(model.tell(&format!("{words} (‹filter› ! shows it)")))
 }
 
 fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
-    let more = match model.page.route {
-        Route::Events => !model.store.events.next.is_empty(),
-        Route::Deliveries => !model.store.deliveries_next.is_empty(),
-        _ => false,
-    };
-    match (more, model.store.events.total) {
+    match (model.has_more(), model.store.events.total) {
         (true, Some(total)) if model.page.route == Route::Events => {
             format!(
                 "{} of {}",
@@ -303,8 +308,8 @@ fn heading(
         } else {
             0
         };
-        pen.put(x + cells(pad), area.y, *width, Token::Heading, &shown);
-        x += cells(width + 1);
+        pen.put(x + wide(pad), area.y, *width, Token::Heading, &shown);
+        x += wide(width + 1);
     }
 }
 
@@ -320,11 +325,11 @@ fn row(values: &[Cell], widths: &[usize], marked: bool, pen: &mut Pen<'_>, area:
         } else {
             0
         };
-        pen.put(x + cells(pad), area.y, *width, cell.token, &shown);
-        x += cells(width + 1);
+        pen.put(x + wide(pad), area.y, *width, cell.token, &shown);
+        x += wide(width + 1);
     }
 }
 
-fn cells(count: usize) -> u16 {
+fn wide(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

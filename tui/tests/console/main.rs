@@ -9,6 +9,7 @@ mod map;
 mod mouse;
 mod outbox;
 mod reference;
+mod remapped;
 mod screens;
 mod service;
 mod trials;

@@ -62,3 +62,40 @@ async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
     let screen = press(&mut console, "O").await;
     assert_shows(&screen, "to destination   audit");
 }
+
+#[tokio::test]
+async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_moment() {
+    let service = stocked();
+    let now = jiff::Timestamp::now().as_second();
+    let dead = v1::delivery::State::Dead;
+    let decided = |number: usize, seconds: i64| v1::Delivery {
+        destination_name: format!("before-{seconds}"),
+        create_time: Some(prost_types::Timestamp {
+            seconds: now - seconds,
+            nanos: 0,
+        }),
+        ..delivery(99 - number, dead)
+    };
+    service.state().deliveries = vec![decided(0, 60), decided(1, 7_200), decided(2, 90_000)];
+    let mut console = console(&service, 120, 24).await;
+    let screen = press(&mut console, "6/since=3h until=1h<Enter>").await;
+    assert_shows(&screen, "before-7200");
+    assert!(
+        !screen.contains("before-60") && !screen.contains("before-90000"),
+        "{screen}"
+    );
+    let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    assert_shows(&screen, &date.strftime("since=%Y-").to_string());
+    // What is done to all of them means the same moments.
+    let screen = press(&mut console, "A").await;
+    assert_shows(&screen, "Send all deliveries with since=2");
+    press(&mut console, "<Esc>").await;
+    for wrong in ["since=yesterday", "since=1h until=2h"] {
+        let screen = press(&mut console, &format!("/<C-u>{wrong}<Enter>")).await;
+        assert!(
+            screen.contains("how long ago") || screen.contains("earlier than"),
+            "{screen}"
+        );
+        press(&mut console, "<Esc>").await;
+    }
+}

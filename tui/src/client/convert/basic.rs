@@ -81,6 +81,14 @@ pub(in crate::client) fn misplaced() -> Failure {
     )
 }
 
+pub(super) fn timestamp(ms: i64) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: ms.div_euclid(1_000),
+        // Below a thousand million.
+        nanos: i32::try_from(ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
+    }
+}
+
 pub(super) fn millis(time: Option<prost_types::Timestamp>) -> Option<i64> {
     time.map(|time| {
         time.seconds

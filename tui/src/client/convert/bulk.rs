@@ -3,7 +3,7 @@
 use bellwether_proto::v1::{self, skipped_deliveries::Reason};
 
 use super::{
-    basic::{millis, severity},
+    basic::{millis, severity, timestamp},
     delivery::state_number,
 };
 use crate::{
@@ -18,7 +18,8 @@ pub(super) fn delivery_filter(filter: DeliveryFilter) -> v1::DeliveryFilter {
         rule_names: filter.rule_names,
         destination_names: filter.destination_names,
         event_id: filter.event_id,
-        ..v1::DeliveryFilter::default()
+        start: filter.start_ms.map(timestamp),
+        end: filter.end_ms.map(timestamp),
     }
 }
 

@@ -110,7 +110,8 @@ fn notes(into: &mut Document, model: &Model, event: &EventDetail) {
     let occurrence = &event.occurrence;
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
-        into.text(Token::Dim, 0, "none yet; N writes one");
+        let told = model.tell("none yet; ‹annotate› writes one");
+        into.text(Token::Dim, 0, &told);
     }
     for note in &occurrence.annotations {
         let head = format!("{}  {}", model.moment(note.update_ms), note.author);

@@ -3,16 +3,20 @@
 use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
 use super::{Document, Line, Link, Span, span};
-use crate::{model::page::Route, text, theme::Token};
+use crate::{
+    model::{Model, page::Route},
+    text,
+    theme::Token,
+};
 
 /// Columns of the text beside it, at least; with fewer it stands below.
 const BESIDE: usize = 30;
 
 /// The topics with their headings; with words to search for, the lines that hold them.
-pub(super) fn index(into: &mut Document, needle: &str) {
+pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     let needle = needle.trim().to_lowercase();
     if needle.is_empty() {
-        return contents(into);
+        return contents(into, model);
     }
     let mut found = false;
     for topic in TOPICS {
@@ -40,12 +44,9 @@ pub(super) fn index(into: &mut Document, needle: &str) {
 }
 
 /// The topics with their headings.
-fn contents(into: &mut Document) {
-    into.text(
-        Token::Dim,
-        0,
-        "Enter opens a topic, / searches all of them.",
-    );
+fn contents(into: &mut Document, model: &Model) {
+    let told = model.tell("‹open› opens a topic, ‹search› searches all of them.");
+    into.text(Token::Dim, 0, &told);
     for topic in TOPICS {
         title(into, topic);
         for block in topic.blocks() {

@@ -24,7 +24,10 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         _ => None,
     };
     match event {
-        Some("") => into.text(Token::Dim, 0, "with a sample event; v takes a stored one"),
+        Some("") => {
+            let told = model.tell("with a sample event; ‹test_with_event› takes a stored one");
+            into.text(Token::Dim, 0, &told);
+        }
         Some(id) => {
             let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
             into.linked(line, Link::Go(Route::Event(id.to_owned())));

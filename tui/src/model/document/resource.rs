@@ -168,7 +168,8 @@ pub(super) fn rule(into: &mut Document, model: &Model, name: &str) {
 fn joined(into: &mut Document, model: &Model, spec: &RuleSpec) {
     into.heading("When any of these triggers matches");
     if spec.trigger_names.is_empty() {
-        into.text(Token::Warning, 0, "none: it never notifies; e adds one");
+        let told = model.tell("none: it never notifies; ‹edit› adds one");
+        into.text(Token::Warning, 0, &told);
     }
     for name in &spec.trigger_names {
         let query = model
@@ -181,7 +182,8 @@ fn joined(into: &mut Document, model: &Model, spec: &RuleSpec) {
     }
     into.heading("All of these destinations are notified");
     if spec.destination_names.is_empty() {
-        into.text(Token::Warning, 0, "none: it notifies nobody; e adds one");
+        let told = model.tell("none: it notifies nobody; ‹edit› adds one");
+        into.text(Token::Warning, 0, &told);
     }
     for name in &spec.destination_names {
         let mut line = vec![span(Token::Link, name)];

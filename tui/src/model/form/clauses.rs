@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     data::{Clause, Comparison},
     limits,
-    model::field::TextField,
+    model::{field::TextField, filter},
 };
 
 /// A query being written.
@@ -69,6 +69,29 @@ impl ClauseInput {
             let clause = self.clause()?;
             serde_json::to_value(clause).ok()
         }
+    }
+
+    /// The query in one line, for people.
+    pub(crate) fn in_words(&self) -> String {
+        let Some(value) = self.write() else {
+            return "nothing".to_owned();
+        };
+        let clause = serde_json::from_value::<Clause>(value.clone());
+        clause.map_or_else(|_| value.to_string(), |clause| clause.to_string())
+    }
+
+    /// A query as it is typed on one line: as JSON, or as a filter of events.
+    ///
+    /// # Errors
+    /// It is neither; a sentence for people.
+    pub(super) fn typed(text: &str) -> Result<Self, String> {
+        let value = if text.starts_with('{') {
+            let clause: Clause = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            serde_json::to_value(clause).ok()
+        } else {
+            filter::events(text)?.and_then(|clause| serde_json::to_value(clause).ok())
+        };
+        Ok(Self::read(value.as_ref()))
     }
 
     fn clause(&self) -> Option<Clause> {

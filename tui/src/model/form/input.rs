@@ -91,6 +91,39 @@ impl Input {
         }
     }
 
+    /// What a field holds after a text was typed for it on one line.
+    ///
+    /// # Errors
+    /// The field cannot hold it; a sentence for people.
+    pub(super) fn typed(spec: &FieldSpec, text: &str) -> Result<Self, String> {
+        let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
+        Ok(match spec.kind {
+            FieldKind::Text | FieldKind::Secret | FieldKind::Number(..) | FieldKind::Words => {
+                Self::Text(TextField::new(text))
+            }
+            FieldKind::Lines | FieldKind::Pairs => Self::Text(lines()),
+            FieldKind::Toggle => match text.to_lowercase().as_str() {
+                "yes" | "on" | "true" => Self::Toggle(true),
+                "no" | "off" | "false" => Self::Toggle(false),
+                _ => return Err("write yes or no".to_owned()),
+            },
+            FieldKind::Choice(words) => {
+                let at = words.iter().position(|word| *word == text);
+                Self::Choice(at.ok_or_else(|| format!("write one of {}", words.join(", ")))?)
+            }
+            FieldKind::Names(_) => {
+                let names = text.split(',').map(str::trim);
+                Self::Names(
+                    names
+                        .filter(|it| !it.is_empty())
+                        .map(str::to_owned)
+                        .collect(),
+                )
+            }
+            FieldKind::Clause => Self::Clause(Box::new(ClauseInput::typed(text)?)),
+        })
+    }
+
     /// What is wrong with it, as far as that can be seen without the service.
     pub(super) fn error(&self, spec: &FieldSpec) -> Option<String> {
         if let Self::Clause(clause) = self {

@@ -66,7 +66,7 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 const WORDS: [(&str, &str); 4] = [
     ("theme", "how the console looks"),
     ("sort", "by a column"),
-    ("filter", "this list, as / does"),
+    ("filter", "this list; nothing takes the filter away"),
     ("event", "by its id, or one of those on the screen"),
 ];
 

@@ -20,7 +20,7 @@ use crate::{
 /// Begins with all deliveries that the list's filter leaves.
 pub(super) fn matching(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
-    match filter::deliveries(&words) {
+    match filter::deliveries(&words, &model.clock()) {
         Ok(filter) => begin(model, deed, Chosen::Matching { filter, words }, effects),
         Err(message) => model.say(Token::Bad, message),
     }

@@ -235,6 +235,18 @@ pub(super) fn paste(model: &mut Model, text: &str, _effects: &mut Vec<Effect>) {
     }
 }
 
+/// Puts a text into a field by its number.
+pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
+    let now_ms = model.now_ms;
+    let filled = match model.page.form_mut() {
+        Some(form) if index < form.specs.len() => form.fill(index, text, now_ms),
+        _ => return,
+    };
+    if let Err(message) = filled {
+        model.say(Token::Bad, message);
+    }
+}
+
 /// An action of the form.
 pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let entry = keymap::entry(action);

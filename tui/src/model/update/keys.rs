@@ -87,7 +87,7 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
         KeyCode::Esc => model.page.list.typing = None,
         KeyCode::Enter => {
             let text = field.text().trim().to_owned();
-            if let Err(message) = check(&model.page.route, &text) {
+            if let Err(message) = check(model, &text) {
                 return model.say(Token::Bad, message);
             }
             model.page.list.typing = None;
@@ -101,6 +101,10 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
 
 /// Puts a filter in force.
 pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+    let text = match model.page.route {
+        Route::Deliveries => filter::settled(&text, &model.clock()),
+        _ => text,
+    };
     let changed = model.page.list.filter != text;
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
@@ -109,11 +113,11 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     }
 }
 
-/// What is wrong with a filter of this screen.
-pub(crate) fn check(route: &Route, text: &str) -> Result<(), String> {
-    match route {
+/// What is wrong with a filter of the screen.
+pub(crate) fn check(model: &Model, text: &str) -> Result<(), String> {
+    match model.page.route {
         Route::Events => filter::events(text).map(drop),
-        Route::Deliveries => filter::deliveries(text).map(drop),
+        Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
         _ => Ok(()),
     }
 }

@@ -163,6 +163,22 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     go(model, route, effects);
 }
 
+/// Selects a row by its id, or marks several.
+pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
+    let count = ids.len().min(limits::BULK_ITEMS);
+    let list = &mut model.page.list;
+    if mark {
+        list.marks.extend(ids.into_iter().take(count));
+        let told = format!("{} marked; actions apply to all of them", list.marks.len());
+        return model.say(Token::Info, told);
+    }
+    list.marks.clear();
+    list.selected = ids.first().cloned();
+    if count > 1 {
+        list.marks = ids.into_iter().take(count).collect();
+    }
+}
+
 /// Moves the cursor of the map to the next thing on its row.
 pub(super) fn step(model: &mut Model, by: isize) {
     let map = model.map();
@@ -274,6 +290,15 @@ impl Model {
             }
             Route::Map => Box::new(Map::of(store, typed)),
             _ => Box::new(Vec::<&str>::new()),
+        }
+    }
+
+    /// Whether the service has more rows than are held.
+    pub(crate) fn has_more(&self) -> bool {
+        match self.page.route {
+            Route::Events => !self.store.events.next.is_empty(),
+            Route::Deliveries => !self.store.deliveries_next.is_empty(),
+            _ => false,
         }
     }
 

@@ -195,6 +195,8 @@ fn answer(
             }),
             now,
         ),
+        // With another filter they were asked for again meanwhile.
+        Purpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         Purpose::Deliveries { append } => deliveries(model, result, append),
         Purpose::Events { generation, append } => {
             events(model, generation, append, result);

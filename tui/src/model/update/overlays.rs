@@ -164,7 +164,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent) {
 }
 
 /// Does what was found in the palette.
-fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
+pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
     match target {
         Target::Act(action) => act::act(model, action, effects),
         Target::ActOn(route, action) => {
@@ -184,7 +184,7 @@ fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
             let sorted = model.sort_by(sort);
             act::say_sorted(model, sorted);
         }
-        Target::Filter(filter) => match super::keys::check(&model.page.route, &filter) {
+        Target::Filter(filter) => match super::keys::check(model, &filter) {
             Ok(()) => super::keys::set_filter(model, filter, effects),
             Err(message) => model.say(Token::Bad, message),
         },

@@ -126,7 +126,7 @@ fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
 /// Reads the first page of deliveries with the filter of the list.
 fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
-    let filter = match filter::deliveries(&text) {
+    let filter = match filter::deliveries(&text, &model.clock()) {
         Ok(filter) => filter,
         Err(message) => return model.say(Token::Bad, message),
     };
@@ -239,7 +239,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             if store.deliveries_next.is_empty() || store.deliveries.waiting.is_some() || held {
                 return;
             }
-            let Ok(filter) = filter::deliveries(&store.deliveries_filter) else {
+            let Ok(filter) = filter::deliveries(&store.deliveries_filter, &model.clock()) else {
                 return;
             };
             let page_token = store.deliveries_next.clone();

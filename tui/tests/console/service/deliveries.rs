@@ -15,8 +15,13 @@ impl v1::delivery_service_server::DeliveryService for Shared {
     ) -> Answer<v1::ListDeliveriesResponse> {
         let request = request.into_inner();
         let state = self.lock();
-        let fits =
-            |row: &&v1::Delivery| request.states.is_empty() || request.states.contains(&row.state);
+        let fits = |row: &&v1::Delivery| {
+            let seconds = |moment: Option<prost_types::Timestamp>| moment.map(|it| it.seconds);
+            let made = seconds(row.create_time);
+            (request.states.is_empty() || request.states.contains(&row.state))
+                && seconds(request.start).is_none_or(|start| made >= Some(start))
+                && seconds(request.end).is_none_or(|end| made < Some(end))
+        };
         let deliveries = state.deliveries.iter().filter(fits).cloned().collect();
         Ok(Response::new(v1::ListDeliveriesResponse {
             deliveries,

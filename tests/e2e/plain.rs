@@ -1,0 +1,219 @@
+//! The console in lines: an operator's whole job through a pipe and on a terminal that cannot move
+//! its cursor.
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Output, Stdio},
+};
+
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, terminal::Terminal, world::World,
+};
+use serde_json::json;
+
+use crate::{journey, samples};
+
+/// Types these lines into a plain console on that service; what it said and how it ended.
+fn typed(home: &Path, address: &str, key: &Path, lines: &str) -> Output {
+    let mut command = process::command(home, ["--plain", "--connect", address, "--key-file"]);
+    command.arg(key).env("EDITOR", "sed -i s/is/was/");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("a console");
+    let mut input = child.stdin.take().expect("its input");
+    input.write_all(lines.as_bytes()).expect("it reads");
+    drop(input);
+    child.wait_with_output().expect("its end")
+}
+
+fn told(world: &World, lines: &str) -> String {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key");
+    let output = typed(world.folder(), &address, &key, lines);
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{said}");
+    assert_is_plain(&said);
+    said
+}
+
+/// Nothing moves the cursor, nothing is coloured, nothing is drawn.
+fn assert_is_plain(said: &str) {
+    let is_odd =
+        |char: char| char.is_control() && char != '\n' || ('\u{2500}'..='\u{259f}').contains(&char);
+    let odd: Vec<_> = said.lines().filter(|line| line.contains(is_odd)).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+}
+
+/// Asserts that the texts stand in this order.
+fn assert_in_order(said: &str, texts: &[&str]) {
+    let mut rest = said;
+    for text in texts {
+        let Some(at) = rest.find(text) else {
+            panic!("`{text}` does not follow in\n{said}");
+        };
+        rest = &rest[at + text.len()..];
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    // Its second destination is reached by nobody.
+    let nowhere = samples::webhook("nowhere", "http://127.0.0.1:9/");
+    rest.post("/v1/notification/destinations", &nowhere)
+        .await
+        .ok();
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    eventually("the message", async || receiver.received().pop()).await;
+
+    let said = told(
+        &world,
+        "events\nack 1\nno\nack 1\nyes\nnote 1 called the owner\nyes\nexplain 1\nclose\nyes\n\
+         test hook\ndestinations\ntest nowhere\ndeliveries\nfilter state=dead\n1\nsend again\nyes\n\
+         rules\nedit disks\nMessage = {{event.summary}}, twice\nsave\nyes\nquit\n",
+    );
+
+    assert_in_order(
+        &said,
+        &[
+            "Connected as admin, with the role admin.",
+            "> events\nEvents: 1 to 1 of 1, open only, live.\n1. Seen ",
+            "; error; open; disk is full;",
+            "> ack 1\nAcknowledge this occurrence?\n",
+            "> no\nNo. Nothing was changed.",
+            "> yes\nok: acknowledged",
+            "Write this note?",
+            "> yes\nok: note written",
+            "> explain 1\nEvents, full. Explain",
+            "ok: disks notified",
+            "ok: summary contains",
+            "> close\nClose this occurrence?",
+            "> yes\nok: closed",
+            "> test hook\n",
+            "ok: DELIVERED",
+            "> test nowhere\n",
+            "not ok: UNREACHABLE",
+            "> filter state=dead\nDeliveries: 1 to 1 of 1, filter state=dead.\n1. ",
+            "; dead; nowhere; (test);",
+            "> send again\nSend this delivery again?",
+            "> edit disks\nEdit rule disks.\n",
+            "Message = {{event.summary}}, twice",
+            "> save\nChange rule disks?\n",
+            "+ ",
+            "> yes\nok: rule disks changed",
+        ],
+    );
+    let found = rest.post("/v1/events:search", &json!({})).await.ok();
+    let occurrence = &found["results"][0]["occurrences"][0];
+    assert_eq!(occurrence["status"], "STATUS_CLOSED", "{found}");
+    assert_eq!(occurrence["acknowledged"], true, "{found}");
+    let rule = rest.get("/v1/notification/rules/disks").await.ok();
+    let rule = rule.to_string();
+    assert!(rule.contains("{{event.summary}}, twice"), "{rule}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    for host in ["db-1", "db-2"] {
+        let event = samples::event("full", host, "SEVERITY_ERROR", "disk \u{1b}[2J is full");
+        rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+            .await
+            .ok();
+    }
+
+    let said = told(
+        &world,
+        "events\nack 3\nack\nackk 1\nack 1-2\nclose 1\nfilter severity>=\ntriggers\nnew\n\
+         Query = severity>=error summary:disk\nName = a\\b\nsave\nName =\nleave\nquit\nyes\n\
+         destinations\ndelete hook\n",
+    );
+
+    assert_in_order(
+        &said,
+        &[
+            "> ack 3\nerror: `3`: there is no such row; rows 1 to 2 were told",
+            "> ack\nerror: ack: say which row, as in `ack 1`",
+            "> ackk 1\nerror: `ackk 1` is nothing that can be done here; is it `ack`",
+            "> ack 1-2\nAcknowledge these 2 occurrences?",
+            // What answers a question with something else is a No, and is not done either.
+            "> close 1\nNo. Nothing was changed.",
+            "> filter severity>=\nerror: `severity>=`: write a field",
+            "> new\nNew trigger.\nName (needed) = nothing\n",
+            "Query = severity >= error and",
+            "> leave\nLeave «New trigger»?\n",
+            "> quit\nNo. Nothing is lost.",
+            "> destinations\n",
+            // The input ends at the question.
+            "> delete hook\nDelete destination hook?\n",
+        ],
+    );
+    let found = rest.post("/v1/events:search", &json!({})).await.ok();
+    for result in found["results"].as_array().expect("results") {
+        assert_ne!(result["occurrences"][0]["acknowledged"], true, "{found}");
+    }
+    rest.get("/v1/notification/destinations/hook").await.ok();
+}
+
+#[test]
+fn without_a_service_it_says_so_and_ends_with_the_code_for_that() {
+    let home = tempfile::tempdir().expect("a folder");
+    let key = home.path().join("key");
+    std::fs::write(&key, "bw_key").expect("a file");
+    let output = typed(home.path(), "http://127.0.0.1:9", &key, "events\nack 1\n");
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert_is_plain(&said);
+    assert_in_order(
+        &said,
+        &[
+            "Not connected: ",
+            "> events\nEvents: nothing",
+            "> ack 1\nerror: Acknowledge: not connected; nothing can be changed now",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(3), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_cannot_move_its_cursor_gets_lines_and_hears_what_is_new() {
+    let world = World::start();
+    let rest = world.rest();
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key");
+    let key = key.to_str().expect("a path");
+    let arguments = ["--connect", &address, "--key-file", key];
+    let mut console = Terminal::with_environment(world.folder(), &arguments, &[("TERM", "dumb")]);
+    console.shows(&["Connected as admin", "Overview."]);
+    console.press("events\r");
+    console.shows(&["Events: nothing, open only, live."]);
+
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    console.shows(&["new: Seen ", "error; open; disk is full"]);
+    console.press("events\r");
+    console.shows(&["1. Seen "]);
+    console.press("ack 1\r");
+    console.shows(&["Acknowledge this occurrence?", "yes or no>"]);
+    console.press("yes\r");
+    console.shows(&["ok: acknowledged", "changed: 1. Seen "]);
+
+    console.press("q\r");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert!(
+        !console.written().contains('\u{1b}'),
+        "{}",
+        console.written()
+    );
+}

@@ -1,0 +1,211 @@
+//! The console as lines of text: nothing moves, nothing is drawn, and what is typed are lines. For
+//! screen readers, logs and pipes.
+
+mod announce;
+mod command;
+mod fill;
+mod question;
+mod reader;
+mod say;
+mod talk;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use ratatui::backend::TestBackend;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{Instant, sleep_until},
+};
+
+use self::{
+    reader::{Reader, Typed},
+    talk::Talk,
+};
+use crate::{
+    console::{Console, Outward},
+    headless::Standing,
+    limits,
+    model::message::Msg,
+    options::{Error, Options},
+    terminal, text,
+};
+
+/// The size that pages are written for: lines are long, because nothing has to fit.
+const SIZE: (u16, u16) = (200, 50);
+
+/// Runs a console on lines: commands come from standard input, everything is told on standard
+/// output. Says how it stood with the service when standard input ended or the operator left.
+///
+/// # Errors
+/// Standard input cannot be read, or signals cannot be listened to.
+pub(crate) async fn run(options: Options) -> Result<Standing, Error> {
+    let editor = options.editor.clone();
+    let backend = TestBackend::new(SIZE.0, SIZE.1);
+    let Ok(console) = Console::start(options, backend);
+    let mut plain = Plain {
+        console,
+        talk: Talk::default(),
+        reader: Reader::start(),
+        editor,
+        is_typed: io::stdin().is_terminal(),
+        prompted: false,
+        busy_until: None,
+        announce_at: None,
+    };
+    plain.run().await.map_err(Error::Terminal)?;
+    Ok(plain.console.standing())
+}
+
+struct Plain {
+    console: Console<TestBackend>,
+    talk: Talk,
+    reader: Reader,
+    editor: String,
+    /// Whether somebody types, who is shown where and sees what was typed.
+    is_typed: bool,
+    /// Whether the place to type at stands at the end of the output.
+    prompted: bool,
+    /// When it is told that an answer is still awaited.
+    busy_until: Option<Instant>,
+    /// When changes of the list are told.
+    announce_at: Option<Instant>,
+}
+
+impl Plain {
+    async fn run(&mut self) -> io::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        self.talk.greet(self.console.model());
+        loop {
+            while let Some(outward) = self.console.take_outward() {
+                self.carry_out(outward).await;
+            }
+            if self.console.wants_to_quit() {
+                return self.flush();
+            }
+            self.go_on();
+            if self.flush().is_err() {
+                // Who read is gone.
+                return Ok(());
+            }
+            let wake = self.console.wake_in_ms();
+            let wake = wake.map(|ms| Instant::now() + Duration::from_millis(ms));
+            tokio::select! {
+                biased;
+                _ = terminate.recv() => return Ok(()),
+                _ = hang_up.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
+                typed = self.reader.next() => match typed? {
+                    Typed::Line(line) => self.line(&line),
+                    Typed::TooLong => self.talk.say("That line is too long; it was not read."),
+                    Typed::End if self.console.is_idle() => return self.flush(),
+                    Typed::End => {}
+                },
+                () = self.console.hear() => {}
+                () = until(wake) => self.console.handle(Msg::Tick),
+                () = until(self.busy_until) => self.still_busy(),
+                () = until(self.announce_at) => self.announce(),
+            }
+        }
+    }
+
+    /// Tells what came of what was typed when it is there, and lets the next line be read.
+    fn go_on(&mut self) {
+        self.talk.link(self.console.model());
+        if let Some(notice) = self.console.take_notice() {
+            self.talk.notice(&notice);
+        }
+        self.talk.progress(self.console.model());
+        if self.console.is_idle() {
+            self.busy_until = None;
+            self.talk.settled(self.console.model());
+            if question::is_key_told(self.console.model()) {
+                self.console.handle(Msg::Key(command::ESC));
+            }
+            self.reader.want_line();
+            if self.announce_at.is_none() && self.talk.has_news(self.console.model()) {
+                self.announce_at = Some(Instant::now() + limits::ANNOUNCE);
+            }
+        } else {
+            self.busy_until
+                .get_or_insert_with(|| Instant::now() + limits::STILL_BUSY);
+            // Lines of a file wait for what those before them do.
+            if self.is_typed && question::may_be_stopped(self.console.model()) {
+                self.reader.want_line();
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.is_typed {
+            // Enter has ended the line with the place to type at.
+            self.prompted = false;
+        } else {
+            self.talk.say(format!("> {line}"));
+        }
+        self.announce_at = None;
+        for msg in self.talk.hear(self.console.model(), line) {
+            self.console.handle(msg);
+        }
+        for msg in self.talk.answer_prompt(self.console.model()) {
+            self.console.handle(msg);
+        }
+    }
+
+    fn still_busy(&mut self) {
+        self.busy_until = Some(Instant::now() + limits::STILL_BUSY);
+        self.talk.say("Still waiting for an answer.");
+    }
+
+    fn announce(&mut self) {
+        self.announce_at = None;
+        self.talk.announce(self.console.model());
+    }
+
+    async fn carry_out(&mut self, outward: Outward) {
+        match outward {
+            Outward::Copy(copied) => self.talk.say(copied),
+            // There is no screen to leave, and the mouse is the terminal's.
+            Outward::Suspend => self.console.handle(Msg::Resumed),
+            Outward::Mouse(_) => {}
+            Outward::Edit(edit) => {
+                let (editor, text) = (self.editor.clone(), edit.text.clone());
+                let stem = edit.kind.word();
+                let run = move || terminal::edit(&editor, stem, &text);
+                let result = tokio::task::spawn_blocking(run).await;
+                let result = result.unwrap_or_else(|error| Err(error.to_string()));
+                self.console.handle(Msg::Edited(edit, result));
+            }
+        }
+    }
+
+    /// Writes what there is to say, and where to type.
+    fn flush(&mut self) -> io::Result<()> {
+        let lines = self.talk.take_lines();
+        let mut out = io::stdout().lock();
+        if self.prompted && !lines.is_empty() {
+            writeln!(out)?;
+            self.prompted = false;
+        }
+        for line in lines {
+            writeln!(out, "{}", text::clean(&line).trim_end())?;
+        }
+        if self.is_typed && self.reader.is_wanted() && !self.prompted {
+            write!(out, "{} ", question::prompt(self.console.model()))?;
+            self.prompted = true;
+        }
+        out.flush()
+    }
+}
+
+/// Waits for a moment, or for ever when there is none.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,80 @@
+//! Changes of the list on the screen, told as lines: what is new, what changed, what is gone.
+
+use std::collections::HashMap;
+
+use super::say;
+use crate::{limits, model::Model};
+
+/// The rows of the list as they were told, or would have been.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    rows: HashMap<String, String>,
+    /// Whether there is anything to compare with.
+    begun: bool,
+}
+
+impl Heard {
+    /// Forgets everything, as for another list.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes the list as it is, without a word.
+    pub(super) fn take(&mut self, model: &Model, numbered: &[String]) {
+        self.rows = watched(model, numbered);
+        self.begun = true;
+    }
+
+    pub(super) fn has_news(&self, model: &Model, numbered: &[String]) -> bool {
+        self.begun && watched(model, numbered) != self.rows
+    }
+
+    /// What changed since the list was taken, which is taken anew.
+    pub(super) fn changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
+        let now = watched(model, numbered);
+        let before = std::mem::replace(&mut self.rows, now);
+        if !std::mem::replace(&mut self.begun, true) {
+            return Vec::new();
+        }
+        let rows = model.rows();
+        let number = |id: &str| {
+            let at = numbered.iter().position(|other| other == id);
+            at.map_or_else(String::new, |at| format!("{}. ", at + 1))
+        };
+        let told = (0..rows.len().min(limits::TOLD_ROWS)).map(|index| rows.id(index));
+        let others = numbered.iter().map(String::as_str);
+        let mut lines = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for id in told
+            .chain(others)
+            .filter(|id| seen.insert((*id).to_owned()))
+        {
+            match (before.get(id), self.rows.get(id)) {
+                (None, Some(row)) => lines.push(format!("new: {row}")),
+                (Some(old), Some(row)) if old != row => {
+                    lines.push(format!("changed: {}{row}", number(id)));
+                }
+                (Some(old), None) => lines.push(format!("gone: {}{old}", number(id))),
+                _ => {}
+            }
+        }
+        if lines.len() > limits::TOLD_CHANGES {
+            let more = lines.len() - limits::TOLD_CHANGES;
+            lines.truncate(limits::TOLD_CHANGES);
+            lines.push(format!("and {more} more; the list has moved on"));
+        }
+        lines
+    }
+}
+
+/// The first rows and those with a number, in words. More than are told: what moves up because
+/// others left is not new.
+fn watched(model: &Model, numbered: &[String]) -> HashMap<String, String> {
+    let rows = model.rows();
+    let count = rows.len().min(2 * limits::TOLD_ROWS);
+    let first = (0..count).map(|index| rows.id(index));
+    let held = |id: &&str| rows.position(id).is_some();
+    let others = numbered.iter().map(String::as_str).filter(held);
+    let in_words = |id: &str| (id.to_owned(), say::row(model, id));
+    first.chain(others).map(in_words).collect()
+}

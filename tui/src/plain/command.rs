@@ -1,0 +1,348 @@
+//! A typed line, read by the list of actions: the name of an action or its key, the rows that it is
+//! about, and what else it needs. What is no action is looked for in the palette.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::{
+    keymap::{self, Action, Entry, Need, Place},
+    model::{
+        Model, access,
+        field::TextField,
+        overlay::{Palette, Target},
+    },
+};
+
+pub(super) const ESC: KeyEvent = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+pub(super) const ENTER: KeyEvent = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+pub(super) const TAB: KeyEvent = KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE);
+pub(super) const YES: KeyEvent = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
+
+/// How many commands are named to somebody who typed something else, and how alike they are.
+const SUGGESTIONS: usize = 3;
+const ALIKE: f64 = 0.8;
+
+/// What a line means.
+#[derive(Debug, PartialEq)]
+pub(super) enum Meant {
+    /// Nothing was typed.
+    ReadOn,
+    /// A row or a link, by its number.
+    Number(usize),
+    Act {
+        action: Action,
+        rows: Vec<String>,
+        rest: String,
+    },
+    Find(Target),
+    /// It cannot be done; why, for people.
+    Wrong(String),
+}
+
+/// Whether an action is about moving on a screen that is not there.
+fn needs_a_screen(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Palette
+            | Action::Up
+            | Action::Down
+            | Action::Top
+            | Action::Bottom
+            | Action::PageUp
+            | Action::PageDown
+            | Action::NextLink
+            | Action::MapLeft
+            | Action::MapRight
+            | Action::ToggleMouse
+            | Action::Suspend
+            | Action::FormNext
+            | Action::FormPrevious
+            | Action::FormClauseView
+            | Action::FormAddClause
+            | Action::FormRemoveClause
+    )
+}
+
+/// Whether an action of a list is about some of its rows.
+fn is_about_rows(entry: &Entry) -> bool {
+    let is_everywhere = entry.places.contains(&Place::Anywhere);
+    let on_screen = |place: &Place| *place != Place::Document;
+    let about_all = matches!(
+        entry.action,
+        Action::New
+            | Action::Filter
+            | Action::Sort
+            | Action::Pause
+            | Action::OpenOnly
+            | Action::MarkAll
+            | Action::SendAllAgain
+            | Action::CancelAll
+    );
+    entry.places.iter().any(on_screen) && !is_everywhere && !about_all
+}
+
+/// Whether an action can be about several rows at once.
+fn takes_several(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Acknowledge
+            | Action::Unacknowledge
+            | Action::CloseEvent
+            | Action::Suppress
+            | Action::Reopen
+            | Action::SendAgain
+            | Action::CancelDelivery
+            | Action::Mark
+    )
+}
+
+/// Whether what stands behind the rows is a text that the action asks for.
+pub(super) fn takes_text(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Filter | Action::Search | Action::Annotate | Action::TestWithEvent
+    )
+}
+
+/// Whether an action shows a page, which is then told.
+pub(super) fn shows_a_page(action: Action) -> bool {
+    let tells_by_itself = matches!(
+        action,
+        Action::Mark | Action::MarkAll | Action::Copy | Action::Pause | Action::Quit
+    );
+    !matches!(keymap::entry(action).need, Need::Write(_)) && !tells_by_itself
+}
+
+/// What can be typed on this screen, in the order of the list.
+fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
+    let places = model.page.route.places();
+    let mut entries: Vec<_> = keymap::available(&places)
+        .filter(|entry| !needs_a_screen(entry.action))
+        .collect();
+    // What belongs to the screen itself is meant before what there is everywhere.
+    let particular = |entry: &&Entry| {
+        let at = places.iter().position(|place| entry.places.contains(place));
+        at.unwrap_or(places.len())
+    };
+    entries.sort_by_key(particular);
+    entries.into_iter()
+}
+
+/// The keys of an action as they can be typed: a digit is the number of a row.
+fn keys(model: &Model, entry: &Entry) -> Vec<String> {
+    let keys = model.keymap.keys(entry, &model.page.route.places());
+    let shown = keys.map(keymap::shown);
+    let is_typed = |key: &String| {
+        let digits = key.chars().all(|char| char.is_ascii_digit());
+        !digits && (key.chars().count() == 1 || key.starts_with('^'))
+    };
+    shown.filter(is_typed).collect()
+}
+
+/// The lines of the help: everything that can be typed here, and why not where it cannot.
+pub(super) fn help(model: &Model) -> Vec<String> {
+    let mut lines = Vec::new();
+    for entry in entries(model).filter(|entry| access::applies(model, entry)) {
+        let rows = if model.page.route.is_list() && is_about_rows(entry) {
+            if takes_several(entry.action) {
+                " ROWS"
+            } else {
+                " ROW"
+            }
+        } else {
+            ""
+        };
+        let text = if takes_text(entry.action) {
+            " TEXT"
+        } else {
+            ""
+        };
+        let keys = keys(model, entry);
+        let keys = if keys.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", keys.join(" "))
+        };
+        let why_not = access::refusal(model, entry).err();
+        let why_not = why_not.map_or_else(String::new, |reason| format!(". Not now: {reason}"));
+        let (name, title) = (entry.name, entry.title);
+        lines.push(format!("{name}{rows}{text}{keys}: {title}{why_not}"));
+    }
+    lines
+}
+
+/// Reads a line. `numbered` are the ids of the rows that were told, in their order.
+pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> Meant {
+    let line = line.trim();
+    if line.is_empty() {
+        return Meant::ReadOn;
+    }
+    if let Ok(number) = line.parse() {
+        return Meant::Number(number);
+    }
+    let mut unfit = None;
+    if let Some((entry, rest)) = named(model, line) {
+        match act(model, entry, rest, numbered) {
+            Ok(meant) => return meant,
+            Err(reason) => unfit = Some(reason),
+        }
+    }
+    find(model, line).unwrap_or_else(|near| Meant::Wrong(unfit.unwrap_or(near)))
+}
+
+/// The action whose name or key the line begins with, the longest first, and what stands behind.
+fn named<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a str)> {
+    let mut found: Option<(&'static Entry, &str, usize)> = None;
+    for entry in entries(model) {
+        let in_full = entry.action.name().replace('_', " ");
+        let names = [entry.name.to_owned(), in_full].into_iter();
+        let names = names.map(|name| (name, true));
+        let keys = keys(model, entry).into_iter().map(|key| (key, false));
+        for (name, any_case) in names.chain(keys) {
+            let Some((head, rest)) = line.split_at_checked(name.len()) else {
+                continue;
+            };
+            let same = head == name || any_case && head.eq_ignore_ascii_case(&name);
+            let ends = rest.is_empty() || rest.starts_with(' ');
+            if same && ends && found.is_none_or(|(_, _, longest)| name.len() > longest) {
+                found = Some((entry, rest.trim(), name.len()));
+            }
+        }
+    }
+    found.map(|(entry, rest, _)| (entry, rest))
+}
+
+fn act(
+    model: &Model,
+    entry: &'static Entry,
+    rest: &str,
+    numbered: &[String],
+) -> Result<Meant, String> {
+    let (action, name) = (entry.action, entry.name);
+    access::refusal(model, entry).map_err(|reason| format!("{}: {reason}", entry.title))?;
+    if !access::applies(model, entry) {
+        return Err(format!(
+            "{}: there is nothing here to do it to",
+            entry.title
+        ));
+    }
+    let is_list = model.page.route.is_list() && is_about_rows(entry);
+    let (rows, rest) = if is_list {
+        rows(model, rest, numbered)?
+    } else {
+        (Vec::new(), rest)
+    };
+    let list = &model.page.list;
+    if is_list && rows.is_empty() && (list.marks.is_empty() || !takes_several(action)) {
+        if list.count == 1 {
+            return Ok(Meant::Act {
+                action,
+                rows: vec![model.rows().id(0).to_owned()],
+                rest: rest.to_owned(),
+            });
+        }
+        return Err(format!("{name}: say which row, as in `{name} 1`"));
+    }
+    if rows.len() > 1 && !takes_several(action) {
+        return Err(format!("{name}: one row at a time"));
+    }
+    if !rest.is_empty() && !takes_text(action) {
+        return Err(format!("{name}: `{rest}` means nothing behind it"));
+    }
+    let rest = rest.to_owned();
+    Ok(Meant::Act { action, rows, rest })
+}
+
+/// The rows that a text begins with: `3`, `3 5`, `3-7`, or one by its id or name.
+fn rows<'a>(
+    model: &Model,
+    text: &'a str,
+    numbered: &[String],
+) -> Result<(Vec<String>, &'a str), String> {
+    let mut ids: Vec<String> = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find([' ', ',']).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        let Some((first, last)) = range(word) else {
+            break;
+        };
+        if first == 0 || last > numbered.len() || first > last {
+            let told = match numbered.len() {
+                0 => "no rows were told yet".to_owned(),
+                1 => "one row was told".to_owned(),
+                count => format!("rows 1 to {count} were told"),
+            };
+            return Err(format!("`{word}`: there is no such row; {told}"));
+        }
+        ids.extend(numbered[first - 1..last].iter().cloned());
+        rest = behind.trim_start_matches([' ', ',']);
+    }
+    if ids.is_empty() && !rest.is_empty() {
+        let all = model.rows();
+        let first = rest.split(' ').next().unwrap_or_default();
+        let behind = rest[first.len()..].trim_start();
+        for (id, behind) in [(rest, ""), (first, behind)] {
+            if all.position(id).is_some() {
+                return Ok((vec![id.to_owned()], behind));
+            }
+        }
+    }
+    let gone = |id: &&String| model.rows().position(id).is_none();
+    if let Some(id) = ids.iter().find(gone) {
+        let at = numbered.iter().position(|other| other == id).unwrap_or(0) + 1;
+        return Err(format!("row {at} is not in the list any more"));
+    }
+    Ok((ids, rest))
+}
+
+/// `3` or `3-7`.
+fn range(word: &str) -> Option<(usize, usize)> {
+    match word.split_once('-') {
+        Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),
+        None => word.parse().ok().map(|number| (number, number)),
+    }
+}
+
+/// The entry of the palette that the line names; else the commands that are alike, for people.
+fn find(model: &Model, line: &str) -> Result<Meant, String> {
+    let palette = Palette {
+        field: TextField::new(line),
+        ..Palette::default()
+    };
+    let items = palette.items(model);
+    let line = line.to_lowercase();
+    let (word, argument) = line.split_once(' ').unwrap_or((&line, ""));
+    let is_meant = |title: &str| {
+        let title = title.to_lowercase();
+        let behind = title.strip_prefix(word).unwrap_or_default();
+        title == line
+            || !argument.is_empty()
+                && (behind.trim_start() == argument
+                    || behind.ends_with(&format!(" {argument}"))
+                    || behind.starts_with(&format!(" {argument} ")))
+    };
+    let usable = |target: &Target| !matches!(target, Target::Type(_) | Target::Act(_));
+    let mut meant = items
+        .iter()
+        .filter(|item| is_meant(&item.title) && usable(&item.target));
+    if let Some(item) = meant.next() {
+        return Ok(match &item.refusal {
+            Some(reason) => Meant::Wrong(format!("{}: {reason}", item.title)),
+            None => Meant::Find(item.target.clone()),
+        });
+    }
+    let names = entries(model).map(|entry| entry.name);
+    let mut near: Vec<_> = names
+        .map(|name| (strsim::jaro_winkler(name, word), name))
+        .filter(|(likeness, _)| *likeness > ALIKE)
+        .collect();
+    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let near = near.iter().take(SUGGESTIONS).map(|(_, name)| *name);
+    let near: Vec<_> = near.collect();
+    Err(if near.is_empty() {
+        format!("`{line}` is nothing that can be done here; `help` lists what can")
+    } else {
+        let near = near.join("`, `");
+        format!("`{line}` is nothing that can be done here; is it `{near}`? `help` lists all")
+    })
+}

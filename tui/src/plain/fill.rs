@@ -1,0 +1,47 @@
+//! A form filled in by lines such as `Name = disk-full`.
+
+use crate::model::form::Form;
+
+/// What a line does to a form.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Puts a text into a field.
+    Fill(usize, String),
+    /// Asks what a field is for.
+    Ask(usize),
+}
+
+/// Reads a line; `None` when it names no field.
+///
+/// # Errors
+/// Several fields begin like that; a sentence for people.
+pub(super) fn read(form: &Form, line: &str) -> Result<Option<Line>, String> {
+    let (label, value) = match line.split_once('=') {
+        Some((label, value)) => (label.trim(), Some(value.trim())),
+        None => (line.trim(), None),
+    };
+    let label = label.to_lowercase();
+    if label.is_empty() {
+        return Ok(None);
+    }
+    let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
+    let name = |index: usize| form.specs[index].label.to_lowercase();
+    let shown: Vec<usize> = shown.collect();
+    let exact = shown.iter().find(|index| name(**index) == label);
+    let mut begin = shown
+        .iter()
+        .filter(|index| name(**index).starts_with(&label));
+    let index = match (exact, begin.next(), begin.next()) {
+        (Some(index), _, _) => *index,
+        (None, Some(first), Some(second)) if value.is_some() => {
+            let (first, second) = (form.specs[*first].label, form.specs[*second].label);
+            return Err(format!("`{label}` may be {first} or {second}"));
+        }
+        (None, Some(index), None) if value.is_some() => *index,
+        _ => return Ok(None),
+    };
+    Ok(Some(match value {
+        Some(value) => Line::Fill(index, value.to_owned()),
+        None => Line::Ask(index),
+    }))
+}

@@ -1,0 +1,149 @@
+//! Questions told as lines, and what a line answers to them.
+
+use super::{
+    command::{ENTER, ESC, TAB, YES},
+    say,
+};
+use crate::{
+    keymap,
+    model::{
+        Model,
+        bulk::{Bulk, Stage},
+        message::Msg,
+        overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay},
+        page::Content,
+    },
+};
+
+/// What is asked for, at the place where one types.
+pub(super) fn prompt(model: &Model) -> &'static str {
+    match &model.overlay {
+        Some(Overlay::Confirm(_)) => "yes or no>",
+        Some(Overlay::Bulk(bulk)) if matches!(bulk.stage, Stage::Asking { .. }) => "yes or no>",
+        Some(Overlay::Prompt(_)) => "text>",
+        _ if model.page.form().is_some() => "form>",
+        _ => ">",
+    }
+}
+
+/// Whether what is under way can be stopped by a line.
+pub(super) fn may_be_stopped(model: &Model) -> bool {
+    match (&model.overlay, &model.page.content) {
+        (Some(Overlay::Bulk(bulk)), _) => {
+            matches!(bulk.stage, Stage::Counting | Stage::Running)
+        }
+        (None, Content::Report(report)) => report.found.waiting.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a new client's key was told, which is shown once.
+pub(super) fn is_key_told(model: &Model) -> bool {
+    matches!(model.overlay, Some(Overlay::Key { .. }))
+}
+
+/// A question as lines and what is asked; the latter is empty while nothing is.
+pub(super) fn told(overlay: &Overlay) -> (Vec<String>, String) {
+    match overlay {
+        Overlay::Confirm(confirm) => question(confirm),
+        Overlay::Bulk(bulk) => bulk_question(bulk),
+        Overlay::Clash(clash) => clash_question(clash),
+        Overlay::Prompt(prompt) => {
+            let told = format!("{}: type a line ({})", prompt.title, prompt.help);
+            (vec![], format!("{told}; an empty one leaves it"))
+        }
+        Overlay::Key { name, key } => {
+            let told = format!("The key of {name}: {key}");
+            (vec![told], "It is shown this once.".to_owned())
+        }
+        Overlay::Pick(_) | Overlay::Palette(_) => (vec![], String::new()),
+    }
+}
+
+/// What a line answers to a question, and what there is to say to it.
+pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
+    let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
+    let key = |key| vec![Msg::Key(key)];
+    match overlay {
+        Overlay::Confirm(_) if is_yes => (key(YES), None),
+        Overlay::Confirm(confirm) => {
+            let said = match confirm.then {
+                Consequence::Write(..) => "No. Nothing was changed.",
+                Consequence::LeaveForm | Consequence::Quit => "No. Nothing is lost.",
+            };
+            (key(ESC), Some(said))
+        }
+        Overlay::Bulk(bulk) => match (&bulk.stage, line) {
+            (Stage::Asking { .. }, _) if is_yes => (key(YES), None),
+            (Stage::Asking { .. }, _) => (key(ESC), Some("No. Nothing was changed.")),
+            (Stage::Failed(_), "go on") => (key(ENTER), None),
+            (Stage::Failed(_), _) | (_, "stop") => (key(ESC), None),
+            _ => (vec![], Some("error: it is under way; `stop` ends it")),
+        },
+        Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Left as it was.")),
+        Overlay::Prompt(_) => (reply(line.to_owned()), None),
+        Overlay::Clash(clash) => (choose(clash, line), None),
+        Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) => (key(ESC), None),
+    }
+}
+
+/// Types a text into a prompt, over what stands in it, and ends it.
+pub(super) fn reply(text: String) -> Vec<Msg> {
+    let empty = keymap::parse("<C-u>").into_iter().flatten().map(Msg::Key);
+    let mut msgs: Vec<Msg> = empty.collect();
+    msgs.push(Msg::Paste(text));
+    msgs.push(Msg::Key(ENTER));
+    msgs
+}
+
+fn question(confirm: &Confirm) -> (Vec<String>, String) {
+    let mut lines = vec![confirm.title.clone()];
+    lines.extend(confirm.lines.iter().map(|(_, line)| format!("  {line}")));
+    let told = format!("{}: type yes to do it; anything else is No.", confirm.verb);
+    (lines, told)
+}
+
+fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
+    let mut lines = vec![bulk.title()];
+    lines.extend(
+        bulk.lines()
+            .into_iter()
+            .map(|(_, line)| say::marks(&format!("  {line}"))),
+    );
+    let told = match &bulk.stage {
+        Stage::Asking { .. } => {
+            format!("{}: type yes to do it; anything else is No.", bulk.verb())
+        }
+        Stage::Failed(_) => {
+            let done = bulk.progress();
+            format!("{done} done. `go on` tries again; anything else leaves it.")
+        }
+        Stage::Counting | Stage::Running | Stage::Stopping => String::new(),
+    };
+    (lines, told)
+}
+
+fn clash_question(clash: &Clash) -> (Vec<String>, String) {
+    let (word, name) = (clash.mine.kind().word(), clash.mine.name());
+    let mut lines = vec![format!("The {word} {name} changed meanwhile.")];
+    lines.extend(clash.lines.iter().map(|(_, line)| format!("  {line}")));
+    let choices = ClashChoice::ALL.map(ClashChoice::words).join("`, `");
+    (
+        lines,
+        format!("Type `{choices}`; anything else goes back to editing."),
+    )
+}
+
+/// Puts the choice on what was typed and takes it.
+fn choose(clash: &Clash, line: &str) -> Vec<Msg> {
+    let all = ClashChoice::ALL;
+    let wanted = all.iter().position(|choice| choice.words() == line);
+    let now = all.iter().position(|choice| *choice == clash.choice);
+    let (Some(wanted), Some(now)) = (wanted, now) else {
+        return vec![Msg::Key(ESC)];
+    };
+    let steps = (wanted + all.len() - now) % all.len();
+    let mut msgs: Vec<Msg> = (0..steps).map(|_| Msg::Key(TAB)).collect();
+    msgs.push(Msg::Key(ENTER));
+    msgs
+}

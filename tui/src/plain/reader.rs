@@ -1,0 +1,115 @@
+//! Reads lines of standard input, one at a time and only when one is wanted: what starts an editor
+//! leaves the lines behind it to the editor.
+
+use std::{
+    io::{self, BufRead, Read},
+    sync::mpsc as blocking,
+    thread,
+};
+
+use tokio::sync::mpsc;
+
+use crate::limits;
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum Typed {
+    Line(String),
+    /// More than a line may have; it is not kept.
+    TooLong,
+    End,
+}
+
+/// A thread that reads; it ends with the process.
+#[derive(Debug)]
+pub(super) struct Reader {
+    wishes: blocking::Sender<()>,
+    lines: mpsc::Receiver<io::Result<Typed>>,
+    wanted: bool,
+    ended: bool,
+}
+
+impl Reader {
+    pub(super) fn start() -> Self {
+        let (wishes, wished) = blocking::channel();
+        let (sender, lines) = mpsc::channel(1);
+        thread::spawn(move || {
+            while wished.recv().is_ok() {
+                if sender.blocking_send(read(io::stdin().lock())).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            wishes,
+            lines,
+            wanted: false,
+            ended: false,
+        }
+    }
+
+    /// Lets the next line be read, unless that is going on.
+    pub(super) fn want_line(&mut self) {
+        if !self.wanted {
+            self.wanted = true;
+            // Without the thread there is an end, which `next` tells.
+            let _ended = self.wishes.send(());
+        }
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// The line that is wanted. Waits for ever when none is.
+    ///
+    /// # Cancel safety
+    /// No line is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> io::Result<Typed> {
+        if !self.wanted {
+            return std::future::pending().await;
+        }
+        if self.ended {
+            self.wanted = false;
+            return Ok(Typed::End);
+        }
+        let typed = self.lines.recv().await.unwrap_or(Ok(Typed::End));
+        self.ended = matches!(typed, Ok(Typed::End));
+        self.wanted = false;
+        typed
+    }
+}
+
+fn read(mut input: impl BufRead) -> io::Result<Typed> {
+    let limit = u64::try_from(limits::FIELD_BYTES).unwrap_or(u64::MAX);
+    let mut line = Vec::new();
+    input.by_ref().take(limit).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(Typed::End);
+    }
+    if line.len() >= limits::FIELD_BYTES && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+        return Ok(Typed::TooLong);
+    }
+    let line = String::from_utf8_lossy(&line);
+    Ok(Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_where_they_end_and_long_ones_are_not_kept() {
+        let mut input: &[u8] = b"events\r\n\nack 1";
+        let mut all = Vec::new();
+        while let Typed::Line(line) = read(&mut input).unwrap() {
+            all.push(line);
+        }
+        assert_eq!(all, ["events", "", "ack 1"]);
+        let long = [vec![b'x'; limits::FIELD_BYTES + 5], b"\nquit\n".to_vec()].concat();
+        let mut input = long.as_slice();
+        assert!(matches!(read(&mut input).unwrap(), Typed::TooLong));
+        assert!(matches!(read(&mut input).unwrap(), Typed::Line(line) if line == "quit"));
+    }
+}

@@ -1,0 +1,200 @@
+//! What a screen shows, in words: rows and documents with numbers instead of a cursor.
+
+use crate::{
+    model::{
+        Model,
+        document::{self, Line},
+        form::{FieldKind, Form, Input},
+        list::Rows,
+        page::{Content, Route, Tab},
+    },
+    view,
+};
+
+/// Spaces that a line begins with at most.
+const INDENT: usize = 4;
+
+/// The row with this id, as parts with their columns' titles where they say nothing by themselves.
+pub(super) fn row(model: &Model, id: &str) -> String {
+    if model.page.route == Route::Map {
+        return map_row(model, id);
+    }
+    let mut parts = Vec::new();
+    for (title, text, is_number) in view::cells(model, id) {
+        let title = title.trim_start_matches("→ ");
+        let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
+        match text.trim() {
+            "" => {}
+            "✓" => parts.push("acknowledged".to_owned()),
+            text if labelled || title.contains(' ') || title == "Made" => {
+                parts.push(format!("{title} {text}"));
+            }
+            text => parts.push(text.to_owned()),
+        }
+    }
+    parts.join("; ")
+}
+
+fn map_row(model: &Model, id: &str) -> String {
+    let map = model.map();
+    let Some(row) = map.position(id).and_then(|at| map.rows.get(at)) else {
+        return String::new();
+    };
+    let nodes = row.nodes.iter().flatten().map(|node| {
+        let words = node.route.screen().to_lowercase();
+        let note = if node.note.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", node.note)
+        };
+        format!("{} {}{note}", words.trim_end_matches('s'), node.name())
+    });
+    nodes.collect::<Vec<_>>().join(" -> ")
+}
+
+/// The page by its name, and what it is about.
+pub(super) fn title(model: &Model) -> String {
+    let crumbs = view::crumbs(model).join(", ");
+    let Content::Event { tab, .. } = &model.page.content else {
+        return crumbs;
+    };
+    let others = Tab::ALL.map(Tab::title).join(", ");
+    format!("{crumbs}. {} (of {others})", tab.title())
+}
+
+/// Where a list stands: how it is filtered and sorted, and whether it is read.
+pub(super) fn state(model: &Model) -> Vec<String> {
+    let mut words = Vec::new();
+    let list = &model.page.list;
+    if model.page.route == Route::Events {
+        let events = &model.store.events;
+        let which = if events.filter.open_only {
+            "open only"
+        } else {
+            "open and closed"
+        };
+        words.push(which.to_owned());
+        match &events.stream_failure {
+            Some(failure) => words.push(format!("not live: {}", failure.headline())),
+            None if events.paused => words.push("held still".to_owned()),
+            None if model.is_up() => words.push("live".to_owned()),
+            None => {}
+        }
+    }
+    if !list.filter.is_empty() {
+        words.push(format!("filter {}", list.filter));
+    }
+    if let Some(sort) = list.sort.and(model.sorted()) {
+        let way = if sort.descending { "down" } else { "up" };
+        words.push(format!("sorted by {}, {way}", sort.column));
+    }
+    if !list.marks.is_empty() {
+        words.push(format!("{} marked", list.marks.len()));
+    }
+    if let Some(failure) = model.store.failure(&model.page.route) {
+        words.push(format!("not read afresh: {}", failure.sentence()));
+    }
+    words
+}
+
+/// A line of a document without what is drawn; a link has its number behind it.
+pub(super) fn line(line: &Line, number: Option<usize>) -> String {
+    let is_drawn = |char: char| ('\u{2500}'..='\u{259f}').contains(&char);
+    let mut said = String::new();
+    for (at, span) in line.spans.iter().enumerate() {
+        let text = marks(&span.text);
+        let bare = text.trim();
+        if bare.is_empty() || bare.chars().all(|char| char == ' ' || is_drawn(char)) {
+            let is_indent = at == 0 && bare.is_empty();
+            let indent = if is_indent { text.len().min(INDENT) } else { 0 };
+            let gap = usize::from(at > 0 && !said.ends_with(' '));
+            said.push_str(&" ".repeat(indent.max(gap)));
+            continue;
+        }
+        let starts = text.starts_with(' ') && !said.is_empty() && !said.ends_with(' ');
+        said.push_str(if starts { " " } else { "" });
+        said.push_str(if at == 0 { text.trim_end() } else { bare });
+        let is_label = at == 0 && line.spans.len() > 1 && bare.ends_with(char::is_alphanumeric);
+        if text.ends_with(' ') {
+            said.push_str(if is_label { ": " } else { " " });
+        }
+    }
+    let said = said.trim_end().trim_end_matches(':');
+    match number {
+        Some(number) => format!("{said} [{number}]"),
+        None => said.to_owned(),
+    }
+}
+
+/// Marks that are read aloud badly, as words.
+pub(super) fn marks(said: &str) -> String {
+    let (indent, body) = said.split_at(said.len() - said.trim_start().len());
+    for (mark, word) in [("✓", "ok:"), ("✗", "not ok:"), ("·", "-"), ("‖", "-")] {
+        if let Some(rest) = body.strip_prefix(mark) {
+            return format!("{indent}{word} {}", rest.trim_start_matches(' '));
+        }
+    }
+    said.replace('→', "->")
+}
+
+/// The lines of the document on the screen, with the number of each link.
+pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
+    let mut links = Vec::new();
+    let mut lines = Vec::new();
+    for (at, read) in document::current(model).lines.iter().enumerate() {
+        let number = read.link.as_ref().map(|_| {
+            links.push(at);
+            links.len()
+        });
+        lines.push(line(read, number));
+    }
+    (lines, links)
+}
+
+/// The fields of a form with what stands in them and what is wrong.
+pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
+    let mut lines = vec![format!("{}.", form.title())];
+    if let Some(error) = form.errors.get("") {
+        lines.push(format!("  not ok: {error}"));
+    }
+    for index in (0..form.specs.len()).filter(|index| form.is_shown(*index)) {
+        let spec = &form.specs[index];
+        let needed = if spec.required { " (needed)" } else { "" };
+        lines.push(format!("{}{needed} = {}", spec.label, value(form, index)));
+        if let Some(error) = form.errors.get(spec.path) {
+            lines.push(format!("  not ok: {error}"));
+        }
+    }
+    if !model.is_up() {
+        lines.push("Not connected: go on, nothing typed is lost.".to_owned());
+    }
+    lines
+}
+
+/// What stands in a field, on one line.
+pub(super) fn value(form: &Form, index: usize) -> String {
+    let spec = &form.specs[index];
+    match &form.inputs[index] {
+        Input::Text(field) => {
+            let is_shown = spec.kind != FieldKind::Secret || form.reveal;
+            if field.text().is_empty() {
+                "nothing".to_owned()
+            } else if is_shown {
+                field.text().replace('\n', "\\n")
+            } else {
+                "********".to_owned()
+            }
+        }
+        Input::Toggle(on) => if *on { "yes" } else { "no" }.to_owned(),
+        Input::Choice(at) => match spec.kind {
+            FieldKind::Choice(words) => {
+                let word = words.get(*at).copied().unwrap_or_default();
+                format!("{word} (of {})", words.join(", "))
+            }
+            _ => String::new(),
+        },
+        Input::Names(names) if names.is_empty() => "nothing".to_owned(),
+        Input::Names(names) => names.join(", "),
+        Input::Clause(clause) => clause.in_words(),
+    }
+}

@@ -1,0 +1,412 @@
+//! The conversation: what was told, with which numbers, what is asked, and what an answer means.
+
+use super::{
+    announce::Heard,
+    command::{self, Meant},
+    fill, question, say,
+};
+use crate::{
+    keymap::{self, Action},
+    limits,
+    model::{
+        Connection, Model, Notice,
+        bulk::Stage,
+        message::Msg,
+        overlay::{Overlay, Target},
+        page::{Content, Route},
+    },
+    theme::Token,
+};
+
+/// What was said and is still to be said.
+#[derive(Debug, Default)]
+pub(super) struct Talk {
+    lines: Vec<String>,
+    /// The ids of the rows that have a number, in their order.
+    numbered: Vec<String>,
+    /// The lines of the document that have one.
+    links: Vec<usize>,
+    /// The lines of the document, and how many of them, or of the rows, were told.
+    document: Vec<String>,
+    told: usize,
+    /// Which page was told.
+    page: String,
+    /// Whether the page, or what follows of it, is to be told though it is the same.
+    again: bool,
+    more: bool,
+    /// The text that a prompt is to be answered with.
+    text: Option<String>,
+    /// Which question was told, and what was wrong in the form.
+    asked: String,
+    wrong: Vec<String>,
+    filled: Option<usize>,
+    link: String,
+    progress_ms: i64,
+    heard: Heard,
+    changed_told: bool,
+}
+
+impl Talk {
+    pub(super) fn say(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+
+    pub(super) fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    pub(super) fn greet(&mut self, model: &Model) {
+        self.say(format!(
+            "Bellwether in lines, on {}. `help` lists what can be typed, `quit` ends.",
+            model.service
+        ));
+    }
+
+    /// Tells how the link stands when that has changed.
+    pub(super) fn link(&mut self, model: &Model) {
+        let words = match &model.link {
+            Connection::Connecting => return,
+            Connection::Up => {
+                let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
+                    format!(" as {}, with the role {}", caller.name, caller.role.word())
+                });
+                let read_only = if model.read_only { ", read-only" } else { "" };
+                format!("Connected{caller}{read_only}.")
+            }
+            Connection::Down { failure, .. } => {
+                format!("Not connected: {}. It is tried again.", failure.sentence())
+            }
+        };
+        if self.link != words {
+            self.link.clone_from(&words);
+            self.say(words);
+        }
+    }
+
+    pub(super) fn notice(&mut self, notice: &Notice) {
+        let text = notice.text.trim_start_matches(['✓', '✗', ' ']);
+        let text = say::marks(text);
+        match notice.token {
+            _ if text == "…" => {}
+            Token::Good => self.say(format!("ok: {text}")),
+            Token::Bad => self.say(format!("error: {text}")),
+            Token::Warning => self.say(format!("warning: {text}")),
+            _ => self.say(text),
+        }
+    }
+
+    /// Tells from time to time how far something is that takes long.
+    pub(super) fn progress(&mut self, model: &Model) {
+        let words = match (&model.overlay, &model.page.content) {
+            (Some(Overlay::Bulk(bulk)), _) => match bulk.stage {
+                Stage::Running | Stage::Stopping => format!("{} done", bulk.progress()),
+                Stage::Counting => format!("counting: {}", bulk.counted.count),
+                _ => return,
+            },
+            (None, Content::Report(report)) if report.found.waiting.is_some() => {
+                let Some(progress) = &report.progress else {
+                    return;
+                };
+                let (scanned, matched) = (progress.scanned, progress.matched);
+                format!("{scanned} events looked at, {matched} matched")
+            }
+            _ => return,
+        };
+        if model.now_ms - self.progress_ms >= limits::PROGRESS_MS {
+            self.progress_ms = model.now_ms;
+            self.say(format!("{words}; `stop` ends it"));
+        }
+    }
+
+    /// Nothing is under way: tells the question or the page that is there now.
+    pub(super) fn settled(&mut self, model: &Model) {
+        if let Some(overlay) = &model.overlay {
+            let (lines, asked) = question::told(overlay);
+            if !asked.is_empty() && format!("{lines:?}{asked}") != self.asked {
+                self.asked = format!("{lines:?}{asked}");
+                self.lines.extend(lines);
+                self.say(asked);
+            }
+            return;
+        }
+        self.asked.clear();
+        let page = page_key(model);
+        let again = std::mem::take(&mut self.again);
+        let more = std::mem::take(&mut self.more);
+        if page != self.page || again {
+            self.page = page;
+            self.tell_page(model);
+        } else if more {
+            self.read_on(model);
+        }
+        self.tell_form(model);
+    }
+
+    fn tell_page(&mut self, model: &Model) {
+        self.numbered.clear();
+        self.links.clear();
+        self.document.clear();
+        self.told = 0;
+        self.changed_told = false;
+        self.heard.forget();
+        if let Some(form) = model.page.form() {
+            self.lines.extend(say::form(model, form));
+            let told = "`LABEL = value` fills a field in, `LABEL` tells what it is for, an empty \
+                        line reads the form again.";
+            self.say(told);
+            self.wrong.clear();
+            return;
+        }
+        if !model.page.route.is_list() {
+            self.say(format!("{}.", say::title(model)));
+            (self.document, self.links) = say::document(model);
+        }
+        self.read_on(model);
+    }
+
+    /// Tells the rows or lines after those that were told.
+    fn read_on(&mut self, model: &Model) {
+        if model.page.route.is_list() {
+            self.read_rows(model);
+        } else {
+            let end = self.document.len().min(self.told + limits::TOLD_LINES);
+            let lines = self.document[self.told..end].to_vec();
+            self.lines.extend(lines);
+            self.told = end;
+            let left = self.document.len() - end;
+            if left > 0 {
+                self.say(format!("{left} more lines; an empty line reads on."));
+            }
+        }
+    }
+
+    fn read_rows(&mut self, model: &Model) {
+        let rows = model.rows();
+        let first = self.numbered.len();
+        // What has moved since then keeps its number, and is not told twice.
+        let told: std::collections::HashSet<&String> = self.numbered.iter().collect();
+        let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
+        let fresh: Vec<String> = fresh
+            .filter(|id| !told.contains(id))
+            .take(limits::TOLD_ROWS)
+            .collect();
+        let left = rows.len().saturating_sub(first + fresh.len());
+        let more = model.has_more();
+        drop(rows);
+        let count = first + fresh.len();
+        let mut heading = vec![match (count, fresh.len()) {
+            (0, _) => "nothing".to_owned(),
+            (_, 0) => "no more".to_owned(),
+            _ if left == 0 && !more => format!("{} to {count} of {count}", first + 1),
+            _ => {
+                let all = count + left;
+                let more = if more { " and more" } else { "" };
+                format!("{} to {count} of {all}{more}", first + 1)
+            }
+        }];
+        heading.extend(say::state(model));
+        self.say(format!("{}: {}.", say::title(model), heading.join(", ")));
+        if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
+            self.say("Nothing passes the filter; `filter` alone takes it away.");
+        }
+        for (at, id) in fresh.iter().enumerate() {
+            let mark = if model.page.list.marks.contains(id) {
+                "marked; "
+            } else {
+                ""
+            };
+            let row = say::row(model, id);
+            self.say(format!("{}. {mark}{row}", first + at + 1));
+        }
+        self.numbered.extend(fresh);
+        if left > 0 || more {
+            self.say("An empty line reads on.");
+        }
+        self.heard.take(model, &self.numbered);
+    }
+
+    /// Tells what was filled in, and what is wrong with the form when that has changed.
+    fn tell_form(&mut self, model: &Model) {
+        let Some(form) = model.page.form() else {
+            return;
+        };
+        if let Some(index) = self.filled.take() {
+            let (label, value) = (form.specs[index].label, say::value(form, index));
+            self.say(format!("{label} = {value}"));
+        }
+        let mut wrong: Vec<String> = Vec::new();
+        for (path, error) in &form.errors {
+            let spec = form.specs.iter().find(|spec| spec.path == path);
+            let label = spec.map_or("The whole", |spec| spec.label);
+            wrong.push(format!("not ok: {label}: {error}"));
+        }
+        if form.checked && wrong.is_empty() {
+            let told = "ok: the service finds nothing wrong; ‹form_save› saves";
+            wrong.push(model.tell(told));
+        }
+        let fresh: Vec<_> = wrong.iter().filter(|it| !self.wrong.contains(it)).collect();
+        self.lines.extend(fresh.into_iter().cloned());
+        self.wrong = wrong;
+    }
+
+    /// What a line does.
+    pub(super) fn hear(&mut self, model: &Model, line: &str) -> Vec<Msg> {
+        if let Some(overlay) = &model.overlay {
+            self.asked.clear();
+            let (msgs, said) = question::answer(overlay, line.trim());
+            self.lines.extend(said.map(str::to_owned));
+            return msgs;
+        }
+        if question::may_be_stopped(model) && line.trim() == "stop" {
+            return vec![Msg::Act(Action::Back)];
+        }
+        if let Some(form) = model.page.form() {
+            if line.trim().is_empty() {
+                self.again = true;
+                return vec![];
+            }
+            match fill::read(form, line) {
+                Ok(Some(fill::Line::Fill(index, text))) => {
+                    self.filled = Some(index);
+                    return vec![Msg::Fill(index, text)];
+                }
+                Ok(Some(fill::Line::Ask(index))) => {
+                    let help = model.tell(form.specs[index].help);
+                    self.filled = Some(index);
+                    self.say(help);
+                    return vec![];
+                }
+                Ok(None) => {}
+                Err(message) => {
+                    self.say(format!("error: {message}"));
+                    return vec![];
+                }
+            }
+        }
+        match command::read(model, line, &self.numbered) {
+            Meant::ReadOn => self.want_more(model),
+            Meant::Number(number) => self.open(model, number),
+            Meant::Act { action, rows, rest } => self.act(model, action, rows, rest),
+            Meant::Find(target) => {
+                self.again = true;
+                vec![Msg::Find(target)]
+            }
+            Meant::Wrong(reason) => {
+                self.say(format!("error: {reason}"));
+                vec![]
+            }
+        }
+    }
+
+    /// What answers the prompt that an action has opened, if its text was typed with it.
+    pub(super) fn answer_prompt(&mut self, model: &Model) -> Vec<Msg> {
+        let text = self.text.take();
+        match (&model.overlay, text) {
+            (Some(Overlay::Prompt(_)), Some(text)) => question::reply(text),
+            _ => vec![],
+        }
+    }
+
+    fn want_more(&mut self, model: &Model) -> Vec<Msg> {
+        self.more = true;
+        let is_list = model.page.route.is_list();
+        if is_list && self.numbered.len() >= model.rows().len() && model.has_more() {
+            return vec![Msg::Act(Action::Bottom)];
+        }
+        if !is_list && self.told >= self.document.len() {
+            self.more = false;
+            self.say("That was all of it.");
+        }
+        vec![]
+    }
+
+    fn open(&mut self, model: &Model, number: usize) -> Vec<Msg> {
+        self.again = true;
+        let at = number.checked_sub(1);
+        if model.page.route.is_list() {
+            let id = at.and_then(|at| self.numbered.get(at)).cloned();
+            if let Some(id) = id.filter(|id| model.rows().position(id).is_some()) {
+                return vec![Msg::Choose(vec![id], false), Msg::Act(Action::Open)];
+            }
+        } else if let Some(line) = at.and_then(|at| self.links.get(at)) {
+            return vec![Msg::Line(*line), Msg::Act(Action::Open)];
+        }
+        self.again = false;
+        self.say(format!("error: there is no {number} here"));
+        vec![]
+    }
+
+    fn act(&mut self, model: &Model, action: Action, rows: Vec<String>, rest: String) -> Vec<Msg> {
+        self.again = command::shows_a_page(action);
+        match action {
+            Action::Help => {
+                self.again = false;
+                self.say(format!("What can be typed here ({}):", say::title(model)));
+                self.lines.extend(command::help(model));
+                let told = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number alone opens \
+                            a row or a link. An empty line reads on. Also: the words of the palette, \
+                            such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
+                self.say(told);
+                return vec![];
+            }
+            Action::Filter => return vec![Msg::Find(Target::Filter(rest))],
+            Action::Mark => return vec![Msg::Choose(rows, true)],
+            // What is on its way to the editor comes back through a question.
+            _ if keymap::entry(action).action == Action::Quit => return vec![Msg::Act(action)],
+            _ => {}
+        }
+        if command::takes_text(action) && !rest.is_empty() {
+            self.text = Some(rest);
+        }
+        let mut msgs = Vec::new();
+        if !rows.is_empty() {
+            msgs.push(Msg::Choose(rows, false));
+        }
+        msgs.push(Msg::Act(action));
+        msgs
+    }
+
+    /// Whether the page has changed since it was told.
+    pub(super) fn has_news(&self, model: &Model) -> bool {
+        if model.overlay.is_some() || page_key(model) != self.page {
+            return false;
+        }
+        if model.page.route.is_list() {
+            let held = model.store.events.paused && model.page.route == Route::Events;
+            return !held && self.heard.has_news(model, &self.numbered);
+        }
+        let is_watched = matches!(model.page.route, Route::Event(_) | Route::Delivery(_));
+        is_watched && !self.changed_told && say::document(model).0 != self.document
+    }
+
+    /// Tells what has changed.
+    pub(super) fn announce(&mut self, model: &Model) {
+        if !self.has_news(model) {
+            return;
+        }
+        if model.page.route.is_list() {
+            let lines = self.heard.changes(model, &self.numbered);
+            self.lines.extend(lines);
+        } else {
+            self.changed_told = true;
+            self.say("changed: this page; `refresh` reads it again");
+        }
+    }
+}
+
+/// What tells one page from another, and one order of a list from another.
+fn page_key(model: &Model) -> String {
+    let list = &model.page.list;
+    let open_only = model.store.events.filter.open_only;
+    let content = match &model.page.content {
+        Content::Event { tab, .. } => format!("{tab:?}"),
+        Content::Report(report) => format!("{}{}", report.title, report.started_ms),
+        Content::Form(form) => form.title(),
+        Content::None | Content::Delivery(_) => String::new(),
+    };
+    let route = &model.page.route;
+    format!(
+        "{route:?}{content}{}{:?}{open_only}",
+        list.filter, list.sort
+    )
+}

@@ -1,0 +1,139 @@
+//! A console whose every action has another key: no screen tells of a key that means nothing.
+
+use bellwether_tui::{KeySetting, Keymap};
+
+use super::*;
+
+/// The actions of the table in the documentation, each with keys that no sentence is likely to hold.
+fn remapped() -> (Keymap, Vec<(String, String)>) {
+    let reference = Keymap::default().reference();
+    let rows = reference.lines().filter(|line| line.starts_with("| `"));
+    let names = rows.filter_map(|row| {
+        row.split(" | ")
+            .nth(2)?
+            .strip_prefix('`')?
+            .strip_suffix('`')
+    });
+    let mut settings = Vec::new();
+    let mut keys = Vec::new();
+    let letter = |number: usize| char::from(b'a' + u8::try_from(number).unwrap());
+    for (number, name) in names.enumerate() {
+        let (first, second) = (letter(number / 26), letter(number % 26));
+        settings.push(KeySetting {
+            place: None,
+            action: name.to_owned(),
+            keys: vec![format!("alt-{first} alt-{second}")],
+            at: "here".to_owned(),
+        });
+        keys.push((name.to_owned(), format!("<A-{first}><A-{second}>")));
+    }
+    assert!(keys.len() > 60, "{reference}");
+    (Keymap::new(&settings).unwrap(), keys)
+}
+
+/// The first words of a screen that are keys of the list as it is delivered.
+fn default_key(screen: &str) -> Option<String> {
+    let letters = "bcdefghijklmnopqrstuvwxyzBCDEGHIJKLMNOPQRSTUVWXYZ";
+    let names = [
+        "PageUp",
+        "PageDown",
+        "Esc",
+        "Tab",
+        "F1",
+        "Backspace",
+        "Home",
+        "End",
+    ];
+    let is_key = |word: &str| {
+        let word = word.trim_matches(|char| ",.;()“”`".contains(char));
+        let mut chars = word.chars();
+        let single = matches!((chars.next(), chars.next()), (Some(char), None)
+            if letters.contains(char) || "/?:*".contains(char));
+        let control = word.starts_with('^') && word.chars().count() == 2;
+        single || control || names.contains(&word)
+    };
+    let mut lines = screen.lines();
+    lines.find_map(|line| {
+        let mut before = "";
+        let found = line.split_whitespace().find(|word| {
+            let is_unit = before.ends_with(|char: char| char.is_ascii_digit());
+            before = word;
+            is_key(word) && !is_unit
+        });
+        Some(format!("{} in: {line}", found?))
+    })
+}
+
+async fn look(console: &mut Headless, keys: &[(String, String)], names: &str) {
+    for name in names.split(' ') {
+        let (_, keys) = keys.iter().find(|(other, _)| other == name).unwrap();
+        let screen = press(console, keys).await;
+        assert_eq!(
+            default_key(&screen),
+            None,
+            "after {name} of {names}:\n{screen}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_screen_tells_a_key_that_was_taken_away() {
+    let (keymap, keys) = remapped();
+    let tours = [
+        "go_overview",
+        "go_events pause open_only go_events open next_tab next_tab",
+        "go_triggers sort open",
+        "go_triggers test_trigger",
+        "go_destinations open",
+        "go_rules open",
+        "go_deliveries open",
+        "go_clients",
+        "go_map map_around",
+        "go_reference",
+        "go_triggers edit form_next form_next form_leave",
+        "go_destinations edit form_next form_leave",
+        "go_rules new form_next form_next form_next form_leave",
+        "go_clients new form_leave",
+    ];
+    for service in [Service::start(), stocked()] {
+        let filled = !service.state().events.is_empty();
+        let mut options = options(&service);
+        options.keys = keymap.clone();
+        let mut console = Headless::start(options, 120, 40);
+        assert!(console.idle().await);
+        for tour in tours {
+            let walkable = filled || !tour.contains(" open") && !tour.contains("edit");
+            look(
+                &mut console,
+                &keys,
+                if walkable {
+                    tour
+                } else {
+                    tour.split(' ').next().unwrap()
+                },
+            )
+            .await;
+        }
+    }
+    // What is looked for would be found.
+    let service = Service::start();
+    let mut usual = console(&service, 120, 40).await;
+    assert!(default_key(&press(&mut usual, "3").await).is_some());
+}
+
+#[tokio::test]
+async fn a_console_without_a_link_tells_the_keys_that_there_are() {
+    let (keymap, _) = remapped();
+    let mut service = stocked();
+    let mut options = options(&service);
+    options.keys = keymap;
+    let mut console = Headless::start(options, 120, 40);
+    assert!(console.idle().await);
+    service.break_down();
+    assert!(console.shows_meanwhile("next try in").await);
+    assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
+    for size in [(30, 6), (60, 15)] {
+        console.resize(size.0, size.1);
+        assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
+    }
+}
