@@ -11,6 +11,7 @@ pub mod etag;
 pub mod explain;
 pub mod find;
 pub mod intake;
+pub mod loop_guard;
 pub mod notify;
 pub mod occurrence;
 pub mod overview;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tracing::warn;
-
 use crate::{
     clock::Clock,
     config::LifetimeConfig,
     domain::{Delivery, Occurrence, RecordId},
     ops::{
+        loop_guard::Reports,
         notify::{Step, StepKind, notify},
         occurrence::{Cause, Wish, alter},
         recent::Traffic,
@@ -33,9 +32,18 @@ pub struct Deciding {
     pub traffic: Arc<Traffic>,
 }
 
+/// What follows from a change of an occurrence.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Altered {
+    /// The deliveries to store together with it.
+    pub deliveries: Vec<Delivery>,
+    /// What the service says once that is stored.
+    pub reports: Reports,
+}
+
 impl Deciding {
-    /// Changes an occurrence as an operator or ageing wishes; answers the deliveries to store
-    /// together with it.
+    /// Changes an occurrence as an operator or ageing wishes; answers what follows from it.
     ///
     /// `past` is what [`Past::read`] finds for the occurrence.
     pub fn alter(
@@ -44,11 +52,11 @@ impl Deciding {
         occurrence: &mut Occurrence,
         wish: Wish,
         cause: Cause<'_>,
-    ) -> Vec<Delivery> {
+    ) -> Altered {
         let before = occurrence.clone();
         let transition = alter(occurrence, wish, cause, &self.lifetime);
         if *occurrence == before {
-            return Vec::new();
+            return Altered::default();
         }
         let step = Step {
             kind: StepKind::Change,
@@ -58,10 +66,12 @@ impl Deciding {
             past,
         };
         let notices = notify(occurrence, &step, snapshot, &mut || new_id(cause.now_ms));
-        for rule in notices.stopped {
-            warn!(%rule, occurrence = %occurrence.id(), "the loop guard stopped a rule");
+        let mut reports = Reports::default();
+        reports.note(&notices, occurrence, cause.now_ms);
+        Altered {
+            deliveries: notices.deliveries,
+            reports,
         }
-        notices.deliveries
     }
 }
 

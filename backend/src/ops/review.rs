@@ -12,6 +12,8 @@ use crate::{
     ops::{
         commit::commit,
         deciding::Deciding,
+        intake::Intake,
+        loop_guard::Reports,
         occurrence::{Cause, Review, Wish, review},
         revision::{self, Past},
         ruleset::Snapshot,
@@ -27,12 +29,13 @@ use crate::{
 #[derive(Debug)]
 pub struct Reviewer {
     deciding: Deciding,
+    intake: Intake,
 }
 
 impl Reviewer {
-    /// Reviews what that store holds.
-    pub fn new(deciding: Deciding) -> Self {
-        Self { deciding }
+    /// Reviews what that store holds; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
     }
 
     /// Reviews until shutdown.
@@ -97,12 +100,14 @@ impl Reviewer {
             let found: Vec<_> = found.into_iter().flatten().collect();
             let past = Past::read(store, &snapshot, found.iter().map(|it| &it.value)).await?;
             let mut changes = store.changes();
+            let mut reports = Reports::default();
             for stored in found {
-                self.decide((&snapshot, &past), &stored, &mut changes);
+                reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
             }
-            Ok((changes, ()))
+            Ok((changes, reports))
         };
-        commit(store, Lane::Bulk, decide).await?;
+        let (reports, _) = commit(store, Lane::Bulk, decide).await?;
+        reports.say(&self.intake);
         Ok(())
     }
 
@@ -111,14 +116,18 @@ impl Reviewer {
         rules: (&Snapshot, &Past),
         stored: &Stored<Occurrence>,
         changes: &mut Changes,
-    ) {
+    ) -> Reports {
+        let mut reports = Reports::default();
         let now_ms = self.deciding.clock.now_ms();
         if stored.value.review_ms > now_ms {
-            return;
+            return reports;
         }
         let mut next = stored.value.clone();
         match review(&stored.value, now_ms, &self.deciding.lifetime) {
-            Review::Forget => return changes.delete(stored),
+            Review::Forget => {
+                changes.delete(stored);
+                return reports;
+            }
             Review::Later(due_ms) => next.review_ms = due_ms,
             Review::Age => {
                 let wish = Wish {
@@ -130,12 +139,15 @@ impl Reviewer {
                     reason: CloseReason::Aged,
                     now_ms,
                 };
-                for delivery in self.deciding.alter(rules, &mut next, wish, cause) {
-                    changes.insert(&delivery);
+                let altered = self.deciding.alter(rules, &mut next, wish, cause);
+                for delivery in &altered.deliveries {
+                    changes.insert(delivery);
                 }
+                reports = altered.reports;
             }
         }
         changes.update(stored, &next);
+        reports
     }
 
     /// When to look again: at the first review that is not due yet, and not too late for one that

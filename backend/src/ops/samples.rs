@@ -56,6 +56,18 @@ pub(crate) fn intake(deciding: &Deciding) -> (Intake, DropGuard) {
     (intake, shutdown.drop_guard())
 }
 
+/// What the service says of that kind, once it is on disk.
+pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
+    for _ in 0..1_000 {
+        let mut all = all::<Occurrence>(store).await.into_iter();
+        if let Some(said) = all.find(|it| it.kind == kind) {
+            return said;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("nothing of kind {kind} was said")
+}
+
 /// All records of a kind, by key.
 pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
     let range = Range::under(&[]);

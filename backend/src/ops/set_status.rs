@@ -7,6 +7,8 @@ use crate::{
         commit::commit,
         deciding::Deciding,
         edit::{Edits, Target},
+        intake::Intake,
+        loop_guard::Reports,
         occurrence::{Cause, Wish},
         revision::Past,
     },
@@ -23,7 +25,8 @@ pub struct StatusItem {
 }
 
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
-/// answers for each item which occurrence it was. An unknown occurrence is that item's error.
+/// answers for each item which occurrence it was. An unknown occurrence is that item's error. What the
+/// service has to say of it goes through the intake.
 ///
 /// # Errors
 /// Those of the store: then nothing was changed.
@@ -31,7 +34,7 @@ pub struct StatusItem {
 /// # Cancel safety
 /// A dropped call may still be carried out.
 pub async fn set_status(
-    deciding: &Deciding,
+    (deciding, intake): (&Deciding, &Intake),
     items: &[StatusItem],
     author: &Name,
 ) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
@@ -47,20 +50,25 @@ pub async fn set_status(
             now_ms: deciding.clock.now_ms(),
         };
         let mut answers = Vec::with_capacity(items.len());
+        let mut reports = Reports::default();
         for (at, item) in items.iter().enumerate() {
             let Some(occurrence) = edits.get(at) else {
                 answers.push(Err(item.target.not_found()));
                 continue;
             };
-            for delivery in deciding.alter((&snapshot, &past), occurrence, item.wish, cause) {
-                changes.insert(&delivery);
+            let altered = deciding.alter((&snapshot, &past), occurrence, item.wish, cause);
+            for delivery in &altered.deliveries {
+                changes.insert(delivery);
             }
+            reports.append(altered.reports);
             answers.push(Ok(occurrence.id()));
         }
         edits.write(&mut changes);
-        Ok((changes, answers))
+        Ok((changes, (answers, reports)))
     };
-    Ok(commit(&deciding.store, Lane::Admin, decide).await?.0)
+    let ((answers, reports), _) = commit(&deciding.store, Lane::Admin, decide).await?;
+    reports.say(intake);
+    Ok(answers)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::{
     ops::{
         annotate::{self, Annotated},
         deciding::Deciding,
+        intake::Intake,
         set_status,
     },
 };
@@ -21,12 +22,13 @@ use crate::{
 #[derive(Debug)]
 pub struct EventManagement {
     deciding: Deciding,
+    intake: Intake,
 }
 
 impl EventManagement {
-    /// Changes the events of that store.
-    pub fn new(deciding: Deciding) -> Self {
-        Self { deciding }
+    /// Changes the events of that store; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
     }
 }
 
@@ -76,7 +78,8 @@ impl EventManagementService for EventManagement {
         let items = request.into_inner().statuses;
         check_count("statuses", items.len())?;
         let mut outcomes = Outcomes::take(items.iter().map(operator::status));
-        let answers = set_status::set_status(&self.deciding, &outcomes.valid, &author).await?;
+        let rooms = (&self.deciding, &self.intake);
+        let answers = set_status::set_status(rooms, &outcomes.valid, &author).await?;
         let results = items.into_iter().zip(outcomes.merge(answers));
         let results = results.map(|(item, outcome)| {
             let mut result = StatusResult {

@@ -231,6 +231,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     .add_service(EventQueryServiceServer::new(events))
     .add_service(EventManagementServiceServer::new(EventManagement::new(
         deciding.clone(),
+        intake.clone(),
     )))
     .add_service(DataReceiverServiceServer::new(DataReceiver::new(
         intake,

@@ -125,7 +125,7 @@ impl Rooms {
             StdRng::from_os_rng(),
         );
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
-        let reviewer = Reviewer::new(self.deciding.clone());
+        let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
         let room = RoomWatch::new(self.store.clone(), clock(), self.intake.clone());
         let receipts = ReceiptSweep::new(self.store.clone(), clock());
         let keys = Arc::clone(&self.keys);
@@ -173,7 +173,7 @@ impl Rooms {
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
-            EventManagementServiceServer: EventManagement::new(self.deciding.clone()),
+            EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             OverviewServiceServer: Overviews::new(store(), clock(), traffic(), ruleset()),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }

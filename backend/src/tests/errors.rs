@@ -82,7 +82,7 @@ async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
         },
     };
     let author = samples::name("operator");
-    let set = set_status(service.deciding(), &[item], &author).await?;
+    let set = set_status((service.deciding(), service.intake()), &[item], &author).await?;
     assert!(set.iter().all(Result::is_ok));
     Ok(())
 }

@@ -1,15 +1,14 @@
 //! One batch of events: read what they are about, decide, commit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::{Accepted, Intake, Job};
 use crate::{
-    domain::{
-        Delivery, EventId, IncomingEvent, Name, Occurrence, Receipt, RecordId, Refusal, Severity,
-    },
+    domain::{Delivery, EventId, Occurrence, Receipt, Refusal},
     ops::{
         deciding::{Deciding, new_id},
-        notify::{Notices, Step, StepKind, notify},
+        loop_guard::Reports,
+        notify::{Step, StepKind, notify},
         occurrence::{Arrival, Received, Transition, receive},
         revision::Past,
         ruleset::Snapshot,
@@ -55,7 +54,7 @@ pub(super) async fn commit(
         past: &past,
         now_ms,
         deliveries: Vec::new(),
-        reports: Vec::new(),
+        reports: Reports::default(),
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
     let mut outcomes = Vec::with_capacity(jobs.len());
@@ -83,9 +82,7 @@ pub(super) async fn commit(
         deciding.store.apply(Lane::Bulk, changes).await?;
     }
     deciding.traffic.count(now_ms, event_count);
-    for (event, chain) in reports {
-        intake.report(event, chain);
-    }
+    reports.say(intake);
     Ok(outcomes)
 }
 
@@ -195,7 +192,7 @@ struct Decision<'a> {
     now_ms: i64,
     deliveries: Vec<Delivery>,
     /// What the service has to say itself, after the commit.
-    reports: Vec<(IncomingEvent, Vec<RecordId>)>,
+    reports: Reports,
 }
 
 impl Decision<'_> {
@@ -229,42 +226,9 @@ impl Decision<'_> {
             past: self.past,
         };
         let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
-        self.report_stopped(&notices, occurrence);
+        self.reports.note(&notices, occurrence, now_ms);
         self.deliveries.extend(notices.deliveries);
         occurrence.number
-    }
-
-    /// Says that the loop guard stopped a rule, unless the service would talk about itself.
-    fn report_stopped(&mut self, notices: &Notices, occurrence: &Occurrence) {
-        if occurrence
-            .dimensions
-            .get("source")
-            .is_some_and(|it| it == "bellwether")
-        {
-            return;
-        }
-        for rule in &notices.stopped {
-            let event = loop_guard_event(rule, occurrence, self.now_ms);
-            self.reports.push((event, occurrence.chain.clone()));
-        }
-    }
-}
-
-fn loop_guard_event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
-    IncomingEvent {
-        name: "rule stopped by the loop guard".into(),
-        kind: "loop-guard".into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("rule".into(), rule.as_str().into()),
-        ]),
-        metadata: BTreeMap::new(),
-        summary: format!("rule {rule} led to an event that would pass it again; it stopped there"),
-        body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
-        severity: Some(Severity::Warning),
-        status: None,
-        acknowledged: None,
-        timestamp_ms: now_ms,
     }
 }
 

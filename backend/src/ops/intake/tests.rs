@@ -173,17 +173,8 @@ async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
     // The report is queued before its cause is answered, and shutdown works the queues off.
-    let said = || async {
-        let all = samples::all::<Occurrence>(&store).await;
-        all.into_iter().find(|it| it.kind == "loop-guard")
-    };
-    let mut tries = 0;
-    while said().await.is_none() && tries < 1_000 {
-        tries += 1;
-        tokio::task::yield_now().await;
-    }
+    let report = samples::said(&store, "loop-guard").await;
     drop(guard);
-    let report = said().await.unwrap();
     let dimensions =
         [("rule", "loop"), ("source", "bellwether")].map(|(a, b)| (a.into(), b.into()));
     assert_eq!(report.dimensions, BTreeMap::from(dimensions));

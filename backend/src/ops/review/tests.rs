@@ -20,7 +20,7 @@ async fn an_occurrence_without_news_is_closed_told_and_in_the_end_deleted() {
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    let reviewer = Reviewer::new(deciding);
+    let reviewer = Reviewer::new(deciding, intake.clone());
 
     clock.advance(6 * 24 * HOUR + 23 * HOUR);
     reviewer.pass().await;
@@ -52,7 +52,7 @@ async fn news_put_ageing_off() {
     let mut repeat = event("a");
     repeat.timestamp_ms += 6 * 24 * HOUR_MS;
     intake.submit(vec![repeat], None).await.unwrap();
-    let reviewer = Reviewer::new(deciding);
+    let reviewer = Reviewer::new(deciding, intake.clone());
     clock.advance(24 * HOUR);
     reviewer.pass().await;
     let put_off = samples::all::<Occurrence>(&store).await.remove(0);
@@ -71,8 +71,30 @@ async fn many_due_occurrences_are_reviewed_in_one_pass() {
     let events = (0..=3 * REVIEW_BATCH).map(|at| event(&at.to_string()));
     intake.submit(events.collect(), None).await.unwrap();
     clock.advance(7 * 24 * HOUR);
-    Reviewer::new(deciding).pass().await;
+    Reviewer::new(deciding, intake.clone()).pass().await;
     let all = samples::all::<Occurrence>(&store).await;
     assert_eq!(all.len(), 3 * REVIEW_BATCH + 1);
     assert!(all.iter().all(|it| it.close.is_some()));
+}
+
+#[tokio::test]
+async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("loop", &[DISK_TRIGGER], &["event"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    // Now the rule is among those that led to it.
+    let chain = vec![samples::id("loop")];
+    intake.submit_internal(event("a"), chain).await.unwrap();
+    let before = samples::all::<Delivery>(&store).await.len();
+    clock.advance(7 * 24 * HOUR);
+    Reviewer::new(deciding, intake.clone()).pass().await;
+    let said = samples::said(&store, "loop-guard").await;
+    assert_eq!(said.dimensions["rule"], "loop");
+    assert_eq!(samples::all::<Delivery>(&store).await.len(), before);
 }

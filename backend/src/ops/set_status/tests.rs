@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::{Delivery, EventId, Occurrence, Rule, Severity, Status},
+    domain::{Delivery, EventId, IncomingEvent, Occurrence, Rule, Severity, Status},
     ops::samples::{self, DISK_TRIGGER, event, name, rule},
 };
 
@@ -34,7 +34,9 @@ async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
         item(unknown, Some(Status::Closed), None),
         item(first, Some(Status::Suppressed), Some(true)),
     ];
-    let answers = set_status(&deciding, &items, &name("ann")).await.unwrap();
+    let answers = set_status((&deciding, &intake), &items, &name("ann"))
+        .await
+        .unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok());
     assert!(matches!(answers[1], Err(Error::NotFound(_))));
 
@@ -66,14 +68,43 @@ async fn who_was_notified_hears_of_it_in_the_same_commit() {
         item(newest, None, Some(true)),
         item(newest, Some(Status::Closed), None),
     ];
-    set_status(&deciding, &items, &name("ann")).await.unwrap();
+    set_status((&deciding, &intake), &items, &name("ann"))
+        .await
+        .unwrap();
     assert_eq!(store.engine().log_head().await.unwrap(), before + 1);
     let deliveries = samples::all::<Delivery>(&store).await;
     let told: Vec<_> = deliveries.iter().map(|it| it.content.clear).collect();
     assert_eq!(told.iter().filter(|clear| **clear).count(), 2, "{told:?}");
     assert_eq!(deliveries[0].content.occurrence.severity, Severity::Error);
 
-    set_status(&deciding, &items, &name("ann")).await.unwrap();
+    set_status((&deciding, &intake), &items, &name("ann"))
+        .await
+        .unwrap();
     let head = store.engine().log_head().await.unwrap();
     assert_eq!(head, before + 1, "what changes nothing is no commit");
+}
+
+#[tokio::test]
+async fn a_rule_that_the_loop_guard_stops_at_an_operators_change_is_said_aloud() {
+    let store = samples::store();
+    samples::save_rule(&store, &rule("loop", &[DISK_TRIGGER], &["event"])).await;
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let made = IncomingEvent {
+        status: Some(Status::Suppressed),
+        ..event("a")
+    };
+    let chain = vec![samples::id("loop")];
+    intake.submit_internal(made, chain.clone()).await.unwrap();
+    let items = [item(
+        Target::Newest(event("a").id()),
+        Some(Status::Open),
+        None,
+    )];
+    let set = set_status((&deciding, &intake), &items, &name("ann")).await;
+    assert!(set.unwrap().remove(0).is_ok());
+    let said = samples::said(&store, "loop-guard").await;
+    assert_eq!(said.dimensions["rule"], "loop");
+    assert_eq!((said.count, said.chain), (1, chain));
+    assert!(samples::all::<Delivery>(&store).await.is_empty());
 }

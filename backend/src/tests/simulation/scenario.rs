@@ -274,7 +274,8 @@ impl Scenario {
             },
         };
         let author = samples::name("operator");
-        let set = set_status(self.service.deciding(), &[item], &author).await;
+        let rooms = (self.service.deciding(), self.service.intake());
+        let set = set_status(rooms, &[item], &author).await;
         set.unwrap().remove(0).unwrap();
     }
 

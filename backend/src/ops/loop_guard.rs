@@ -1,0 +1,57 @@
+//! What the service says, as an event of its own, when the loop guard stopped a rule.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    domain::{IncomingEvent, Name, Occurrence, RecordId, Severity},
+    ops::{intake::Intake, notify::Notices},
+};
+
+/// Events to say once what they tell of is on disk, each with the rules that led to it.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Reports(Vec<(IncomingEvent, Vec<RecordId>)>);
+
+impl Reports {
+    /// Takes note of the rules that were stopped, unless the service would talk about itself.
+    pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
+        let source = occurrence.dimensions.get("source");
+        if source.is_some_and(|it| it == "bellwether") {
+            return;
+        }
+        for rule in &notices.stopped {
+            let event = event(rule, occurrence, now_ms);
+            self.0.push((event, occurrence.chain.clone()));
+        }
+    }
+
+    /// Adds others.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Says them.
+    pub(crate) fn say(self, intake: &Intake) {
+        for (event, chain) in self.0 {
+            intake.report(event, chain);
+        }
+    }
+}
+
+fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        name: "rule stopped by the loop guard".into(),
+        kind: "loop-guard".into(),
+        dimensions: BTreeMap::from([
+            ("source".into(), "bellwether".into()),
+            ("rule".into(), rule.as_str().into()),
+        ]),
+        metadata: BTreeMap::new(),
+        summary: format!("rule {rule} led to an event that would pass it again; it stopped there"),
+        body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
+        severity: Some(Severity::Warning),
+        status: None,
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}
