@@ -1,6 +1,6 @@
 //! Forgets ended deliveries and their attempts when they have been kept long enough.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,9 +9,13 @@ use crate::{
     delivery::schedule::millis,
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
-    limits::ATTEMPTS_MAX,
+    limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
     ops::commit::commit,
-    store::{Changes, Direction, Index, Lane, Store, Stored, engine::Range, record::bytes::Key},
+    store::{
+        Changes, Direction, EngineError, Index, Lane, Store, Stored,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
 };
 
 /// How often to look.
@@ -25,16 +29,31 @@ pub struct Retention {
     store: Store,
     clock: Arc<dyn Clock>,
     keep: Duration,
+    /// The keys of deliveries that cannot be read, or whose attempts cannot.
+    set_aside: BTreeSet<Vec<u8>>,
+}
+
+/// What a step came to.
+struct Step {
+    forgotten: usize,
+    /// The last entry of the index that was looked at.
+    last: Vec<u8>,
+    unreadable: Vec<Vec<u8>>,
 }
 
 impl Retention {
     /// Forgets deliveries in a store so long after they ended.
     pub fn new(store: Store, clock: Arc<dyn Clock>, keep: Duration) -> Self {
-        Self { store, clock, keep }
+        Self {
+            store,
+            clock,
+            keep,
+            set_aside: BTreeSet::new(),
+        }
     }
 
     /// Looks once an hour until shutdown.
-    pub async fn run(self, shutdown: CancellationToken) {
+    pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let look = async {
@@ -52,11 +71,12 @@ impl Retention {
         }
     }
 
-    /// Forgets what is old enough now, in small steps; answers how many deliveries.
+    /// Forgets what is old enough now, in small steps; answers how many deliveries. What cannot be
+    /// read stays, and is told of once.
     ///
     /// # Errors
     /// Those of the store; what was forgotten before stays forgotten.
-    pub async fn forget(&self) -> Result<usize, Error> {
+    pub async fn forget(&mut self) -> Result<usize, Error> {
         let mut forgotten = 0;
         for number in 1..=DeliveryState::Cancelled.number() {
             let mut start = Key::new().byte(number).build();
@@ -69,7 +89,7 @@ impl Retention {
 
     /// Looks at some deliveries of a state from a place in the index on, and moves that place;
     /// none when there are no more that are old enough.
-    async fn step(&self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
+    async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
         let ended_by_ms = self.clock.now_ms().saturating_sub(millis(self.keep));
         // What ended before was decided before.
         let newest = RecordId::first_at(ended_by_ms.try_into().unwrap_or(0));
@@ -79,34 +99,59 @@ impl Retention {
         };
         let decide = || async {
             let index = Index::DeliveryByState;
-            let found = self
-                .store
-                .page_by::<Delivery>(index, range.clone(), Direction::Ascending, STEP)
-                .await?;
+            let engine = self.store.engine();
+            let entries = engine.entries(index, range.clone(), Direction::Ascending, STEP);
+            let entries = entries.await?;
+            let last = entries.last().map(|(entry, _)| entry.clone());
+            let keys = entries.into_iter().map(|(_, key)| key);
+            let keys = keys.filter(|key| !self.set_aside.contains(key)).collect();
             let mut changes = self.store.changes();
             let mut forgotten = 0;
-            for (_, delivery) in &found {
-                if is_over(&delivery.value, ended_by_ms) {
-                    self.delete(&mut changes, delivery).await?;
-                    forgotten += 1;
+            let (found, mut unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+            for delivery in found.into_iter().flatten() {
+                if !is_over(&delivery.value, ended_by_ms) {
+                    continue;
+                }
+                match self.delete(&mut changes, &delivery).await {
+                    Ok(()) => forgotten += 1,
+                    Err(EngineError::Corrupt(_)) => {
+                        unreadable.push(delivery.value.id.to_bytes().into());
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
-            let last = found.last().map(|(entry, _)| entry.clone());
-            Ok((changes, (forgotten, last)))
+            let step = last.map(|last| Step {
+                forgotten,
+                last,
+                unreadable,
+            });
+            Ok((changes, step))
         };
-        let ((forgotten, last), _) = commit(&self.store, Lane::Bulk, decide).await?;
-        let Some(last) = last else {
+        let (step, _) = commit(&self.store, Lane::Bulk, decide).await?;
+        let Some(step) = step else {
             return Ok(None);
         };
-        *start = Key::new().rest(&last).byte(0).build();
-        Ok(Some(forgotten))
+        for key in step.unreadable {
+            self.set_aside(key);
+        }
+        *start = Key::new().rest(&step.last).byte(0).build();
+        Ok(Some(step.forgotten))
     }
 
+    fn set_aside(&mut self, key: Vec<u8>) {
+        if self.set_aside.len() < SET_ASIDE_MAX {
+            let delivery = id_at(&key, 0).map(|id| id.to_string()).unwrap_or_default();
+            tracing::error!(delivery, "an old delivery cannot be read, so it is kept");
+            self.set_aside.insert(key);
+        }
+    }
+
+    /// Deletes a delivery with its attempts, or nothing when one of them cannot be read.
     async fn delete(
         &self,
         changes: &mut Changes,
         delivery: &Stored<Delivery>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), EngineError> {
         let range = Range::under(&delivery.value.id.to_bytes());
         let attempts = self
             .store
@@ -135,7 +180,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        delivery::sample,
+        delivery::{decide::attempt_key, sample},
         domain::{DestinationKind, Transcript, destination::Email},
         ops::samples,
     };
@@ -167,11 +212,23 @@ mod tests {
         }
     }
 
+    fn attempt(delivery: &Delivery) -> Attempt {
+        Attempt {
+            delivery: delivery.id,
+            number: 1,
+            start_ms: 0,
+            duration: None,
+            outcome: None,
+            explanation: String::new(),
+            transcript: Transcript::default(),
+        }
+    }
+
     #[tokio::test]
     async fn ended_deliveries_go_with_their_attempts_and_waiting_ones_stay() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
-        let retention = Retention::new(store.clone(), Arc::clone(&clock) as _, 30 * DAY);
+        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, 30 * DAY);
         let late_ms = Some(samples::START_MS + millis(20 * DAY));
         for number in 0..250 {
             let (state, end_ms) = match number % 5 {
@@ -184,15 +241,7 @@ mod tests {
             let delivery = delivery(number, state, end_ms);
             let mut changes = store.changes();
             changes.insert(&delivery);
-            changes.insert(&Attempt {
-                delivery: delivery.id,
-                number: 1,
-                start_ms: 0,
-                duration: None,
-                outcome: None,
-                explanation: String::new(),
-                transcript: Transcript::default(),
-            });
+            changes.insert(&attempt(&delivery));
             store.apply(Lane::Bulk, changes).await.unwrap();
         }
         assert_eq!(retention.forget().await.unwrap(), 0);
@@ -215,5 +264,34 @@ mod tests {
             left.iter()
                 .all(|delivery| delivery.value.state.due_ms().is_some())
         );
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_stays_and_stops_nothing_that_comes_after_it() {
+        let store = samples::store();
+        let clock = Arc::new(ManualClock::at(samples::START_MS));
+        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, 30 * DAY);
+        let mut changes = store.changes();
+        let mut ids = Vec::new();
+        for number in 0..250 {
+            let delivery = delivery(number, DeliveryState::Delivered, Some(samples::START_MS));
+            changes.insert(&delivery);
+            changes.insert(&attempt(&delivery));
+            ids.push(delivery.id);
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        for id in &ids[..120] {
+            samples::damage::<Delivery>(&store, id.to_bytes().into()).await;
+        }
+        samples::damage::<Attempt>(&store, attempt_key(ids[130], 1)).await;
+        clock.advance(31 * DAY);
+        assert_eq!(retention.forget().await.unwrap(), 250 - 121);
+        assert_eq!(retention.set_aside.len(), 121);
+        assert_eq!(retention.forget().await.unwrap(), 0);
+        let left = store
+            .get::<Delivery>(ids[130].to_bytes().into())
+            .await
+            .unwrap();
+        assert!(left.is_some(), "no attempt is left without its delivery");
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     store::{
         Direction, Lane, Record, Sealer, Store,
-        engine::{Range, memory::MemoryEngine},
+        engine::{Action, Change, Expect, Range, memory::MemoryEngine},
     },
 };
 
@@ -66,6 +66,21 @@ pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
         tokio::task::yield_now().await;
     }
     panic!("nothing of kind {kind} was said")
+}
+
+/// Makes a record one that nobody can read.
+pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
+    let stored = store.get::<T>(key.clone()).await.unwrap();
+    let change = Change {
+        kind: T::KIND,
+        key,
+        expect: Expect::Version(stored.expect("a record").version),
+        action: Action::Put(b"\x01damaged".into()),
+        remove: Vec::new(),
+        add: Vec::new(),
+    };
+    let applied = store.engine().apply(Lane::Admin, vec![change]);
+    applied.await.unwrap();
 }
 
 /// All records of a kind, by key.

@@ -223,14 +223,7 @@ async fn an_attempt_that_a_crash_cut_off_is_of_unknown_outcome_and_made_again() 
         timeout: Some(30 * SECOND),
         ..DeliverySettings::default()
     };
-    let destination = world.destination("hook", receiver.url("/"), settings).await;
-    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
-    world.start();
-    let mut standing = world.running.as_ref().unwrap().standing.clone();
-    standing
-        .wait_for(|standing| standing.in_flight == 1)
-        .await
-        .unwrap();
+    let id = world.start_with_one(&receiver, settings).await;
     world.kill();
     assert!(matches!(
         world.delivery(id).await.state,
@@ -352,16 +345,8 @@ async fn a_hanging_destination_delays_nobody_else() {
 async fn a_good_end_lets_attempts_under_way_end() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::Hang).await;
-    let destination = world
-        .destination("hook", receiver.url("/"), DeliverySettings::default())
-        .await;
-    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
-    world.start();
-    let mut standing = world.running.as_ref().unwrap().standing.clone();
-    standing
-        .wait_for(|standing| standing.in_flight == 1)
-        .await
-        .unwrap();
+    let settings = DeliverySettings::default();
+    let id = world.start_with_one(&receiver, settings).await;
     world.stop().await;
     let [attempt] = world.attempts(id).await.try_into().unwrap();
     assert_eq!(attempt.outcome, Some(Outcome::Unreachable), "{attempt:?}");

@@ -3,33 +3,8 @@
 use super::*;
 use crate::{
     domain::{Attempt, Delivery, Destination, Health, IncomingEvent, RecordId},
-    store::{
-        Lane, Record, Store,
-        engine::{Action, Change, Expect},
-    },
+    ops::samples::damage,
 };
-
-/// Makes a record one that nobody can read.
-async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
-    let stored = store
-        .get::<T>(key.clone())
-        .await
-        .unwrap()
-        .expect("a record");
-    let change = Change {
-        kind: T::KIND,
-        key,
-        expect: Expect::Version(stored.version),
-        action: Action::Put(b"\x01damaged".into()),
-        remove: Vec::new(),
-        add: Vec::new(),
-    };
-    store
-        .engine()
-        .apply(Lane::Admin, vec![change])
-        .await
-        .unwrap();
-}
 
 fn key(id: RecordId) -> Vec<u8> {
     id.to_bytes().into()
@@ -75,14 +50,8 @@ async fn a_delivery_that_cannot_be_read_is_left_aside_and_told() {
 async fn an_attempt_that_cannot_be_read_does_not_hold_its_delivery() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::Hang).await;
-    let destination = world
-        .destination("hook", receiver.url("/"), DeliverySettings::default())
-        .await;
-    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
-    world.start();
-    let mut standing = world.running.as_ref().unwrap().standing.clone();
-    let under_way = standing.wait_for(|standing| standing.in_flight == 1);
-    under_way.await.unwrap();
+    let settings = DeliverySettings::default();
+    let id = world.start_with_one(&receiver, settings).await;
     world.kill();
     let first = crate::delivery::decide::attempt_key(id, 1);
     damage::<Attempt>(&world.store, first).await;

@@ -88,6 +88,21 @@ impl World {
         });
     }
 
+    /// Starts with one message to a new destination, and waits until its attempt is under way.
+    pub(super) async fn start_with_one(
+        &mut self,
+        receiver: &Receiver,
+        settings: DeliverySettings,
+    ) -> RecordId {
+        let destination = self.destination("hook", receiver.url("/"), settings).await;
+        let [id] = self.notify(&destination, 1).await.try_into().unwrap();
+        self.start();
+        let mut standing = self.running.as_ref().unwrap().standing.clone();
+        let under_way = standing.wait_for(|standing| standing.in_flight == 1);
+        under_way.await.unwrap();
+        id
+    }
+
     /// Ends the dispatcher as a crash does.
     pub(super) fn kill(&mut self) {
         self.running = None;
