@@ -105,7 +105,7 @@ impl Around<'_> {
             Some(told) => (
                 false,
                 format!(
-                    "it told at {} already, and tells an occurrence once",
+                    "done already: it told at {}, and tells an occurrence once",
                     moment(told.last_ms)
                 ),
             ),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
+    Basis, Definition, Gate, Judgement, SentDelivery, TriggerExplanation,
     definitions::{Definitions, Then},
     gates::{Around, moment},
     sent::Pauses,
@@ -154,11 +154,21 @@ impl Judge<'_> {
         let stops = |name: &str| name != "destination paused";
         let held = gates.iter().find(|gate| !gate.passed && stops(gate.name));
         let notifies = tells || matched && held.is_none() && now;
+        // What it has told it need not tell: that is no fault.
+        let is_told = |gate: &Gate| matches!(gate.name, "already notified" | "repeat interval");
+        let again = if held.is_some_and(is_told) {
+            " again"
+        } else {
+            ""
+        };
         let reason = match held {
             _ if tells => "it told then what had changed, or told it again".into(),
             _ if !matched => unmatched(&triggers, now),
-            Some(gate) if now => format!("it would not notify: {}", gate.detail),
-            Some(gate) => format!("a trigger matched, and it did not notify: {}", gate.detail),
+            Some(gate) if now => format!("it would not notify{again}: {}", gate.detail),
+            Some(gate) => format!(
+                "a trigger matched, and it did not notify{again}: {}",
+                gate.detail
+            ),
             None if now => "it would notify if the event came again now as it is".into(),
             None if state.by_change != Some(false) => "a trigger matched, and it did not notify: \
                 what an operator or ageing changes opens a notification only when the rule did \
