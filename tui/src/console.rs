@@ -61,6 +61,7 @@ impl<B: Backend> Console<B> {
         let link = client::start(
             options.endpoint,
             options.key.map(super::options::Key::into_value),
+            options.keep_alive,
         );
         let outward = VecDeque::new();
         Ok(Self {

@@ -55,7 +55,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
             .write_all(settings.keys.reference().as_bytes())
             .map_err(|error| Failure::new(format!("cannot write the keys: {error}")));
     }
-    let runtime = tokio::runtime::Runtime::new()
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    if cli.command.is_none() && settings.connect.is_some() {
+        // One carries the link beside the loop; a second one would only be woken to look.
+        threads.worker_threads(1);
+    }
+    let runtime = threads
+        .enable_all()
+        .build()
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let done = runtime.block_on(async {
         match cli.command {

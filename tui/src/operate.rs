@@ -31,7 +31,7 @@ pub(crate) struct Frame {
 /// When there is no key, no terminal, or the service in this process does not start.
 pub(crate) async fn run(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     match &settings.connect {
-        Some(address) => open(settings, address, frame).await,
+        Some(address) => open(settings, address, true, frame).await,
         #[cfg(feature = "embedded")]
         None => own_service::open(settings, frame).await,
         #[cfg(not(feature = "embedded"))]
@@ -42,8 +42,13 @@ pub(crate) async fn run(settings: &Settings, frame: Option<Frame>) -> Result<(),
     }
 }
 
-/// Opens the console on the service at that address.
-async fn open(settings: &Settings, address: &str, frame: Option<Frame>) -> Result<(), Failure> {
+/// Opens the console on the service at that address, which may be `far`: in another process.
+async fn open(
+    settings: &Settings,
+    address: &str,
+    far: bool,
+    frame: Option<Frame>,
+) -> Result<(), Failure> {
     if let Some(frame) = frame.as_ref().filter(|frame| frame.json) {
         return listing::write(&frame.screen, address, settings, &mut io::stdout()).await;
     }
@@ -51,6 +56,7 @@ async fn open(settings: &Settings, address: &str, frame: Option<Frame>) -> Resul
     let mut options = Options::new(address).map_err(failed)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
+    options.keep_alive = far;
     options.read_only = settings.read_only;
     options.mouse = settings.mouse;
     options.theme = settings.theme;

@@ -45,6 +45,9 @@ pub struct Options {
     pub endpoint: Endpoint,
     /// The key every call carries; none is sent without one.
     pub key: Option<Key>,
+    /// Whether the service is asked for signs of life, so that a connection that broke unnoticed is
+    /// found out within 3 s. For a service in this process it wakes an idle console for nothing.
+    pub keep_alive: bool,
     /// Whether nothing may be changed, whatever the key allows.
     pub read_only: bool,
     /// Whether clicks and the wheel are the console's from the start; else the terminal's.
@@ -79,6 +82,7 @@ impl Options {
         Ok(Self {
             endpoint,
             key: None,
+            keep_alive: true,
             read_only: false,
             mouse: true,
             theme: Theme::default(),

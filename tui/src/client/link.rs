@@ -74,13 +74,18 @@ impl tonic::service::Interceptor for KeyHolder {
 }
 
 /// Starts the connection. The first attempt begins at once.
-pub(crate) fn start(endpoint: Endpoint, key: Option<MetadataValue<Ascii>>) -> Link {
-    let endpoint = endpoint
-        .connect_timeout(limits::CONNECT)
-        .http2_keep_alive_interval(limits::PING)
-        .keep_alive_timeout(limits::PING_TIMEOUT)
-        .keep_alive_while_idle(true)
-        .tcp_nodelay(true);
+pub(crate) fn start(
+    endpoint: Endpoint,
+    key: Option<MetadataValue<Ascii>>,
+    keep_alive: bool,
+) -> Link {
+    let mut endpoint = endpoint.connect_timeout(limits::CONNECT).tcp_nodelay(true);
+    if keep_alive {
+        endpoint = endpoint
+            .http2_keep_alive_interval(limits::PING)
+            .keep_alive_timeout(limits::PING_TIMEOUT)
+            .keep_alive_while_idle(true);
+    }
     let (commands, command_queue) = mpsc::channel(limits::QUEUE);
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {

@@ -40,7 +40,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     let mut serving = JoinSet::new();
     serving.spawn(service.serve(shutdown.clone()));
 
-    let left = super::open(settings, &address, frame).await;
+    let left = super::open(settings, &address, false, frame).await;
 
     shutdown.cancel();
     let drained = tokio::time::timeout(DRAIN_MAX, serving.join_next()).await;
