@@ -12,6 +12,7 @@ pub(crate) mod map;
 pub(crate) mod message;
 pub(crate) mod overlay;
 pub(crate) mod page;
+pub(crate) mod rows;
 pub(crate) mod sort;
 pub(crate) mod store;
 pub(crate) mod update;
@@ -26,6 +27,7 @@ use self::{
     message::Purpose,
     overlay::Overlay,
     page::{Content, Page, Route},
+    rows::Arranged,
     store::Store,
 };
 use crate::{
@@ -56,6 +58,8 @@ pub(crate) struct Model {
     /// The caller as last heard; kept while the link is down.
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
+    /// The rows of the list on the screen, once they were made.
+    arranged: Option<Arranged>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -111,6 +115,7 @@ impl Model {
             link: Connection::Connecting,
             caller: None,
             store: Store::new(),
+            arranged: None,
             page: Page::new(Route::Overview),
             back: Vec::new(),
             forward: Vec::new(),

@@ -1,9 +1,6 @@
 //! The occurrences held for the events list: newest first, each once, bounded.
 
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use std::{cmp::Reverse, collections::HashMap};
 
 use crate::{
     client::{EventFilter, Ticket},
@@ -15,6 +12,10 @@ use crate::{
 type Held = Box<EventRow>;
 
 /// The occurrences of one query, followed live.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     /// Newest first.
@@ -34,6 +35,8 @@ pub(crate) struct EventWindow {
     pub(crate) next: String,
     pub(crate) total: Option<i32>,
     pub(crate) loaded: bool,
+    /// Whether rows were dropped at the end, so that the next page does not join on.
+    pub(crate) cut: bool,
     /// A page under way.
     pub(crate) waiting: Option<Ticket>,
     /// Whether a page was read after the stream began, so that nothing falls between.
@@ -77,7 +80,13 @@ impl EventWindow {
         self.total = None;
         self.loaded = false;
         self.joined = false;
+        self.cut = false;
         self.failure = None;
+    }
+
+    /// Whether no older rows can be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.cut || self.rows.len() >= limits::HELD_EVENTS
     }
 
     /// Takes in rows of the stream; shown at the next [`Self::merge`].
@@ -116,11 +125,13 @@ impl EventWindow {
         true
     }
 
+    /// Costs as much as there is news; of the rows that stay, at most the pointers are moved.
     fn force_merge(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
-        let mut old: HashSet<usize> = HashSet::with_capacity(incoming.len());
+        let mut old: Vec<usize> = incoming.keys().filter_map(|id| self.position(id)).collect();
+        old.sort_unstable();
+        remove(&mut self.rows, &old);
         for id in incoming.keys() {
-            old.extend(self.position(id));
             self.seen.remove(id);
         }
         let mut fresh: Vec<Held> = incoming.into_values().flatten().map(Box::new).collect();
@@ -128,12 +139,8 @@ impl EventWindow {
         for row in &fresh {
             self.seen.insert(row.id.clone(), row.last_seen_ms);
         }
-        let kept = std::mem::take(&mut self.rows);
-        let kept = kept
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !old.contains(index));
-        self.rows = merge_sorted(kept.map(|(_, row)| row), fresh);
+        insert(&mut self.rows, fresh);
+        self.cut |= self.rows.len() > limits::HELD_EVENTS;
         for row in self.rows.drain(limits::HELD_EVENTS.min(self.rows.len())..) {
             self.seen.remove(&row.id);
         }
@@ -144,8 +151,32 @@ fn key(row: &EventRow) -> (Reverse<i64>, &str) {
     (Reverse(row.last_seen_ms), &row.id)
 }
 
-fn merge_sorted(old: impl Iterator<Item = Held>, fresh: Vec<Held>) -> Vec<Held> {
-    let mut merged = Vec::with_capacity(old.size_hint().1.unwrap_or_default() + fresh.len());
+/// Removes the rows at these places, which are in order.
+fn remove(rows: &mut Vec<Held>, places: &[usize]) {
+    if places.is_empty() {
+        return;
+    }
+    let mut places = places.iter().copied().peekable();
+    let mut index = 0..;
+    rows.retain(|_| {
+        let index = index.next();
+        places.next_if(|place| Some(*place) == index).is_none()
+    });
+}
+
+/// Puts fresh rows, which are in order, between those before and after them.
+fn insert(rows: &mut Vec<Held>, fresh: Vec<Held>) {
+    let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
+        return;
+    };
+    let from = rows.partition_point(|row| key(row) < key(first));
+    let to = rows.partition_point(|row| key(row) < key(last));
+    let between: Vec<Held> = rows.splice(from..to, []).collect();
+    rows.splice(from..from, merge_sorted(between, fresh));
+}
+
+fn merge_sorted(old: Vec<Held>, fresh: Vec<Held>) -> Vec<Held> {
+    let mut merged = Vec::with_capacity(old.len() + fresh.len());
     let mut fresh = fresh.into_iter().peekable();
     for row in old {
         while let Some(new) = fresh.next_if(|new| key(new) < key(&row)) {
@@ -211,5 +242,26 @@ mod tests {
         window.paused = false;
         assert!(window.merge());
         assert_eq!((window.len(), window.waiting_news()), (2, 0));
+    }
+
+    #[test]
+    fn only_the_newest_rows_are_held_and_what_was_cut_off_is_known() {
+        let many = i64::try_from(limits::HELD_EVENTS).unwrap();
+        let named = |number: i64| EventRow {
+            id: format!("e{number}:1").into(),
+            last_seen_ms: number,
+            ..EventRow::default()
+        };
+        let mut window = EventWindow::default();
+        window.page((0..many).map(named).collect());
+        assert!(window.is_full() && !window.cut);
+        window.stream(vec![named(many)], vec![]);
+        window.merge();
+        assert_eq!(window.len(), limits::HELD_EVENTS);
+        assert_eq!(window.find("e0:1"), None);
+        let left = vec![format!("e{many}:1")];
+        window.stream(vec![], left);
+        window.merge();
+        assert!(window.len() < limits::HELD_EVENTS && window.is_full());
     }
 }

@@ -8,7 +8,13 @@ use super::{field::TextField, sort::Sort};
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    fn position(&self, id: &str) -> Option<usize>;
+    /// Where the row stands in what is held.
+    fn place(&self, index: usize) -> usize {
+        index
+    }
+    fn position(&self, id: &str) -> Option<usize> {
+        (0..self.len()).find(|index| self.id(*index) == id)
+    }
 }
 
 /// Rows known by their ids alone.
@@ -19,10 +25,6 @@ impl Rows for Vec<&str> {
 
     fn id(&self, index: usize) -> &str {
         self[index]
-    }
-
-    fn position(&self, id: &str) -> Option<usize> {
-        self.iter().position(|other| *other == id)
     }
 }
 
@@ -54,6 +56,8 @@ pub(crate) struct List {
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
+    /// Whether it is read until there is no more, with the cursor on the last row.
+    pub(crate) to_end: bool,
     /// The filter in force.
     pub(crate) filter: String,
     /// The filter that the list was opened with, as by a link.
@@ -74,7 +78,7 @@ impl List {
             self.top = 0;
             return;
         }
-        let found = self.selected.as_deref().and_then(|id| rows.position(id));
+        let found = self.found_in(rows);
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
         if found.is_none() {
             self.selected = Some(rows.id(self.index).to_owned());
@@ -102,8 +106,17 @@ impl List {
 
     /// The selected row's id, if it is among the rows.
     pub(crate) fn selected_in(&self, rows: &dyn Rows) -> Option<String> {
-        let id = self.selected.as_ref()?;
-        rows.position(id).map(|_| id.clone())
+        self.found_in(rows)?;
+        self.selected.clone()
+    }
+
+    /// Where the selected row is; nearly always where it was.
+    fn found_in(&self, rows: &dyn Rows) -> Option<usize> {
+        let id = self.selected.as_deref()?;
+        if self.index < rows.len() && rows.id(self.index) == id {
+            return Some(self.index);
+        }
+        rows.position(id)
     }
 }
 

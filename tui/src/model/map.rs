@@ -87,10 +87,6 @@ impl Rows for Map {
     fn id(&self, index: usize) -> &str {
         &self.rows[index].id
     }
-
-    fn position(&self, id: &str) -> Option<usize> {
-        self.rows.iter().position(|row| row.id == id)
-    }
 }
 
 /// What a filter of the map leaves.
@@ -195,6 +191,8 @@ impl Map {
 struct Nodes<'a> {
     store: &'a Store,
     triggers: HashSet<&'a str>,
+    /// Triggers that any rule names.
+    used: HashSet<&'a str>,
     /// Triggers and destinations of a rule that is enabled.
     live: HashSet<(&'static str, &'a str)>,
     destinations: std::collections::HashMap<&'a str, (HealthState, bool)>,
@@ -208,10 +206,13 @@ impl<'a> Nodes<'a> {
             let destinations = rule.spec.destination_names.iter();
             triggers.chain(destinations.map(|it| ("destination", &**it)))
         });
+        let rules = store.rules.rows().iter();
+        let used = rules.flat_map(|rule| rule.spec.trigger_names.iter().map(String::as_str));
         let triggers = store.triggers.rows().iter();
         let destinations = store.destinations.rows().iter();
         Self {
             store,
+            used: used.collect(),
             triggers: triggers.map(|row| &*row.spec.name).collect(),
             live: live.collect(),
             destinations: destinations
@@ -226,12 +227,11 @@ impl<'a> Nodes<'a> {
     fn trigger(&self, name: &str) -> Node {
         let unread = self.store.triggers.value.is_none();
         let known = unread || self.triggers.contains(name);
-        let used = self.store.rules.rows().iter();
         let (token, note) = if !known {
             (Token::Bad, "is gone")
         } else if self.live.contains(&("trigger", name)) || unread {
             (Token::Text, "")
-        } else if { used }.any(|rule| rule.spec.trigger_names.iter().any(|it| it == name)) {
+        } else if self.used.contains(name) {
             (Token::Dim, "feeds disabled rules only")
         } else {
             (Token::Warning, "feeds nothing")

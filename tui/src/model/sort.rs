@@ -73,19 +73,19 @@ impl Sort {
     }
 
     /// Rows without a difference keep the service's order, whichever way.
-    fn order<R, K: Ord>(self, rows: &mut [&R], key: impl Fn(&R) -> K) {
+    fn order<R, K: Ord>(self, rows: &mut [(usize, &R)], key: impl Fn(&R) -> K) {
         self.arrange(rows, |one, other| key(one).cmp(&key(other)));
     }
 
-    fn arrange<R>(self, rows: &mut [&R], compare: impl Fn(&R, &R) -> Ordering) {
+    fn arrange<R>(self, rows: &mut [(usize, &R)], compare: impl Fn(&R, &R) -> Ordering) {
         if self.descending {
-            rows.sort_by(|one, other| compare(other, one));
+            rows.sort_by(|(_, one), (_, other)| compare(other, one));
         } else {
-            rows.sort_by(|one, other| compare(one, other));
+            rows.sort_by(|(_, one), (_, other)| compare(one, other));
         }
     }
 
-    pub(super) fn triggers(self, rows: &mut [&Trigger]) {
+    pub(super) fn triggers(self, rows: &mut [(usize, &Trigger)]) {
         match self.column {
             "Rules" => self.order(rows, |row| row.rule_names.len()),
             "24 h" => self.order(rows, |row| row.recent_count),
@@ -93,7 +93,7 @@ impl Sort {
         }
     }
 
-    pub(super) fn destinations(self, rows: &mut [&Destination]) {
+    pub(super) fn destinations(self, rows: &mut [(usize, &Destination)]) {
         match self.column {
             "Type" => self.order(rows, |row| {
                 row.spec.kind.as_ref().map(DestinationType::word)
@@ -104,7 +104,7 @@ impl Sort {
         }
     }
 
-    pub(super) fn rules(self, rows: &mut [&Rule]) {
+    pub(super) fn rules(self, rows: &mut [(usize, &Rule)]) {
         match self.column {
             "On" => self.order(rows, |row| !row.spec.enabled),
             "24 h" => self.order(rows, |row| row.recent_count),
@@ -113,7 +113,7 @@ impl Sort {
         }
     }
 
-    pub(super) fn deliveries(self, rows: &mut [&Delivery]) {
+    pub(super) fn deliveries(self, rows: &mut [(usize, &Delivery)]) {
         match self.column {
             "State" => self.order(rows, |row| row.state.word()),
             "Destination" => self.arrange(rows, |one, other| {
@@ -129,7 +129,7 @@ impl Sort {
         }
     }
 
-    pub(super) fn clients(self, rows: &mut [&Client]) {
+    pub(super) fn clients(self, rows: &mut [(usize, &Client)]) {
         match self.column {
             "Role" => self.order(rows, |row| row.role),
             "Last used" => self.order(rows, |row| row.last_used_ms),

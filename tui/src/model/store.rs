@@ -16,6 +16,8 @@ pub(crate) struct Loaded<T> {
     pub(crate) at_ms: Option<i64>,
     /// When the value was received.
     pub(crate) received_ms: Option<i64>,
+    /// Counts the changes of the value.
+    pub(crate) revision: u64,
 }
 
 impl<T> Default for Loaded<T> {
@@ -26,7 +28,19 @@ impl<T> Default for Loaded<T> {
             failure: None,
             at_ms: None,
             received_ms: None,
+            revision: 0,
         }
+    }
+}
+
+impl<T> Loaded<T> {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        let revision = self.revision + 1;
+        *self = Self {
+            revision,
+            ..Self::default()
+        };
     }
 }
 
@@ -36,17 +50,21 @@ impl<T: PartialEq> Loaded<T> {
     pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
         self.waiting = None;
         self.at_ms = Some(now_ms);
-        let (value, failure) = match result {
+        match result {
             Ok(value) => {
                 self.received_ms = Some(now_ms);
-                (Some(value), None)
+                let failed = self.failure.take().is_some();
+                let value = Some(value);
+                let changed = self.value != value;
+                self.revision += u64::from(changed);
+                self.value = value;
+                changed || failed
             }
-            Err(failure) => (self.value.take(), Some(failure)),
-        };
-        let new = failure.is_some() || self.failure.is_some() || self.value != value;
-        self.value = value;
-        self.failure = failure;
-        new
+            Err(failure) => {
+                self.failure = Some(failure);
+                true
+            }
+        }
     }
 }
 
@@ -132,6 +150,23 @@ impl Store {
             Route::Deliveries => self.deliveries.failure.as_ref(),
             Route::Clients => self.clients.failure.as_ref(),
             _ => None,
+        }
+    }
+
+    /// Tells what a list is made of from what it was made of before.
+    pub(crate) fn revisions(&self, route: &Route) -> [u64; 3] {
+        let (triggers, destinations, rules) = (
+            self.triggers.revision,
+            self.destinations.revision,
+            self.rules.revision,
+        );
+        match route {
+            Route::Triggers => [triggers, 0, 0],
+            Route::Destinations => [destinations, 0, 0],
+            Route::Rules => [rules, 0, 0],
+            Route::Deliveries => [self.deliveries.revision, 0, 0],
+            Route::Clients => [self.clients.revision, 0, 0],
+            _ => [triggers, destinations, rules],
         }
     }
 

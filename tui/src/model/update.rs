@@ -51,6 +51,7 @@ pub(crate) fn settle(model: &mut Model) {
     let height = model.body_rows();
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
+        model.arrange(&list);
         list.settle(&*model.rows_for(&list), height.saturating_sub(1));
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {

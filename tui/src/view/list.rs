@@ -41,7 +41,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     for (index, y) in range.zip(body.top()..body.bottom()) {
         let id = rows.id(index);
         let marked = list.marks.contains(id);
-        let cells = rows::cells(model, id);
+        let cells = rows::cells(model, rows.place(index));
         row(
             &cells,
             &widths,
@@ -60,11 +60,13 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// The cells of a row with their columns' titles, and whether they are numbers.
+/// The cells of the row with this id, with their columns' titles, and whether they are numbers.
 pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
     let columns = rows::columns(&model.page.route).iter();
-    let cells = rows::cells(model, id).into_iter();
-    let pairs = columns.zip(cells);
+    let rows = model.rows();
+    let place = rows.position(id).map(|index| rows.place(index));
+    let cells = place.map(|place| rows::cells(model, place));
+    let pairs = columns.zip(cells.into_iter().flatten());
     pairs
         .map(|(column, cell)| (column.title, cell.text, cell.right))
         .collect()

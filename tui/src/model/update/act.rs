@@ -64,7 +64,7 @@ pub(crate) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Up => navigate::move_by(model, -1, effects),
         Action::Down => navigate::move_by(model, 1, effects),
         Action::Top => navigate::move_by(model, isize::MIN / 2, effects),
-        Action::Bottom => navigate::move_by(model, isize::MAX / 2, effects),
+        Action::Bottom => navigate::to_end(model, effects),
         Action::PageUp => navigate::move_by(model, -page(model), effects),
         Action::PageDown => navigate::move_by(model, page(model), effects),
         Action::Open if model.page.route.is_list() => navigate::open_row(model, effects),

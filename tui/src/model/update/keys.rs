@@ -19,6 +19,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         return forms::quit(model);
     }
     model.notice = None;
+    model.page.list.to_end = false;
     if model.overlay.is_some() {
         overlays::press(model, key, effects);
     } else if model.page.form().is_some() {

@@ -22,6 +22,7 @@ const HOME_WORD: &str = "Bellwether";
 const CRUMB_GAP: usize = 3;
 
 pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
+    model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
     match event.kind {
         MouseEventKind::ScrollDown if over => key(model, KeyCode::Down, effects),

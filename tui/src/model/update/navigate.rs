@@ -7,8 +7,7 @@ use crate::{
     model::{
         Model,
         document::{self, Link},
-        list::{List, Rows},
-        map::{self, Map, Node},
+        map::{self, Node},
         message::Effect,
         page::{Content, Page, Reading, Route},
     },
@@ -197,6 +196,13 @@ pub(super) fn step(model: &mut Model, by: isize) {
     list.column = next.unwrap_or(list.column);
 }
 
+/// Goes to the end. Of events pages are read until there are no more, unless a key comes before.
+pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
+    move_by(model, isize::MAX / 2, effects);
+    let reading = model.store.events.waiting.is_some();
+    model.page.list.to_end = model.page.route == Route::Events && reading;
+}
+
 /// Moves the cursor of the list or the document.
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let height = model.body_rows();
@@ -222,77 +228,6 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
 }
 
 impl Model {
-    /// The rows of the list on the screen, after its filter.
-    pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
-        self.rows_for(&self.page.list)
-    }
-
-    /// The rows of this screen for a list taken out of its page.
-    pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
-        let store = &self.store;
-        let typed = list
-            .typing
-            .as_ref()
-            .map_or(list.filter.as_str(), |field| field.text());
-        let needle = typed.trim().to_lowercase();
-        let keep = |texts: &[&str], tags: &[String]| {
-            let found = |text: &str| text.to_lowercase().contains(&needle);
-            needle.is_empty()
-                || texts.iter().any(|text| found(text))
-                || tags.iter().any(|tag| found(tag))
-        };
-        let sort = list.sort.filter(|sort| self.can_sort(*sort));
-        match self.page.route {
-            Route::Events => Box::new(EventRows(self)),
-            Route::Triggers => {
-                let rows = store.triggers.rows().iter();
-                let rows = rows
-                    .filter(|row| keep(&[&row.spec.name, &row.spec.description], &row.spec.tags));
-                let mut rows: Vec<_> = rows.collect();
-                sort.inspect(|sort| sort.triggers(&mut rows));
-                Box::new(names(&rows, |row| &row.spec.name))
-            }
-            Route::Destinations => {
-                let rows = store.destinations.rows().iter().filter(|row| {
-                    let kind = row.spec.kind.as_ref();
-                    let target = kind.map_or("", |kind| kind.target());
-                    let word = kind.map_or("", |kind| kind.word());
-                    let health = row.health.state.word();
-                    let texts = [&row.spec.name, &row.spec.description, target, word, health];
-                    keep(&texts, &row.spec.tags)
-                });
-                let mut rows: Vec<_> = rows.collect();
-                sort.inspect(|sort| sort.destinations(&mut rows));
-                Box::new(names(&rows, |row| &row.spec.name))
-            }
-            Route::Rules => {
-                let rows = store.rules.rows().iter().filter(|row| {
-                    let spec = &row.spec;
-                    keep(&[&spec.name, &spec.description], &spec.tags)
-                        || keep(&[], &spec.trigger_names)
-                        || keep(&[], &spec.destination_names)
-                });
-                let mut rows: Vec<_> = rows.collect();
-                sort.inspect(|sort| sort.rules(&mut rows));
-                Box::new(names(&rows, |row| &row.spec.name))
-            }
-            Route::Deliveries => {
-                let mut rows: Vec<_> = store.deliveries.rows().iter().collect();
-                sort.inspect(|sort| sort.deliveries(&mut rows));
-                Box::new(names(&rows, |row| &row.id))
-            }
-            Route::Clients => {
-                let rows = store.clients.rows().iter();
-                let rows = rows.filter(|row| keep(&[&row.name, row.role.word()], &[]));
-                let mut rows: Vec<_> = rows.collect();
-                sort.inspect(|sort| sort.clients(&mut rows));
-                Box::new(names(&rows, |row| &row.name))
-            }
-            Route::Map => Box::new(Map::of(store, typed)),
-            _ => Box::new(Vec::<&str>::new()),
-        }
-    }
-
     /// Whether the service has more rows than are held.
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
@@ -300,14 +235,6 @@ impl Model {
             Route::Deliveries => !self.store.deliveries_next.is_empty(),
             _ => false,
         }
-    }
-
-    /// The map with the filter of the page, also while it is typed.
-    pub(crate) fn map(&self) -> Map {
-        let list = &self.page.list;
-        let typed = list.typing.as_ref();
-        let filter = typed.map_or(list.filter.as_str(), |field| field.text());
-        Map::of(&self.store, filter)
     }
 
     /// What the cursor is on, if the map is on the screen.
@@ -328,27 +255,5 @@ impl Model {
     /// Rows above a document: the tabs of an event.
     pub(crate) fn head_rows(&self) -> usize {
         usize::from(matches!(self.page.route, Route::Event(_)))
-    }
-}
-
-/// The rows by what names them.
-fn names<'a, R>(rows: &[&'a R], name: impl Fn(&'a R) -> &'a String) -> Vec<&'a str> {
-    rows.iter().map(|row| name(row).as_str()).collect()
-}
-
-/// The rows of the events window; a wrapper because the window is borrowed.
-struct EventRows<'a>(&'a Model);
-
-impl Rows for EventRows<'_> {
-    fn len(&self) -> usize {
-        self.0.store.events.len()
-    }
-
-    fn id(&self, index: usize) -> &str {
-        Rows::id(&self.0.store.events, index)
-    }
-
-    fn position(&self, id: &str) -> Option<usize> {
-        self.0.store.events.position(id)
     }
 }

@@ -199,7 +199,7 @@ fn answer(
         Purpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         Purpose::Deliveries { append } => deliveries(model, result, append),
         Purpose::Events { generation, append } => {
-            events(model, generation, append, result);
+            events(model, (generation, append), result, effects);
             true
         }
         Purpose::Page => page(model, ticket, result),
@@ -267,7 +267,12 @@ fn deliveries(model: &mut Model, result: Result<Answer, Failure>, append: bool) 
     }
 }
 
-fn events(model: &mut Model, generation: Ticket, append: bool, result: Result<Answer, Failure>) {
+fn events(
+    model: &mut Model,
+    (generation, append): (Ticket, bool),
+    result: Result<Answer, Failure>,
+    effects: &mut Vec<Effect>,
+) {
     let events = &mut model.store.events;
     if generation != events.generation {
         return;
@@ -287,6 +292,9 @@ fn events(model: &mut Model, generation: Ticket, append: bool, result: Result<An
         }
         Ok(_) => events.failure = Some(mixed_up()),
         Err(failure) => events.failure = Some(failure),
+    }
+    if model.page.list.to_end && events.failure.is_none() {
+        navigate::to_end(model, effects);
     }
 }
 

@@ -8,7 +8,6 @@ use crate::{
         Model, filter,
         message::{Effect, Purpose},
         page::{Content, Route, Tab},
-        store::Loaded,
     },
     theme::Token,
 };
@@ -131,7 +130,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         Err(message) => return model.say(Token::Bad, message),
     };
     if model.store.deliveries_filter != text {
-        model.store.deliveries = Loaded::default();
+        model.store.deliveries.clear();
         model.store.deliveries_next.clear();
         model.store.deliveries_filter = text;
     }
@@ -218,8 +217,14 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route {
         Route::Events => {
             let events = &model.store.events;
-            let held = events.len() >= crate::limits::HELD_EVENTS;
-            if events.next.is_empty() || events.waiting.is_some() || held {
+            if events.next.is_empty() || events.waiting.is_some() {
+                return;
+            }
+            if events.is_full() {
+                if model.page.list.index + 1 >= events.len() {
+                    let words = "no more rows are held than these; ‹filter› finds older ones";
+                    model.say(Token::Info, model.tell(words));
+                }
                 return;
             }
             let request = Request::SearchEvents {

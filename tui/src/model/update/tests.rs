@@ -228,6 +228,87 @@ fn nothing_wakes_the_events_list_while_nothing_happens() {
     assert_eq!(model.wake_at_ms(), None);
 }
 
+/// Answers the reading of events among these effects with older rows; says what follows.
+fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
+    let ticket = effects.iter().find_map(|effect| match effect {
+        Effect::Send(Command::Call(ticket, request)) => {
+            matches!(**request, Request::SearchEvents { .. }).then_some(*ticket)
+        }
+        _ => None,
+    });
+    let page = Page {
+        rows: (newest - 4..=newest).map(row).collect(),
+        next: next.to_owned(),
+        total: None,
+    };
+    let answer = Ok(Answer::Events(page));
+    let news = News::Answer(ticket.expect("more is asked for"), answer);
+    let effects = update(model, Msg::News(news));
+    settle(model);
+    effects
+}
+
+#[test]
+fn the_end_of_the_events_is_read_page_by_page_until_a_key_comes() {
+    for (key, pages) in [("", 2), ("k", 1)] {
+        let mut model = model(Role::Admin);
+        press(&mut model, "2");
+        model.store.events.next = "more".to_owned();
+        let asked = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
+        press(&mut model, key);
+        let mut asked = older(&mut model, &asked, -1, "still more");
+        if pages == 2 {
+            asked = older(&mut model, &asked, -6, "");
+        }
+        assert_eq!(asked, [], "{key}");
+        assert_eq!(model.store.events.len(), 5 + 5 * pages);
+        let is_at_end = model.page.list.index + 1 == model.store.events.len();
+        assert_eq!(is_at_end, key.is_empty(), "{key}");
+    }
+}
+
+#[test]
+fn a_rules_row_is_found_again_however_the_list_is_filtered_and_sorted() {
+    let rule = |number: i32| Rule {
+        spec: RuleSpec {
+            name: format!("r{number}"),
+            description: if number % 2 == 0 { "even" } else { "odd" }.to_owned(),
+            ..RuleSpec::default()
+        },
+        recent_count: number,
+        last_notification_ms: None,
+        create_ms: None,
+        update_ms: None,
+        etag: String::new(),
+    };
+    let mut model = model(Role::Admin);
+    press(&mut model, "5");
+    for count in [4, 6] {
+        let rules: Vec<_> = (0..count).map(rule).collect();
+        model.store.rules.set(Ok(rules), 0);
+        settle(&mut model);
+        assert_eq!(model.rows().len(), usize::try_from(count).unwrap());
+    }
+    let ids = |model: &Model| -> Vec<String> {
+        let rows = model.rows();
+        (0..rows.len())
+            .map(|index| rows.id(index).to_owned())
+            .collect()
+    };
+    press(&mut model, "/even<Enter>");
+    assert_eq!(ids(&model), ["r0", "r2", "r4"]);
+    press(&mut model, ":sort 24 h<Enter>");
+    assert_eq!(ids(&model), ["r4", "r2", "r0"]);
+    press(&mut model, "g");
+    assert_eq!(model.selected().as_deref(), Some("r4"));
+    press(&mut model, "<Esc>");
+    assert_eq!(ids(&model), ["r5", "r4", "r3", "r2", "r1", "r0"]);
+    assert_eq!(model.selected().as_deref(), Some("r4"));
+    let rows = model.rows();
+    let places: Vec<usize> = (0..rows.len()).map(|index| rows.place(index)).collect();
+    assert_eq!(places, [5, 4, 3, 2, 1, 0]);
+}
+
 #[test]
 fn the_stored_resources_are_named_for_forms() {
     let model = model(Role::Admin);

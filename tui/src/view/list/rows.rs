@@ -1,7 +1,7 @@
 //! The columns of each list, and the cells of a row.
 
 use crate::{
-    data::{DestinationType, EventRow, Status},
+    data::{Client, Delivery, Destination, DestinationType, EventRow, Rule, Status, Trigger},
     model::{Model, page::Route},
     theme::Token,
 };
@@ -119,15 +119,23 @@ fn figure(number: impl Into<i64>) -> Cell {
     }
 }
 
-/// The cells of the row with this id.
-pub(super) fn cells(model: &Model, id: &str) -> Vec<Cell> {
+/// The cells of the row at this place of what is held.
+pub(super) fn cells(model: &Model, place: usize) -> Vec<Cell> {
+    let store = &model.store;
     let found = match model.page.route {
-        Route::Events => model.store.events.find(id).map(|row| event(model, row)),
-        Route::Triggers => trigger(model, id),
-        Route::Destinations => destination(model, id),
-        Route::Rules => rule(model, id),
-        Route::Deliveries => delivery(model, id),
-        _ => client(model, id),
+        Route::Events => store.events.get(place).map(|row| event(model, row)),
+        Route::Triggers => store.triggers.rows().get(place).map(trigger),
+        Route::Destinations => store.destinations.rows().get(place).map(destination),
+        Route::Rules => store.rules.rows().get(place).map(|row| rule(model, row)),
+        Route::Deliveries => {
+            let row = store.deliveries.rows().get(place);
+            row.map(|row| delivery(model, row))
+        }
+        _ => store
+            .clients
+            .rows()
+            .get(place)
+            .map(|row| client(model, row)),
     };
     found.unwrap_or_default()
 }
@@ -162,8 +170,7 @@ fn short_moment(model: &Model, ms: i64) -> String {
     }
 }
 
-fn trigger(model: &Model, name: &str) -> Option<Vec<Cell>> {
-    let row = model.store.trigger(name)?;
+fn trigger(row: &Trigger) -> Vec<Cell> {
     let query = row
         .spec
         .clause()
@@ -173,29 +180,27 @@ fn trigger(model: &Model, name: &str) -> Option<Vec<Cell>> {
     } else {
         cell(Token::Text, row.rule_names.join(", "))
     };
-    Some(vec![
+    vec![
         cell(Token::Text, &*row.spec.name),
         cell(Token::Dim, query),
         rules,
         figure(row.recent_count),
-    ])
+    ]
 }
 
-fn destination(model: &Model, name: &str) -> Option<Vec<Cell>> {
-    let row = model.store.destination(name)?;
+fn destination(row: &Destination) -> Vec<Cell> {
     let kind = row.spec.kind.as_ref();
-    Some(vec![
+    vec![
         cell(Token::Text, &*row.spec.name),
         cell(Token::Text, kind.map_or("", DestinationType::word)),
         cell(row.health.state, row.health.state.word()),
         cell(Token::Dim, kind.map_or("", |kind| kind.target())),
         figure(row.recent_count),
         cell(Token::Bad, &*row.health.last_error),
-    ])
+    ]
 }
 
-fn rule(model: &Model, name: &str) -> Option<Vec<Cell>> {
-    let row = model.store.rule(name)?;
+fn rule(model: &Model, row: &Rule) -> Vec<Cell> {
     let spec = &row.spec;
     let names = |names: &[String]| {
         if names.is_empty() {
@@ -207,7 +212,7 @@ fn rule(model: &Model, name: &str) -> Option<Vec<Cell>> {
     let last = row
         .last_notification_ms
         .map_or_else(String::new, |ms| model.moment(ms));
-    Some(vec![
+    vec![
         if spec.enabled {
             cell(Token::Good, "on")
         } else {
@@ -218,23 +223,17 @@ fn rule(model: &Model, name: &str) -> Option<Vec<Cell>> {
         names(&spec.destination_names),
         figure(row.recent_count),
         cell(Token::Dim, last),
-    ])
+    ]
 }
 
-fn delivery(model: &Model, id: &str) -> Option<Vec<Cell>> {
-    let row = model
-        .store
-        .deliveries
-        .rows()
-        .iter()
-        .find(|row| row.id == id)?;
+fn delivery(model: &Model, row: &Delivery) -> Vec<Cell> {
     let moment = |ms: Option<i64>| ms.map_or_else(String::new, |ms| short_moment(model, ms));
     let rule = match (row.test, row.clear) {
         (true, _) => cell(Token::Dim, "(test)"),
         (false, true) => cell(Token::Text, format!("{} (update)", row.rule_name)),
         (false, false) => cell(Token::Text, &*row.rule_name),
     };
-    Some(vec![
+    vec![
         cell(Token::Dim, moment(row.create_ms)),
         cell(row.state, row.state.word()),
         cell(Token::Text, &*row.destination_name),
@@ -242,26 +241,20 @@ fn delivery(model: &Model, id: &str) -> Option<Vec<Cell>> {
         figure(row.attempt_count),
         cell(Token::Dim, moment(row.next_attempt_ms)),
         cell(Token::Bad, &*row.last_error),
-    ])
+    ]
 }
 
-fn client(model: &Model, name: &str) -> Option<Vec<Cell>> {
-    let row = model
-        .store
-        .clients
-        .rows()
-        .iter()
-        .find(|row| row.name == name)?;
+fn client(model: &Model, row: &Client) -> Vec<Cell> {
     let used = row
         .last_used_ms
         .map_or_else(|| "never".to_owned(), |ms| model.moment(ms));
     let made = row
         .create_ms
         .map_or_else(String::new, |ms| model.moment(ms));
-    Some(vec![
+    vec![
         cell(Token::Text, &*row.name),
         cell(Token::Text, row.role.word()),
         cell(Token::Dim, used),
         cell(Token::Dim, made),
-    ])
+    ]
 }
