@@ -31,6 +31,10 @@ check:
 bench *ARGUMENTS:
     cargo bench --package bellwether-tests --bench figures -- {{ARGUMENTS}}
 
+# Print how the service fares as open events grow in number, to 1,000,000 or to each of NUMBERS.
+growth *NUMBERS:
+    cargo bench --package bellwether-tests --bench growth -- {{NUMBERS}}
+
 # Fuzz TARGET (a file of tests/fuzz/targets) for SECONDS; needs cargo-fuzz and a nightly toolchain.
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run --fuzz-dir tests/fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -timeout=10 -rss_limit_mb=2048

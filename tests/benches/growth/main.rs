@@ -1,0 +1,156 @@
+//! How the service fares as open events grow in number: intake, the file, memory, the start after
+//! `kill -9`, and the first page by everything that a search goes by.
+//!
+//! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
+//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000.
+
+mod page;
+
+use std::{
+    io::Write,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
+use bellwether_tests::{grpc::Grpc, world::World};
+use tokio::task::JoinSet;
+
+use page::Page;
+
+/// Events of a batch, and batches under way.
+const BATCH: usize = 100;
+const IN_FLIGHT: usize = 32;
+/// How often each page is read; the median is told.
+const PAGES: usize = 21;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let asked: Vec<usize> = arguments
+        .iter()
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    let counts = if asked.is_empty() {
+        vec![1_000, 10_000, 100_000, 1_000_000]
+    } else {
+        asked
+    };
+    tokio::runtime::Runtime::new()
+        .expect("threads")
+        .block_on(grow(&counts));
+}
+
+async fn grow(counts: &[usize]) {
+    let pages = Page::all();
+    let names: Vec<_> = pages.iter().map(|page| page.name).collect();
+    say(&format!(
+        "| open events | intake, events/s | store, MB | memory, MB | at most, MB | start after kill -9, ms | {} |",
+        names.join(" | ")
+    ));
+    say(&format!("|{}", "---|".repeat(6 + pages.len())));
+    let mut world = World::start();
+    let mut stored = 0;
+    for &count in counts {
+        let begun = Instant::now();
+        fill(&world.grpc(), stored, count).await;
+        let rate =
+            (count.saturating_sub(stored)) as u128 * 1_000 / begun.elapsed().as_millis().max(1);
+        stored = stored.max(count);
+        let mut times = Vec::with_capacity(pages.len());
+        for page in &pages {
+            let limit = stored.min(100);
+            let (channel, rest) = (world.grpc(), world.rest());
+            let grpc = median(async || page.over_grpc(channel.clone(), limit).await).await;
+            let rest = median(async || page.over_rest(&rest, limit).await).await;
+            times.push(format!(
+                "{:.1} / {:.1}",
+                milliseconds(grpc),
+                milliseconds(rest)
+            ));
+        }
+        let process = world.service().id();
+        let (memory, most) = (memory_mb(process, "VmRSS:"), memory_mb(process, "VmHWM:"));
+        world.kill();
+        let store = disk_mb(&world.data_dir().join("store.redb"));
+        world.start_again();
+        let start = world.service().start_time.as_millis();
+        let pages = times.join(" | ");
+        say(&format!(
+            "| {stored} | {rate} | {store} | {memory} | {most} | {start} | {pages} |"
+        ));
+    }
+}
+
+async fn fill(channel: &Grpc, from: usize, to: usize) {
+    let mut sending = JoinSet::new();
+    for first in (from..to).step_by(BATCH) {
+        if sending.len() >= IN_FLIGHT {
+            sending.join_next().await;
+        }
+        sending.spawn(send(channel.clone(), first, (first + BATCH).min(to)));
+    }
+    sending.join_all().await;
+}
+
+async fn send(channel: Grpc, first: usize, end: usize) {
+    let severities = [
+        cloud::Severity::Info,
+        cloud::Severity::Warning,
+        cloud::Severity::Error,
+    ];
+    let event = |number: usize| cloud::Event {
+        name: page::NAME.into(),
+        dimensions: [("host".to_owned(), format!("host-{number}"))].into(),
+        summary: "something happened that somebody may want to know".into(),
+        severity: severities[number % severities.len()].into(),
+        ..cloud::Event::default()
+    };
+    let request = cloud::Events {
+        detailed_response: false,
+        events: (first..end).map(event).collect(),
+    };
+    let answer = DataReceiverServiceClient::new(channel)
+        .put_events(request)
+        .await;
+    let succeeded = answer.expect("an answer").into_inner().succeeded;
+    assert_eq!(usize::try_from(succeeded), Ok(end - first));
+}
+
+/// The median time of a page.
+async fn median(mut page: impl AsyncFnMut()) -> Duration {
+    let mut times = Vec::with_capacity(PAGES);
+    for _ in 0..PAGES {
+        let begun = Instant::now();
+        page().await;
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    times[PAGES / 2]
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn memory_mb(process: u32, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let line = status.lines().find(|line| line.starts_with(field));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kilobytes.expect("its memory is told") / 1_000
+}
+
+/// What a file takes on the disk: it grows in steps that are not written yet.
+fn disk_mb(file: &Path) -> u64 {
+    file.metadata().expect("a store").blocks() * 512 / 1_000_000
+}
+
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}").expect("standard output");
+    output.flush().expect("standard output");
+}
