@@ -3,8 +3,11 @@
 
 mod log;
 mod references;
+mod tally;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tally::Tally;
 
 use crate::{
     domain::{
@@ -84,30 +87,34 @@ struct Check<'a> {
     /// The newest place in the change log.
     head: u64,
     findings: Findings,
-    /// Entries that the records of an index's kind have, by the index's number.
-    expected: BTreeMap<u8, u64>,
+    /// The entries that records ask for, by the index's number.
+    expected: BTreeMap<u8, Tally>,
 }
 
 impl Check<'_> {
     async fn everything(&mut self) -> Result<(), EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
-        for kind in Kind::ALL {
-            match kind {
-                Kind::Meta => self.facts().await?,
-                Kind::Trigger => self.records::<Trigger>().await?,
-                Kind::Destination => self.records::<Destination>().await?,
-                Kind::Rule => self.records::<Rule>().await?,
-                Kind::Client => self.records::<Client>().await?,
-                Kind::Occurrence => self.records::<Occurrence>().await?,
-                Kind::Delivery => self.records::<Delivery>().await?,
-                Kind::Attempt => self.records::<Attempt>().await?,
-                Kind::Health => self.records::<Health>().await?,
-                Kind::Receipt => self.records::<Receipt>().await?,
-                Kind::Revision => self.records::<Revision>().await?,
-            }
+        self.facts().await?;
+        self.records::<Trigger>().await?;
+        self.records::<Destination>().await?;
+        self.records::<Rule>().await?;
+        self.records::<Client>().await?;
+        self.records::<Occurrence>().await?;
+        self.records::<Delivery>().await?;
+        self.records::<Attempt>().await?;
+        self.records::<Health>().await?;
+        self.records::<Receipt>().await?;
+        self.records::<Revision>().await?;
+        let wrong = self.indexes().await?;
+        if !wrong.is_empty() {
+            self.missing::<Rule>(&wrong).await?;
+            self.missing::<Client>(&wrong).await?;
+            self.missing::<Occurrence>(&wrong).await?;
+            self.missing::<Delivery>(&wrong).await?;
+            self.missing::<Receipt>(&wrong).await?;
+            self.missing::<Revision>(&wrong).await?;
         }
-        self.indexes().await?;
         self.log().await
     }
 
@@ -142,7 +149,7 @@ impl Check<'_> {
             };
             range.start = after(last);
             let count = page.len();
-            let (mut values, mut entries) = (Vec::with_capacity(count), Vec::new());
+            let mut values = Vec::with_capacity(count);
             for (key, row) in page {
                 if row.version > self.head {
                     let fault = format!("{} is newer than the change log", name(T::KIND, &key));
@@ -150,8 +157,10 @@ impl Check<'_> {
                 }
                 match self.store.decode::<T>(&row.value) {
                     Ok(value) if value.key() == key => {
-                        let own = value.entries().into_iter();
-                        entries.extend(own.map(|entry| (key.clone(), entry)));
+                        for entry in value.entries() {
+                            let tally = self.expected.entry(entry.index as u8).or_default();
+                            tally.add(&entry.key, &key);
+                        }
                         values.push(value);
                     }
                     Ok(_) => {
@@ -165,11 +174,35 @@ impl Check<'_> {
                 }
             }
             *self.findings.records.entry(T::KIND.word()).or_default() += count as u64;
-            self.entries_of(T::KIND, entries).await?;
             for fault in T::dangling(&values, self.store).await? {
                 self.findings.tell(fault);
             }
             self.advance(count);
+        }
+    }
+
+    /// Says which records of a kind are not found by some indexes.
+    async fn missing<T: Record>(&mut self, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
+        let mut range = Range::under(b"");
+        loop {
+            let engine = self.store.engine();
+            let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            range.start = after(last);
+            let mut owned = Vec::new();
+            for (key, row) in page {
+                // Those that cannot be read have been told of.
+                let Ok(value) = self.store.decode::<T>(&row.value) else {
+                    continue;
+                };
+                let entries = value.entries().into_iter();
+                let entries = entries.filter(|entry| wrong.contains(&(entry.index as u8)));
+                owned.extend(entries.map(|entry| (key.clone(), entry)));
+            }
+            self.entries_of(T::KIND, owned).await?;
         }
     }
 
@@ -184,8 +217,7 @@ impl Check<'_> {
             let of_index = by_index.entry(entry.index as u8).or_default();
             of_index.push((key, entry));
         }
-        for (number, owned) in by_index {
-            *self.expected.entry(number).or_default() += owned.len() as u64;
+        for owned in by_index.into_values() {
             let Some(index) = owned.first().map(|(_, entry)| entry.index) else {
                 continue;
             };
@@ -217,11 +249,13 @@ impl Check<'_> {
             .is_some_and(|(_, found)| found == record))
     }
 
-    /// Counts the entries. Every record has its own, so one too many leads to nothing.
-    async fn indexes(&mut self) -> Result<(), EngineError> {
+    /// Compares the entries of every index with those that its records ask for; answers the
+    /// indexes that differ.
+    async fn indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
+        let mut wrong = BTreeSet::new();
         for index in Index::ALL {
             let mut range = Range::under(b"");
-            let mut count = 0;
+            let mut found = Tally::default();
             loop {
                 let engine = self.store.engine();
                 let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
@@ -230,20 +264,26 @@ impl Check<'_> {
                     break;
                 };
                 range.start = after(last);
-                count += page.len() as u64;
+                for (key, target) in &page {
+                    found.add(key, target);
+                }
                 self.advance(page.len());
             }
-            self.findings.entries += count;
+            self.findings.entries += found.count;
             let expected = self.expected.get(&(index as u8)).copied();
             let expected = expected.unwrap_or_default();
-            if count != expected {
+            if found != expected {
+                wrong.insert(index as u8);
+            }
+            if found.count != expected.count {
+                let (count, expected) = (found.count, expected.count);
                 let fault = format!(
                     "the index {index:?} has {count} entries, and its records ask for {expected}"
                 );
                 self.findings.tell(fault);
             }
         }
-        Ok(())
+        Ok(wrong)
     }
 }
 

@@ -88,6 +88,15 @@ async fn what_does_not_belong_together_is_told() {
             },
             "client `client 1` is not found by ClientByKey",
         ),
+        // As many entries as before, and one of them is another.
+        (
+            Change {
+                remove: vec![entry(1)],
+                add: vec![entry(9)],
+                ..touched.clone()
+            },
+            "client `client 1` is not found by ClientByKey",
+        ),
         (
             Change {
                 add: vec![entry(9)],

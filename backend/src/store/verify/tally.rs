@@ -1,0 +1,53 @@
+//! A tally of index entries, the same in whatever order they are met: the entries that records ask
+//! for and those that an index has are compared without looking each of them up.
+
+use sha2::{Digest, Sha256};
+
+/// How many entries were met, and the sum of what each of them is hashed to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) count: u64,
+    sum: u128,
+}
+
+impl Tally {
+    /// Adds an entry's key and the key of the record it leads to.
+    pub(super) fn add(&mut self, key: &[u8], target: &[u8]) {
+        let hash = Sha256::new()
+            .chain_update((key.len() as u64).to_be_bytes())
+            .chain_update(key)
+            .chain_update(target)
+            .finalize();
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash[..16]);
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(u128::from_be_bytes(half));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+
+    fn tally(entries: &[(&[u8], &[u8])]) -> Tally {
+        let mut tally = Tally::default();
+        for (key, target) in entries {
+            tally.add(key, target);
+        }
+        tally
+    }
+
+    #[test]
+    fn the_order_does_not_matter_and_everything_else_does() {
+        let some = tally(&[(b"a", b"1"), (b"b", b"2")]);
+        assert_eq!(some, tally(&[(b"b", b"2"), (b"a", b"1")]));
+        for other in [
+            tally(&[(b"a", b"2"), (b"b", b"1")]),
+            tally(&[(b"a1", b""), (b"b", b"2")]),
+            tally(&[(b"a", b"1")]),
+            tally(&[(b"a", b"1"), (b"a", b"1")]),
+        ] {
+            assert_ne!(some, other);
+        }
+    }
+}
