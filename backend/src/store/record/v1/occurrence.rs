@@ -1,7 +1,10 @@
 //! Occurrences.
 
+mod write;
+
 use std::collections::BTreeMap;
 
+pub(crate) use self::write::write;
 use super::value::FieldsV1;
 use crate::domain::{
     Annotation, Close, CloseReason, EventId, Field, HistoryEntry, Judged, Name, Notified,
@@ -158,12 +161,6 @@ struct ReferenceV1 {
 
 impl From<&Occurrence> for OccurrenceV1 {
     fn from(occurrence: &Occurrence) -> Self {
-        let close_reason = match occurrence.close.map(|close| close.reason) {
-            None => CloseReasonV1::NotClosed,
-            Some(CloseReason::Sender) => CloseReasonV1::Sender,
-            Some(CloseReason::Operator) => CloseReasonV1::Operator,
-            Some(CloseReason::Aged) => CloseReasonV1::Aged,
-        };
         Self {
             key: occurrence.key.to_bytes().into(),
             event: occurrence.event.to_bytes().into(),
@@ -180,7 +177,7 @@ impl From<&Occurrence> for OccurrenceV1 {
             start_ms: occurrence.start_ms,
             last_seen_ms: occurrence.last_seen_ms,
             close_ms: occurrence.close.map_or(0, |close| close.at_ms),
-            close_reason: close_reason.into(),
+            close_reason: close_reason(occurrence).into(),
             count: occurrence.count,
             prior_count: occurrence.prior_count,
             annotations: occurrence
@@ -201,11 +198,26 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .collect(),
             review_ms: occurrence.review_ms,
             content_ms: occurrence.content_ms,
-            judged: occurrence.judged.map(|judged| JudgedV1 {
-                at_ms: judged.at_ms,
-                rules_ms: judged.rules_ms,
-                by_event: judged.by_event,
-            }),
+            judged: occurrence.judged.as_ref().map(JudgedV1::from),
+        }
+    }
+}
+
+fn close_reason(occurrence: &Occurrence) -> CloseReasonV1 {
+    match occurrence.close.map(|close| close.reason) {
+        None => CloseReasonV1::NotClosed,
+        Some(CloseReason::Sender) => CloseReasonV1::Sender,
+        Some(CloseReason::Operator) => CloseReasonV1::Operator,
+        Some(CloseReason::Aged) => CloseReasonV1::Aged,
+    }
+}
+
+impl From<&Judged> for JudgedV1 {
+    fn from(judged: &Judged) -> Self {
+        Self {
+            at_ms: judged.at_ms,
+            rules_ms: judged.rules_ms,
+            by_event: judged.by_event,
         }
     }
 }
@@ -292,13 +304,18 @@ impl AnnotationV1 {
     }
 }
 
+impl From<Field> for FieldV1 {
+    fn from(field: Field) -> Self {
+        match field {
+            Field::Severity => Self::Severity,
+            Field::Status => Self::Status,
+            Field::Acknowledged => Self::Acknowledged,
+        }
+    }
+}
+
 impl From<&HistoryEntry> for HistoryEntryV1 {
     fn from(entry: &HistoryEntry) -> Self {
-        let field = match entry.field {
-            Field::Severity => FieldV1::Severity,
-            Field::Status => FieldV1::Status,
-            Field::Acknowledged => FieldV1::Acknowledged,
-        };
         Self {
             at_ms: entry.at_ms,
             author: entry
@@ -306,7 +323,7 @@ impl From<&HistoryEntry> for HistoryEntryV1 {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            field: field.into(),
+            field: FieldV1::from(entry.field).into(),
             from: entry.from.clone(),
             to: entry.to.clone(),
         }
