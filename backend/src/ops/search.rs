@@ -177,24 +177,19 @@ fn affordable(found: usize, bytes: usize) -> usize {
 /// How many there are in all; none when that takes more than [`TOTAL_SCANNED_MAX`] reads.
 async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Option<usize>, Error> {
     let mut walk = Walk::new(store, &request.filter, sort, None);
-    let by_index_alone = request.filter.is_answered_by(sort.field);
+    if request.filter.is_answered_by(sort.field) {
+        let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
+        return Ok((count <= TOTAL_SCANNED_MAX).then_some(count));
+    }
     let (mut scanned, mut total) = (0, 0);
     loop {
-        let (read, admitted) = if by_index_alone {
-            let read = walk.next_places(BATCH_MAX).await?.len();
-            (read, read)
-        } else {
-            let batch = walk.next(BATCH_MAX).await?;
-            let admitted = batch
-                .iter()
-                .filter(|(_, found)| request.filter.admits(&found.value));
-            (batch.len(), admitted.count())
-        };
-        scanned += read;
-        total += admitted;
-        if read == 0 {
+        let batch = walk.next(BATCH_MAX).await?;
+        if batch.is_empty() {
             return Ok(Some(total));
         }
+        let admits = |(_, found): &&(_, Stored<Occurrence>)| request.filter.admits(&found.value);
+        scanned += batch.len();
+        total += batch.iter().filter(admits).count();
         if scanned > TOTAL_SCANNED_MAX {
             return Ok(None);
         }

@@ -17,6 +17,7 @@ use self::{disk::Disk, folder::Folder, key_file::KeyFile, overlay::Overlay, room
 pub(super) use self::{draft::Draft, folder::private_file, key_check::is_of_keys};
 use crate::{
     config::Config,
+    limits::STORE_QUICK_REPAIR_FROM,
     store::{
         Sealer, Store,
         engine::redb::{Medium, RedbEngine, Settings},
@@ -39,6 +40,7 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
     let settings = Settings {
         cache_bytes: config.store.cache_bytes,
         two_phase_commit: config.store.two_phase_commit,
+        quick_repair_from: STORE_QUICK_REPAIR_FROM,
         first_place: 0,
     };
     let room = Room::new(&folder, config.store.free_space_floor_bytes);
@@ -87,6 +89,7 @@ pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading
     let settings = Settings {
         cache_bytes,
         two_phase_commit: false,
+        quick_repair_from: STORE_QUICK_REPAIR_FROM,
         first_place: 0,
     };
     let medium = Overlay::new(Arc::clone(&folder));

@@ -15,6 +15,7 @@ use crate::store::{
 const SETTINGS: Settings = Settings {
     cache_bytes: 4 * 1024 * 1024,
     two_phase_commit: true,
+    quick_repair_from: 0,
     first_place: 0,
 };
 

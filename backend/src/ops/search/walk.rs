@@ -116,6 +116,20 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// How many places there are in all, at most `limit`.
+    pub(crate) async fn count(&self, limit: usize) -> Result<usize, EngineError> {
+        let ranges = self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.range.clone());
+        let mut count = 0;
+        for range in ranges {
+            let engine = self.store.engine();
+            count += engine.count(self.index, range, limit - count).await?;
+        }
+        Ok(count)
+    }
+
     /// The next places; none only at the end.
     pub(crate) async fn next_places(&mut self, count: usize) -> Result<Vec<Place>, EngineError> {
         let mut places = Vec::with_capacity(count);

@@ -5,10 +5,14 @@ mod cell;
 mod delta;
 mod fault;
 mod file;
+mod fresh;
+mod gathered;
+mod journal;
 mod log;
 mod medium;
 mod queue;
 mod rows;
+mod set;
 mod transaction;
 mod writer;
 
@@ -29,8 +33,9 @@ pub use self::medium::Medium;
 use self::{
     cell::ROWS,
     fault::Fault,
-    file::File,
+    file::{File, Opened},
     queue::{Queue, Waiting},
+    set::Set,
     writer::Writer,
 };
 use crate::{
@@ -44,6 +49,9 @@ use crate::{
 /// Records read on the caller's thread; more are read on a thread that may block.
 const INLINE_READS_MAX: usize = 32;
 
+/// Entries counted in one transaction.
+const COUNT_STEP: usize = 20_000;
+
 /// How the file is read and written.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -51,6 +59,9 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether a commit takes two syncs.
     pub two_phase_commit: bool,
+    /// The length of the file, in bytes, from which on commits of two phases save what a repair
+    /// would have to find out.
+    pub quick_repair_from: u64,
     /// The place after which the change log of a new file begins.
     pub first_place: u64,
 }
@@ -145,14 +156,18 @@ impl RedbEngine {
     /// fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
-        let (database, head) = file.open()?;
+        let Opened {
+            database,
+            head,
+            blocks,
+        } = file.open()?;
         let shared = Arc::new(Shared {
             database: RwLock::new(Ok(database)),
             openings: watch::Sender::new(0),
             queue: Queue::default(),
             head: watch::Sender::new(head.sequence),
         });
-        let writer = Writer::new(Arc::clone(&shared), file, head);
+        let writer = Writer::new(Arc::clone(&shared), file, head, blocks);
         let thread = std::thread::Builder::new().name("store-writer".into());
         let thread = thread.spawn(move || writer.run());
         let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
@@ -254,11 +269,8 @@ impl Shared {
 impl Engine for RedbEngine {
     async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
         let (answer, answered) = oneshot::channel();
-        self.shared.queue.push(Waiting {
-            lane,
-            changes,
-            answer,
-        })?;
+        let set = Set::new(lane, changes);
+        self.shared.queue.push(Waiting { lane, set, answer })?;
         answered
             .await
             .unwrap_or_else(|error| Err(EngineError::Indeterminate(Box::new(error))))
@@ -300,12 +312,27 @@ impl Engine for RedbEngine {
         index: Index,
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
-        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
-        self.read(ranges.len(), move |rows| {
-            let last = |range| rows::entries(rows, index, range, Direction::Descending, 1);
-            ranges.iter().map(|range| Ok(last(range)?.pop())).collect()
+        let prefixes = prefixes.to_vec();
+        self.read(prefixes.len(), move |rows| {
+            let last = |prefix: &Vec<u8>| rows::last_under(rows, index, prefix);
+            prefixes.iter().map(last).collect()
         })
         .await
+    }
+
+    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
+        let (mut count, mut range) = (0, range);
+        loop {
+            let step = (limit - count).min(COUNT_STEP);
+            let part = range.clone();
+            let work = move |rows: &Table| rows::count(rows, index, &part, step);
+            let (found, rest) = self.read(step, work).await?;
+            count += found;
+            match rest {
+                Some(start) if count < limit => range.start = start,
+                _ => return Ok(count),
+            }
+        }
     }
 
     async fn log_after(

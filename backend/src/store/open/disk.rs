@@ -18,6 +18,11 @@ use crate::store::engine::{DiskRoom, redb::Medium};
 /// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
 
+/// The checksums of blocks as they change.
+const JOURNAL: &str = "store.journal";
+/// Where the system says which of its runs this is; other systems do not say.
+const RUN: &str = "/proc/sys/kernel/random/boot_id";
+
 /// A store's file on a disk.
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -42,6 +47,10 @@ impl Disk {
 
     fn checksums_path(&self) -> PathBuf {
         self.folder.path().join(CHECKSUMS)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.folder.path().join(JOURNAL)
     }
 }
 
@@ -108,5 +117,33 @@ impl Medium for Disk {
             .truncate(true)
             .open(self.checksums_path());
         file?.write_all(checksums)
+    }
+
+    fn journal(&self) -> Option<Vec<u8>> {
+        let mut journal = fs::read(self.journal_path()).ok()?;
+        let run = fs::read(RUN).ok()?;
+        journal
+            .starts_with(&run)
+            .then(|| journal.split_off(run.len()))
+    }
+
+    fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        // What a killed process wrote is there as long as the machine runs.
+        let Some(run) = self.room.as_ref().and_then(|_| fs::read(RUN).ok()) else {
+            return Ok(None);
+        };
+        let unfinished = self.folder.path().join(format!("{JOURNAL}.new"));
+        let mut file = private_file()
+            .create(true)
+            .truncate(true)
+            .open(&unfinished)?;
+        file.write_all(&run)?;
+        file.write_all(start)?;
+        fs::rename(unfinished, self.journal_path())?;
+        Ok(Some(Box::new(file)))
+    }
+
+    fn end_journal(&self) {
+        drop(fs::remove_file(self.journal_path()));
     }
 }

@@ -90,6 +90,7 @@ impl Draft {
         let settings = Settings {
             cache_bytes,
             two_phase_commit: false,
+            quick_repair_from: u64::MAX,
             first_place,
         };
         let medium = Disk::draft(Arc::clone(folder));

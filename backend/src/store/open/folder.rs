@@ -17,10 +17,11 @@ const LOCK: &str = "lock";
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 /// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
 /// what a disk of its own comes with.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     LOCK,
     UNFINISHED,
     "store.sums",
+    "store.journal",
     "format",
     "secret.key",
     "admin.key",

@@ -294,6 +294,7 @@ mod conforms_on_a_disk {
         let settings = Settings {
             cache_bytes: 1024 * 1024,
             two_phase_commit: true,
+            quick_repair_from: 0,
             first_place: 0,
         };
         (RedbEngine::open(Arc::new(disk), settings).unwrap(), parent)

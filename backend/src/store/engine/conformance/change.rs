@@ -68,6 +68,46 @@ pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
     assert_eq!(engine.log_head().await.unwrap(), version);
 }
 
+/// Records with an entry each, the entries in another order than the records.
+fn many(keys: impl Iterator<Item = u8>) -> Vec<Change> {
+    let with_entry = |key: u8| Change {
+        add: vec![entry(Index::OccurrenceByStart, &[key.wrapping_mul(37)])],
+        ..insert(Kind::Occurrence, &[key], &[key; 300])
+    };
+    keys.map(with_entry).collect()
+}
+
+async fn count(engine: &dyn Engine) -> (usize, usize) {
+    let all = || Range::under(b"");
+    let records = engine.page(Kind::Occurrence, all(), Direction::Ascending, 1_000);
+    let entries = engine.count(Index::OccurrenceByStart, all(), 1_000);
+    (records.await.unwrap().len(), entries.await.unwrap())
+}
+
+pub(in crate::store) async fn a_long_set_that_meets_one_record_or_entry_changes_nothing(
+    engine: &dyn Engine,
+) {
+    let even = || (0..200).step_by(2);
+    apply(engine, many(even())).await.unwrap();
+    assert_eq!(count(engine).await, (100, 100));
+    let odd = || (1..200).step_by(2);
+    for at in [0, 100, 198] {
+        let met_record = many(odd().chain([at]));
+        let mut met_entry = many(odd());
+        met_entry[50]
+            .add
+            .push(entry(Index::OccurrenceByStart, &[at.wrapping_mul(37)]));
+        let mut twice = many(odd());
+        twice[50].add = twice[51].add.clone();
+        for set in [met_record, met_entry, twice] {
+            assert!(is_conflict(&apply(engine, set).await), "at {at}");
+            assert_eq!(count(engine).await, (100, 100), "at {at}");
+        }
+    }
+    apply(engine, many(odd().chain(200..=255))).await.unwrap();
+    assert_eq!(count(engine).await, (256, 256));
+}
+
 pub(in crate::store) async fn versions_rise_and_are_not_used_again(engine: &dyn Engine) {
     let mut last = 0;
     for _ in 0..3 {

@@ -2,21 +2,28 @@
 //!
 //! redb verifies its pages when it repairs, not when it reads: a flipped bit in a branch page hides
 //! records, and no checksum inside a record can tell. So the sums of all blocks are held in memory,
-//! kept beside the file when it is closed, and compared with every block that is read.
+//! kept beside the file when it is closed, and compared with every block that is read. Meanwhile a
+//! journal has them, for the life after one that was killed.
 
 use std::{
     io,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use redb::StorageBackend;
 
-use super::medium::Medium;
+use super::{
+    gathered::{Gathered, Waits},
+    journal::{self, Journal, Sum},
+    medium::Medium,
+};
 
 const BLOCK_BYTES: usize = 4096;
+/// Bytes that wait for a sync; more are written before.
+const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Stands for a sum that is not known yet.
 const UNKNOWN: u32 = 0;
 const LAYOUT: u32 = 1;
@@ -27,37 +34,127 @@ pub(super) struct Blocks {
     file: Box<dyn StorageBackend>,
     medium: Arc<dyn Medium>,
     sums: RwLock<Vec<u32>>,
+    gathered: Mutex<Gathered>,
+    notes: Mutex<Notes>,
     /// Whether something was written that was not synced, or failed to be.
     is_unsynced: AtomicBool,
 }
 
+/// What is still to be noted, and where; nowhere when there is no journal.
+#[derive(Debug, Default)]
+struct Notes {
+    changed: Vec<Sum>,
+    journal: Option<Journal>,
+}
+
+/// Whence the sums of a file are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// They are not: each is learned when its block is first read.
+    Not,
+    /// They were kept when the file was closed.
+    Kept,
+    /// A journal has them.
+    Noted,
+}
+
 impl Blocks {
-    /// Opens the file with the sums that were kept for it; answers whether there were any.
-    pub(super) fn open(medium: Arc<dyn Medium>) -> io::Result<(Self, bool)> {
+    /// Opens the file with the sums that are known for it; those of a journal only if asked to.
+    pub(super) fn open(medium: Arc<dyn Medium>, by_journal: bool) -> io::Result<(Self, Known)> {
         let file = medium.open()?;
         let block_count = usize_of(file.len()?)?.div_ceil(BLOCK_BYTES);
-        let kept = medium.checksums().and_then(|kept| decode(&kept));
         let mut blocks = Self {
             file,
             medium,
             sums: RwLock::new(vec![UNKNOWN; block_count]),
+            gathered: Mutex::default(),
+            notes: Mutex::default(),
             is_unsynced: AtomicBool::new(false),
         };
-        let is_known = match kept {
-            // The first block changes with every commit, so it tells whether the sums are of this
-            // state of the file.
-            Some(sums) if sums.len() == block_count && blocks.first_block_has(sums[0])? => {
-                blocks.sums = RwLock::new(sums);
-                true
-            }
-            _ => block_count == 0,
+        if block_count == 0 {
+            return Ok((blocks, Known::Kept));
+        }
+        // The first block changes with every commit, so it tells whether sums are of this state of
+        // the file.
+        let (_, first) = blocks.covering(0, 1)?;
+        let first = sum(&first);
+        let kept = blocks.medium.checksums().and_then(|kept| decode(&kept));
+        if let Some(sums) = kept.filter(|kept| kept.len() == block_count && kept[0] == first) {
+            blocks.sums = RwLock::new(sums);
+            return Ok((blocks, Known::Kept));
+        }
+        let journal = by_journal.then(|| blocks.medium.journal()).flatten();
+        let noted = journal.map(|journal| journal::read(&journal));
+        let Some(noted) = noted.filter(|noted| noted.first.contains(&first)) else {
+            return Ok((blocks, Known::Not));
         };
-        Ok((blocks, is_known))
+        let mut sums = vec![UNKNOWN; block_count];
+        for (index, sum) in noted.sums {
+            if let Some(known) = sums.get_mut(index as usize) {
+                *known = sum;
+            }
+        }
+        sums[0] = first;
+        blocks.sums = RwLock::new(sums);
+        Ok((blocks, Known::Noted))
     }
 
-    fn first_block_has(&self, expected: u32) -> io::Result<bool> {
-        let (_, block) = self.covering(0, 1)?;
-        Ok(sum(&block) == expected)
+    /// Begins a journal with all sums that are known, which must have been verified.
+    pub(super) fn begin_journal(&self) {
+        let mut notes = self.notes();
+        let known: Vec<Sum> = {
+            let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
+            let sums = (0..).zip(sums.iter().copied());
+            sums.filter(|(_, sum)| *sum != UNKNOWN).collect()
+        };
+        let start = journal::encode(&known);
+        let begun = self.medium.begin_journal(&start);
+        notes.changed.clear();
+        notes.journal = match begun {
+            Ok(to) => to.map(|to| Journal::new(to, start.len())),
+            Err(error) => {
+                self.end_journal(&error);
+                None
+            }
+        };
+    }
+
+    /// Without a journal the file is read through after a kill, so an error costs time only.
+    fn end_journal(&self, error: &io::Error) {
+        tracing::debug!(%error, "no journal of checksums");
+        self.medium.end_journal();
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers sums to be noted with the next sync.
+    fn changed(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
+        let mut notes = self.notes();
+        if notes.journal.is_some() {
+            let numbered = changed.into_iter();
+            let sums = numbered.filter_map(|(index, sum)| Some((u32::try_from(index).ok()?, sum)));
+            notes.changed.extend(sums);
+        }
+    }
+
+    /// Notes what changed, before it is on disk for good.
+    fn note(&self) {
+        let mut notes = self.notes();
+        let Notes { changed, journal } = &mut *notes;
+        let Some(open) = journal.as_mut().filter(|_| !changed.is_empty()) else {
+            return;
+        };
+        if let Err(error) = open.note(changed) {
+            *journal = None;
+            self.end_journal(&error);
+        }
+        changed.clear();
+        if journal.as_ref().is_some_and(Journal::is_long) {
+            drop(notes);
+            self.begin_journal();
+        }
     }
 
     /// Reads the whole blocks that a stretch touches; answers where they begin.
@@ -86,38 +183,110 @@ impl Blocks {
             }
         }
         if !unknown.is_empty() {
+            self.learn(&unknown);
+        }
+        Ok(())
+    }
+
+    fn learn(&self, found: &[(usize, u32)]) {
+        {
             let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
-            for (index, found) in unknown {
-                if let Some(sum) = sums.get_mut(index) {
-                    *sum = found;
+            for (index, found) in found {
+                if let Some(sum) = sums.get_mut(*index) {
+                    *sum = *found;
                 }
             }
         }
-        Ok(())
+        self.changed(found.iter().copied());
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what was gathered. What cannot be written is forgotten: it will not be synced, so
+    /// nobody may rely on it.
+    fn write_gathered(&self) -> io::Result<()> {
+        let mut run = Vec::new();
+        loop {
+            let mut gathered = self.gathered();
+            let Some(begin) = gathered.first_run(&mut run) else {
+                return Ok(());
+            };
+            let written = self.file.write(begin, &run);
+            if written.is_ok() {
+                self.set_sums(begin, &run)?;
+                gathered.forget_before(begin + run.len() as u64);
+            } else {
+                gathered.clear();
+            }
+            written?;
+        }
     }
 
     fn set_sums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let first = usize_of(start)? / BLOCK_BYTES;
-        let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
-        for (index, block) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
-            if let Some(known) = sums.get_mut(index) {
-                *known = sum(block);
-            }
-        }
+        let blocks = bytes.chunks(BLOCK_BYTES).map(sum);
+        let found: Vec<_> = (first..).zip(blocks).collect();
+        self.learn(&found);
         Ok(())
     }
 }
 
-impl StorageBackend for Blocks {
+/// Blocks as redb takes them, while others keep a hand on them.
+#[derive(Debug, Clone)]
+pub(super) struct Handle(pub(super) Arc<Blocks>);
+
+impl StorageBackend for Handle {
     fn len(&self) -> io::Result<u64> {
+        self.0.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.close()
+    }
+}
+
+impl Blocks {
+    /// How long the file is.
+    pub(super) fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if is_whole(offset, out.len()) {
+            let gathered = self.gathered();
+            match gathered.waits(offset, out.len()) {
+                Waits::Whole(bytes) => {
+                    out.copy_from_slice(bytes);
+                    return Ok(());
+                }
+                Waits::Partly => {
+                    drop(gathered);
+                    self.write_gathered()?;
+                }
+                Waits::Nothing => drop(gathered),
+            }
             self.file.read(offset, out)?;
             return self.verify(offset, out);
         }
+        self.write_gathered()?;
         let (start, bytes) = self.covering(offset, out.len())?;
         self.verify(start, &bytes)?;
         let from = usize_of(offset - start)?;
@@ -128,6 +297,7 @@ impl StorageBackend for Blocks {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.is_unsynced.store(true, Ordering::Release);
+        self.write_gathered()?;
         let is_whole = self.file.len()?.is_multiple_of(BLOCK_BYTES as u64);
         self.file.set_len(length)?;
         let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
@@ -140,6 +310,8 @@ impl StorageBackend for Blocks {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.write_gathered()?;
+        self.note();
         self.file.sync_data()?;
         self.is_unsynced.store(false, Ordering::Release);
         Ok(())
@@ -148,9 +320,20 @@ impl StorageBackend for Blocks {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.is_unsynced.store(true, Ordering::Release);
         if is_whole(offset, data.len()) {
-            self.file.write(offset, data)?;
-            return self.set_sums(offset, data);
+            let mut gathered = self.gathered();
+            if matches!(gathered.waits(offset, data.len()), Waits::Partly) {
+                drop(gathered);
+                self.write_gathered()?;
+                gathered = self.gathered();
+            }
+            gathered.add(offset, data);
+            if gathered.len() < GATHERED_BYTES_MAX {
+                return Ok(());
+            }
+            drop(gathered);
+            return self.write_gathered();
         }
+        self.write_gathered()?;
         let (start, mut bytes) = self.covering(offset, data.len())?;
         self.verify(start, &bytes)?;
         let from = usize_of(offset - start)?;
@@ -158,8 +341,10 @@ impl StorageBackend for Blocks {
         place
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
-        self.file.write(offset, data)?;
-        self.set_sums(start, &bytes)
+        // It is noted first: whoever is killed in between finds the one sum or the other.
+        self.set_sums(start, &bytes)?;
+        self.note();
+        self.file.write(offset, data)
     }
 
     fn close(&self) -> io::Result<()> {
@@ -168,6 +353,9 @@ impl StorageBackend for Blocks {
             // Without them the file is read through at the next start, so a failure costs time only.
             self.medium.keep_checksums(&encode(&sums)).is_ok()
         };
+        if is_kept {
+            self.medium.end_journal();
+        }
         tracing::debug!(is_kept, "closed the store");
         self.file.close()
     }

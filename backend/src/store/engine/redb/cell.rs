@@ -41,6 +41,12 @@ impl Space {
         [&[self.byte()], key].concat()
     }
 
+    /// Adds the key of a row to bytes.
+    pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
+        bytes.push(self.byte());
+        bytes.extend_from_slice(key);
+    }
+
     /// The keys of a stretch of rows.
     pub(super) fn range(self, range: &Range) -> Range {
         let end = match &range.end {
@@ -61,13 +67,41 @@ impl Space {
 
 /// Puts a checksum over the key and the parts before the parts.
 pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
-    let mut cell = vec![0; CHECKSUM_BYTES];
+    let part_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let mut cell = Vec::with_capacity(CHECKSUM_BYTES + part_bytes);
+    cell.extend_from_slice(&[0; CHECKSUM_BYTES]);
     for part in parts {
         cell.extend_from_slice(part);
     }
-    let checksum = checksum(key, &cell[CHECKSUM_BYTES..]);
-    cell[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_be_bytes());
+    seal_in_place(key, &mut cell);
     cell
+}
+
+/// Adds a cell to bytes that is still to be sealed.
+pub(super) fn begin(bytes: &mut Vec<u8>, body: &[u8]) {
+    bytes.extend_from_slice(&[0; CHECKSUM_BYTES]);
+    bytes.extend_from_slice(body);
+}
+
+/// Adds the cell of a record to bytes that is still to be sealed with its version.
+pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
+    bytes.extend_from_slice(&[0; CHECKSUM_BYTES + VERSION_BYTES]);
+    bytes.extend_from_slice(value);
+}
+
+/// Seals what [`begin`] began.
+pub(super) fn seal_in_place(key: &[u8], cell: &mut [u8]) {
+    if let Some((place, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
+        *place = checksum(key, body).to_be_bytes();
+    }
+}
+
+/// Seals what [`begin_record`] began.
+pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
+    if let Some(place) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
+        place.copy_from_slice(&version.to_be_bytes());
+    }
+    seal_in_place(key, cell);
 }
 
 /// Takes the checksum off.

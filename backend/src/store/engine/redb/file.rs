@@ -5,17 +5,20 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use redb::{Builder, Database, ReadableDatabase, TableError};
 
 use super::{
     Settings,
-    blocks::Blocks,
+    blocks::{Blocks, Handle, Known},
     cell::ROWS,
     fault::Fault,
-    log::{self, Head},
+    log::{self, Head, Names},
     medium::Medium,
 };
 use crate::store::engine::EngineError;
@@ -25,11 +28,25 @@ use crate::store::engine::EngineError;
 pub(super) struct File {
     medium: Arc<dyn Medium>,
     settings: Settings,
+    was_open: AtomicBool,
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) database: Database,
+    /// Where its change log ends.
+    pub(super) head: Head,
+    pub(super) blocks: Arc<Blocks>,
 }
 
 impl File {
     pub(super) fn new(medium: Arc<dyn Medium>, settings: Settings) -> Self {
-        Self { medium, settings }
+        Self {
+            medium,
+            settings,
+            was_open: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn settings(&self) -> Settings {
@@ -40,20 +57,40 @@ impl File {
         self.medium.as_ref()
     }
 
-    /// Opens the file, or makes it when it is empty; answers where its change log ends.
-    pub(super) fn open(&self) -> Result<(Database, Head), Fault> {
-        let (blocks, is_known) = Blocks::open(Arc::clone(&self.medium)).map_err(from_io)?;
+    /// Opens the file, or makes it when it is empty.
+    pub(super) fn open(&self) -> Result<Opened, Fault> {
+        // A commit of one phase may be there by half, which the journal does not know. And a file
+        // that is opened again after an error is read through, whatever was noted of it.
+        let is_first = !self.was_open.swap(true, Ordering::Relaxed);
+        if self.settings.two_phase_commit && is_first {
+            let (blocks, known) = self.blocks(true)?;
+            match self.open_blocks(blocks, known) {
+                Err(fault) if known == Known::Noted => {
+                    tracing::warn!(?fault, "the journal of checksums is of no use");
+                }
+                opened => return opened,
+            }
+        }
+        let (blocks, known) = self.blocks(false)?;
+        self.open_blocks(blocks, known)
+    }
+
+    fn blocks(&self, by_journal: bool) -> Result<(Blocks, Known), Fault> {
+        Blocks::open(Arc::clone(&self.medium), by_journal).map_err(from_io)
+    }
+
+    fn open_blocks(&self, blocks: Blocks, known: Known) -> Result<Opened, Fault> {
         // redb trusts parts of a file that was closed well. Without sums to compare, a changed byte
         // in them can make it panic; nothing of it is used after that.
-        let open = AssertUnwindSafe(|| self.open_blocks(blocks, is_known));
+        let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
         catch_unwind(open).unwrap_or_else(|_panic| {
             let why = "its allocation tables cannot be read".into();
             Err(EngineError::Corrupt(why).into())
         })
     }
 
-    fn open_blocks(&self, blocks: Blocks, is_known: bool) -> Result<(Database, Head), Fault> {
-        let is_verified = Rc::new(Cell::new(is_known));
+    fn open_database(&self, blocks: Arc<Blocks>, known: Known) -> Result<Opened, Fault> {
+        let is_verified = Rc::new(Cell::new(known != Known::Not));
         let mut builder = Builder::new();
         builder.set_cache_size(self.settings.cache_bytes);
         builder.set_repair_callback({
@@ -61,7 +98,7 @@ impl File {
             let is_verified = Rc::clone(&is_verified);
             move |_session| is_verified.set(true)
         });
-        let mut database = builder.create_with_backend(blocks)?;
+        let mut database = builder.create_with_backend(Handle(Arc::clone(&blocks)))?;
         if !is_verified.get() && !database.check_integrity()? {
             tracing::warn!("the store was repaired");
         }
@@ -69,7 +106,14 @@ impl File {
             Some(head) => head,
             None => make_table(&database, Head::at(self.settings.first_place))?,
         };
-        Ok((database, head))
+        if self.settings.two_phase_commit {
+            blocks.begin_journal();
+        }
+        Ok(Opened {
+            database,
+            head,
+            blocks,
+        })
     }
 }
 
@@ -87,7 +131,7 @@ fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
     {
         let mut rows = transaction.open_table(ROWS)?;
         if head != Head::default() {
-            log::append(&mut rows, head, &[])?;
+            log::append(&mut rows, head, &Names::default())?;
         }
     }
     transaction.commit()?;

@@ -33,11 +33,35 @@ impl Head {
     }
 
     /// Where the log ends after one more commit.
-    pub(super) fn after(self, changed: &[(Kind, Vec<u8>)]) -> Self {
+    pub(super) fn after(self, names: &Names) -> Self {
         Self {
             sequence: self.sequence + 1,
-            changes: self.changes + changed.len() as u64,
+            changes: self.changes + names.count,
         }
+    }
+}
+
+/// The records that a commit changes, as the log keeps them.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+impl Names {
+    /// Adds a record.
+    pub(super) fn add(&mut self, kind: Kind, key: &[u8]) {
+        let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
+        self.bytes.push(kind as u8);
+        self.bytes.extend_from_slice(&key_bytes.to_be_bytes());
+        self.bytes.extend_from_slice(key);
+        self.count += 1;
+    }
+
+    /// Adds those of another set.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
     }
 }
 
@@ -68,21 +92,9 @@ pub(super) fn after(
 }
 
 /// Logs a commit, and forgets some of the oldest when there are too many.
-pub(super) fn append(
-    rows: &mut RowsMut<'_>,
-    head: Head,
-    changed: &[(Kind, Vec<u8>)],
-) -> Result<(), Fault> {
+pub(super) fn append(rows: &mut RowsMut<'_>, head: Head, names: &Names) -> Result<(), Fault> {
     let key = Space::Log.key(&head.sequence.to_be_bytes());
-    let mut body = head.changes.to_be_bytes().to_vec();
-    for (kind, key) in changed {
-        let key_bytes = u32::try_from(key.len());
-        let key_bytes = key_bytes.map_err(|error| EngineError::Unavailable(error.to_string()))?;
-        body.push(*kind as u8);
-        body.extend_from_slice(&key_bytes.to_be_bytes());
-        body.extend_from_slice(key);
-    }
-    let cell = cell::seal(&key, &[&body]);
+    let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
     rows.insert(key.as_slice(), cell.as_slice())?;
     if head.sequence.is_multiple_of(STEP) {
         trim(rows, head)?;

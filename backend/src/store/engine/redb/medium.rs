@@ -1,6 +1,9 @@
 //! What an engine's file lies on, as the engine sees it.
 
-use std::{fmt::Debug, io};
+use std::{
+    fmt::Debug,
+    io::{self, Write},
+};
 
 use redb::StorageBackend;
 
@@ -41,4 +44,22 @@ pub trait Medium: Debug + Send + Sync + 'static {
     fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
         Ok(())
     }
+
+    /// The journal of checksums that was begun last, as far as it is sure to be as it was written:
+    /// none when the machine was off meanwhile.
+    fn journal(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Begins a journal of checksums with these bytes; answers what to add further ones to. None
+    /// when this medium keeps no journal.
+    ///
+    /// # Errors
+    /// Those of the medium; without a journal the file is read through after a kill.
+    fn begin_journal(&self, _start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        Ok(None)
+    }
+
+    /// Removes the journal.
+    fn end_journal(&self) {}
 }

@@ -7,34 +7,20 @@ use std::{
 
 use tokio::sync::oneshot;
 
+use super::set::Set;
 use crate::{
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
     },
-    store::engine::{Action, Change, EngineError, Lane},
+    store::engine::{EngineError, Lane},
 };
 
 /// A set of changes that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) lane: Lane,
-    pub(super) changes: Vec<Change>,
+    pub(super) set: Set,
     pub(super) answer: oneshot::Sender<Result<u64, EngineError>>,
-}
-
-impl Waiting {
-    fn bytes(&self) -> usize {
-        let of_change = |change: &Change| {
-            let value_bytes = match &change.action {
-                Action::Put(value) => value.len(),
-                Action::Delete | Action::Touch => 0,
-            };
-            let entries = change.add.iter().chain(&change.remove);
-            let entries_bytes: usize = entries.map(|entry| entry.key.len()).sum();
-            size_of::<Change>() + change.key.len() + value_bytes + entries_bytes
-        };
-        self.changes.iter().map(of_change).sum()
-    }
 }
 
 /// The lanes.
@@ -64,7 +50,7 @@ impl Queue {
     /// # Errors
     /// [`EngineError::Unavailable`] when the lane is full or the queue is closed.
     pub(super) fn push(&self, set: Waiting) -> Result<(), EngineError> {
-        let bytes = set.bytes();
+        let bytes = set.set.bytes;
         let mut lanes = self.lanes();
         if lanes.closed {
             return Err(EngineError::Unavailable("it is being closed".into()));
@@ -97,7 +83,7 @@ impl Queue {
                 let Some(set) = next.or_else(|| lanes.bulk.pop_front()) else {
                     break;
                 };
-                batch_bytes += set.bytes();
+                batch_bytes += set.set.bytes;
                 batch.push(set);
             }
             lanes.bytes -= batch_bytes;

@@ -1,5 +1,7 @@
 //! Reading rows, inside any transaction.
 
+use std::ops::Bound;
+
 use redb::ReadableTable;
 
 use super::{
@@ -58,6 +60,51 @@ pub(super) fn entries(
         limit,
         |key, cell| Ok((Space::strip(key).to_vec(), cell::open(key, cell)?.to_vec())),
     )
+}
+
+/// The last entry under a prefix.
+pub(super) fn last_under(
+    rows: &impl Rows,
+    index: Index,
+    prefix: &[u8],
+) -> Result<Option<Lead>, Fault> {
+    let Range { start, end } = Space::Entries(index).range(&Range::under(prefix));
+    let end = end.unwrap_or_default();
+    let mut cursor = rows.upper_bound(Bound::Excluded(end.as_slice()))?;
+    let Some((key, cell)) = cursor.peek_prev()? else {
+        return Ok(None);
+    };
+    let key = key.value();
+    if key < start.as_slice() {
+        return Ok(None);
+    }
+    let target = cell::open(key, cell.value())?;
+    Ok(Some((Space::strip(key).to_vec(), target.to_vec())))
+}
+
+/// Counts entries, at most `limit`; answers where to go on too, when there may be more.
+pub(super) fn count(
+    rows: &impl Rows,
+    index: Index,
+    range: &Range,
+    limit: usize,
+) -> Result<(usize, Option<Vec<u8>>), Fault> {
+    let Range { start, end } = Space::Entries(index).range(range);
+    let end = end.unwrap_or_default();
+    if end <= start {
+        return Ok((0, None));
+    }
+    let mut count = 0;
+    for entry in rows.range(start.as_slice()..end.as_slice())? {
+        let (key, cell) = entry?;
+        let key = key.value();
+        if count == limit {
+            return Ok((count, Some(Space::strip(key).to_vec())));
+        }
+        cell::open(key, cell.value())?;
+        count += 1;
+    }
+    Ok((count, None))
 }
 
 /// Walks rows of a space and takes each apart by its whole key and its cell.

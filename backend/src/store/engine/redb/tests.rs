@@ -14,6 +14,7 @@ use crate::store::engine::EngineError;
 const SETTINGS: Settings = Settings {
     cache_bytes: 1024 * 1024,
     two_phase_commit: true,
+    quick_repair_from: 0,
     first_place: 0,
 };
 

@@ -6,6 +6,7 @@ use redb::Table;
 use super::{
     cell::{self, Space},
     fault::Fault,
+    set::Set,
 };
 use crate::store::engine::{Action, Change, EngineError, Expect};
 
@@ -16,32 +17,31 @@ pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 ///
 /// # Errors
 /// With [`Fault::Asked`] nothing of the set was written.
-pub(super) fn apply(rows: &mut RowsMut<'_>, version: u64, changes: &[Change]) -> Result<(), Fault> {
-    let mut set = Set {
+pub(super) fn apply(rows: &mut RowsMut<'_>, version: u64, set: &mut Set) -> Result<(), Fault> {
+    let mut work = Work {
         rows,
         replaced: Vec::new(),
     };
-    let result = set.apply(version, changes);
+    let mut result = work.apply(version, &set.changes);
+    if result.is_ok() && !set.fresh.put(work.rows, version)? {
+        result = Err(EngineError::Conflict.into());
+    }
     if let Err(Fault::Asked(_)) = &result {
-        set.take_back()?;
+        work.take_back()?;
     }
     result
 }
 
 /// A set on its way into the table.
-struct Set<'set, 'txn> {
+struct Work<'set, 'txn> {
     rows: &'set mut RowsMut<'txn>,
     /// Keys written and what they held before, oldest first.
     replaced: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-impl Set<'_, '_> {
-    // In the order of the rows, so that neighbours meet a page while it is at hand.
+impl Work<'_, '_> {
     fn apply(&mut self, version: u64, changes: &[Change]) -> Result<(), Fault> {
-        let mut records: Vec<&Change> = changes.iter().collect();
-        records
-            .sort_by(|one, other| (one.kind as u8, &one.key).cmp(&(other.kind as u8, &other.key)));
-        for change in records {
+        for change in changes {
             self.change(version, change)?;
         }
         for change in changes {
@@ -52,22 +52,6 @@ impl Set<'_, '_> {
                 if target != Some(&change.key) {
                     return Err(EngineError::missing(entry.index).into());
                 }
-            }
-        }
-        let entries = changes
-            .iter()
-            .flat_map(|change| change.add.iter().map(|entry| (entry, &change.key)));
-        let mut added: Vec<(Vec<u8>, &[u8])> = entries
-            .map(|(entry, target)| {
-                let key = Space::Entries(entry.index).key(&entry.key);
-                (key, target.as_slice())
-            })
-            .collect();
-        added.sort_unstable();
-        for (key, target) in added {
-            let cell = cell::seal(&key, &[target]);
-            if self.insert(&key, &cell)?.is_some() {
-                return Err(EngineError::Conflict.into());
             }
         }
         Ok(())

@@ -6,14 +6,15 @@ use redb::WriteTransaction;
 
 use super::{
     Closed, Shared,
+    blocks::Blocks,
     cell::ROWS,
     fault::Fault,
     file::File,
-    log::{self, Head},
+    log::{self, Head, Names},
     queue::Waiting,
     transaction,
 };
-use crate::store::engine::{Action, Change, EngineError, Expect, Kind, Lane};
+use crate::store::engine::EngineError;
 
 /// What becomes of a set: the place in the log, or why not.
 type Verdict = Result<u64, EngineError>;
@@ -24,6 +25,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
     head: Head,
+    blocks: Arc<Blocks>,
 }
 
 /// How far a batch came before it failed.
@@ -51,8 +53,13 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, file: File, head: Head) -> Self {
-        Self { shared, file, head }
+    pub(super) fn new(shared: Arc<Shared>, file: File, head: Head, blocks: Arc<Blocks>) -> Self {
+        Self {
+            shared,
+            file,
+            head,
+            blocks,
+        }
     }
 
     /// Works until the queue is closed and empty, then closes the file.
@@ -67,14 +74,14 @@ impl Writer {
     }
 
     /// Commits a batch and answers everybody in it.
-    fn carry_out(&mut self, batch: Vec<Waiting>) {
-        let verdicts = match self.commit(&batch) {
+    fn carry_out(&mut self, mut batch: Vec<Waiting>) {
+        let verdicts = match self.commit(&mut batch) {
             Err(failure) if failure.fault.is_full() && self.file.medium().release_reserve() => {
                 // There is room again, for what does not add to the store.
                 let sequence = self.head.sequence;
                 self.reopen();
                 if self.head.sequence == sequence {
-                    self.commit(&batch)
+                    self.commit(&mut batch)
                 } else {
                     Err(failure)
                 }
@@ -88,14 +95,21 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: &[Waiting]) -> Result<Vec<Verdict>, Failure> {
+    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, Failure> {
         if !self.shared.is_open() {
             self.reopen();
         }
+        let settings = self.file.settings();
         let database = self.shared.database();
         let database = database.as_ref().map_err(EngineError::from)?;
         let mut transaction = database.begin_write()?;
-        transaction.set_two_phase_commit(self.file.settings().two_phase_commit);
+        transaction.set_two_phase_commit(settings.two_phase_commit);
+        // Of a small file the allocator's state is found soon, of a large one it is saved.
+        let is_large = self
+            .blocks
+            .len()
+            .is_ok_and(|length| length >= settings.quick_repair_from);
+        transaction.set_quick_repair(settings.two_phase_commit && is_large);
         let (head, verdicts) = self.write(&transaction, batch)?;
         if head == self.head {
             transaction.abort()?;
@@ -114,19 +128,20 @@ impl Writer {
     fn write(
         &self,
         transaction: &WriteTransaction,
-        batch: &[Waiting],
+        batch: &mut [Waiting],
     ) -> Result<(Head, Vec<Verdict>), Fault> {
         let is_short = self.file.medium().is_short();
         let sequence = self.head.sequence + 1;
         let mut rows = transaction.open_table(ROWS)?;
         let mut verdicts = Vec::with_capacity(batch.len());
-        let mut changed: Vec<(Kind, Vec<u8>)> = Vec::new();
-        for set in batch {
-            if is_short && adds(set) {
+        let mut names = Names::default();
+        for waiting in batch {
+            let set = &mut waiting.set;
+            if is_short && set.adds {
                 verdicts.push(Err(EngineError::Full("too little room is left".into())));
                 continue;
             }
-            match transaction::apply(&mut rows, sequence, &set.changes) {
+            match transaction::apply(&mut rows, sequence, set) {
                 Ok(()) => verdicts.push(Ok(sequence)),
                 Err(Fault::Asked(error)) => {
                     verdicts.push(Err(error));
@@ -134,14 +149,13 @@ impl Writer {
                 }
                 Err(fault) => return Err(fault),
             }
-            let logged = set.changes.iter().filter(|change| change.kind.is_logged());
-            changed.extend(logged.map(|change| (change.kind, change.key.clone())));
+            names.append(&set.names);
         }
         if verdicts.iter().all(Result::is_err) {
             return Ok((self.head, verdicts));
         }
-        let head = self.head.after(&changed);
-        log::append(&mut rows, head, &changed)?;
+        let head = self.head.after(&names);
+        log::append(&mut rows, head, &names)?;
         Ok((head, verdicts))
     }
 
@@ -171,10 +185,11 @@ impl Writer {
     fn reopen(&mut self) {
         self.shared.set_database(Err(Closed::for_now()));
         match self.file.open() {
-            Ok((database, head)) => {
-                self.head = head;
-                self.shared.set_database(Ok(database));
-                self.shared.head.send_replace(head.sequence);
+            Ok(opened) => {
+                self.head = opened.head;
+                self.blocks = opened.blocks;
+                self.shared.set_database(Ok(opened.database));
+                self.shared.head.send_replace(opened.head.sequence);
             }
             Err(fault) => {
                 tracing::error!(?fault, "the store cannot be opened again");
@@ -182,17 +197,6 @@ impl Writer {
             }
         }
     }
-}
-
-/// Whether a set adds to the store: such sets stop first when room runs out. What people change,
-/// and what moves deliveries on, goes on.
-fn adds(set: &Waiting) -> bool {
-    let adds = |change: &Change| {
-        matches!(change.kind, Kind::Occurrence | Kind::Delivery)
-            && change.expect == Expect::Absent
-            && matches!(change.action, Action::Put(_))
-    };
-    set.lane == Lane::Bulk && set.changes.iter().any(adds)
 }
 
 fn repeat(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {

@@ -1,7 +1,7 @@
 //! A disk in memory that can lose power, fail and fill up.
 
 use std::{
-    io,
+    io::{self, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -25,6 +25,9 @@ struct State {
     /// What was written since the last sync.
     unsynced: Vec<Unsynced>,
     checksums: Option<Vec<u8>>,
+    journal: Option<Vec<u8>>,
+    /// Bytes that were read.
+    read_bytes: usize,
     /// Operations until the power fails.
     power_left: Option<u64>,
     /// Operations until one fails.
@@ -100,8 +103,21 @@ impl SimulatedDisk {
         }
         state.live.clone_from(&image);
         state.durable = image;
+        state.journal = None;
         state.power_left = None;
         state.life += 1;
+    }
+
+    /// Ends whoever has it open as `kill -9` would: what was written is there, synced or not.
+    pub(crate) fn kill(&self) {
+        let mut state = self.state();
+        state.power_left = None;
+        state.life += 1;
+    }
+
+    /// How many bytes were read since that was last asked.
+    pub(crate) fn read_bytes(&self) -> usize {
+        std::mem::take(&mut self.state().read_bytes)
     }
 
     /// Has one operation fail after so many that do not.
@@ -121,6 +137,11 @@ impl SimulatedDisk {
         self.state().capacity = None;
     }
 
+    /// Has the journal of sums be lost, as when the machine was off.
+    pub(crate) fn forget_journal(&self) {
+        self.state().journal = None;
+    }
+
     /// Has the sums of the blocks be lost.
     pub(crate) fn forget_checksums(&self) {
         self.state().checksums = None;
@@ -129,13 +150,20 @@ impl SimulatedDisk {
     /// Another disk with the same content, one bit of it flipped.
     pub(crate) fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
         let state = self.state();
-        let mut image = state.live.clone();
-        let bit = random.random_range(0..image.len() * 8);
-        image[bit / 8] ^= 1 << (bit % 8);
+        let (mut image, mut journal) = (state.live.clone(), state.journal.clone());
+        let journal_bytes = journal.as_ref().map_or(0, Vec::len);
+        let bit = random.random_range(0..(image.len() + journal_bytes) * 8);
+        let (at, mask) = (bit / 8, 1 << (bit % 8));
+        match (image.get_mut(at), &mut journal) {
+            (Some(byte), _) => *byte ^= mask,
+            (None, Some(journal)) => journal[at - image.len()] ^= mask,
+            (None, None) => unreachable!("there is no other byte"),
+        }
         Self(Arc::new(Mutex::new(State {
             live: image.clone(),
             durable: image,
             checksums: state.checksums.clone(),
+            journal,
             ..State::default()
         })))
     }
@@ -212,6 +240,49 @@ impl Medium for SimulatedDisk {
         state.checksums = Some(checksums.into());
         Ok(())
     }
+
+    fn journal(&self) -> Option<Vec<u8>> {
+        self.state().journal.clone()
+    }
+
+    fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        let mut state = self.state();
+        let life = state.life;
+        state.operate(life)?;
+        state.journal = Some(start.into());
+        Ok(Some(Box::new(OpenJournal {
+            disk: self.clone(),
+            life,
+        })))
+    }
+
+    fn end_journal(&self) {
+        self.state().journal = None;
+    }
+}
+
+/// An open journal of a disk.
+#[derive(Debug)]
+struct OpenJournal {
+    disk: SimulatedDisk,
+    life: u64,
+}
+
+impl Write for OpenJournal {
+    fn write(&mut self, note: &[u8]) -> io::Result<usize> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        // Who is killed meanwhile leaves a part.
+        let part = note.len().div_ceil(2);
+        if let Some(journal) = &mut state.journal {
+            journal.extend_from_slice(&note[..part]);
+        }
+        Ok(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl StorageBackend for OpenFile {
@@ -227,6 +298,7 @@ impl StorageBackend for OpenFile {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let found = state.live.get(offset..offset + out.len());
         out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        state.read_bytes += out.len();
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Lives that end with the power: nothing acknowledged is lost, nothing is there by half.
+//! Lives that end with the power, or by a kill: nothing acknowledged is lost, nothing is there by half.
 
 use std::collections::BTreeMap;
 
@@ -45,6 +45,7 @@ async fn live(seed: u64) {
     let disk = SimulatedDisk::default();
     let settings = Settings {
         two_phase_commit: seed.is_multiple_of(2),
+        quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
         ..SETTINGS
     };
     let open = || open_with(&disk, settings);
@@ -62,7 +63,11 @@ async fn live(seed: u64) {
             disk.fail_power_after(operations);
             under_way = work(&engine, &mut model, &mut random).await;
         }
-        disk.restore_power(&mut random);
+        if random.random_bool(0.3) {
+            disk.kill();
+        } else {
+            disk.restore_power(&mut random);
+        }
         let engine = open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         settle(&engine, &mut model, under_way, seed).await;
         assert_eq!(contents(&engine).await, model, "seed {seed}");

@@ -1,0 +1,132 @@
+//! The checksums of blocks as they change, noted beside the file before it is synced, so that a
+//! store whose process was killed need not be read through to be trusted.
+//!
+//! The journal is not synced: it holds as long as the machine runs, which the medium sees to. What
+//! it says is compared before it is believed, and a store that differs from it is read through.
+
+use std::io::{self, Write};
+
+/// Bytes of notes that may gather before the journal is begun anew, when it began with less.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The number of a block and its checksum.
+pub(super) type Sum = (u32, u32);
+
+/// A journal that is being written.
+pub(super) struct Journal {
+    to: Box<dyn Write + Send + Sync>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Journal");
+        shown.field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// Goes on with a journal that was begun with so many bytes.
+    pub(super) fn new(to: Box<dyn Write + Send + Sync>, start_bytes: usize) -> Self {
+        Self {
+            to,
+            bytes: 0,
+            bytes_max: BYTES_MAX.max(start_bytes),
+        }
+    }
+
+    /// Notes what changed.
+    pub(super) fn note(&mut self, changed: &[Sum]) -> io::Result<()> {
+        let note = encode(changed);
+        self.bytes += note.len();
+        self.to.write_all(&note)
+    }
+
+    /// Whether it should be begun anew, to be short.
+    pub(super) fn is_long(&self) -> bool {
+        self.bytes > self.bytes_max
+    }
+}
+
+/// What a journal says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Noted {
+    /// The newest sum of each block, in the order in which they were noted.
+    pub(super) sums: Vec<Sum>,
+    /// The last two sums of the first block: it is noted before it is written.
+    pub(super) first: Vec<u32>,
+}
+
+/// One note: its checksum, how many sums follow, and these.
+pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
+    let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
+    let mut note = Vec::with_capacity(8 + 8 * sums.len());
+    note.extend_from_slice(&[0; 4]);
+    note.extend_from_slice(&count.to_be_bytes());
+    for (block, sum) in sums {
+        note.extend_from_slice(&block.to_be_bytes());
+        note.extend_from_slice(&sum.to_be_bytes());
+    }
+    let checksum = crc32c::crc32c(&note[4..]);
+    note[..4].copy_from_slice(&checksum.to_be_bytes());
+    note
+}
+
+/// Reads the notes up to the first that is not whole: the process ended while it was written.
+pub(super) fn read(mut journal: &[u8]) -> Noted {
+    let mut noted = Noted::default();
+    while let Some((sums, rest)) = read_note(journal) {
+        for (block, sum) in sums {
+            if block == 0 {
+                noted.first.push(sum);
+            }
+            noted.sums.push((block, sum));
+        }
+        journal = rest;
+    }
+    let older = noted.first.len().saturating_sub(2);
+    noted.first.drain(..older);
+    noted
+}
+
+fn read_note(journal: &[u8]) -> Option<(Vec<Sum>, &[u8])> {
+    let (checksum, rest) = journal.split_first_chunk::<4>()?;
+    let count = usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()?;
+    let (note, after) = rest.split_at_checked(count.checked_mul(8)?.checked_add(4)?)?;
+    if crc32c::crc32c(note).to_be_bytes() != *checksum {
+        return None;
+    }
+    let (numbers, _) = note[4..].as_chunks::<4>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    let pair = |pair: &[[u8; 4]; 2]| (u32::from_be_bytes(pair[0]), u32::from_be_bytes(pair[1]));
+    Some((pairs.iter().map(pair).collect(), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Noted, encode, read};
+
+    #[test]
+    fn a_journal_is_read_up_to_the_note_that_is_not_whole() {
+        let notes = [
+            encode(&[(0, 7), (3, 1)]),
+            encode(&[(0, 8)]),
+            encode(&[(0, 9), (3, 2)]),
+        ];
+        let journal = notes.concat();
+        let whole = Noted {
+            sums: vec![(0, 7), (3, 1), (0, 8), (0, 9), (3, 2)],
+            first: vec![8, 9],
+        };
+        assert_eq!(read(&journal), whole);
+        let cut = Noted {
+            sums: vec![(0, 7), (3, 1), (0, 8)],
+            first: vec![7, 8],
+        };
+        for end in notes[0].len() + notes[1].len()..journal.len() {
+            assert_eq!(read(&journal[..end]), cut);
+        }
+        assert_eq!(read(b""), Noted::default());
+    }
+}
