@@ -16,6 +16,13 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub const PAGE_SIZE_MAX: usize = 1_000;
 /// Records on a page when the caller does not say.
 pub const PAGE_SIZE_DEFAULT: usize = 50;
+/// Bytes of triggers, destinations or rules on one page, unless one alone has more: with what each
+/// adds on the wire, a page fits into the 4 MiB that gRPC clients take unless told otherwise.
+pub const LIST_PAGE_BYTES: usize = 3 * 1024 * 1024;
+/// Triggers, destinations or rules that a list reads at once to begin with.
+pub const LIST_STEP_FIRST: usize = 16;
+/// Triggers, destinations or rules that a list reads at once.
+pub const LIST_STEP_MAX: usize = 256;
 
 /// Levels of nested clauses in a query.
 pub const CLAUSE_DEPTH_MAX: usize = 32;
@@ -177,7 +184,7 @@ pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
 pub const READS_UNDER_WAY_MAX: usize = 256;
 /// Calls under way at once that change something other than events.
 pub const CHANGES_UNDER_WAY_MAX: usize = 256;
-/// Calls under way at once that answer a page of events or deliveries, which may be large.
+/// Calls under way at once whose answers may be large: pages of lists, previews, explanations.
 pub const PAGES_UNDER_WAY_MAX: usize = 24;
 /// Watches open at once.
 pub const WATCHES_OPEN_MAX: usize = 256;
@@ -207,6 +214,11 @@ pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
 /// Answers that are kept to be given again; beyond it the oldest are forgotten early.
 pub const RECEIPTS_MAX: usize = 1_000_000;
+/// Bytes of the answers that are kept to be given again; beyond it the oldest are forgotten early.
+pub const RECEIPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of the reasons for refused events in one answer that is kept; what comes after them is
+/// refused without its reason.
+pub const RECEIPT_REASON_BYTES_MAX: usize = 64 * 1024;
 /// Answers that one commit forgets.
 pub const RECEIPT_BATCH: usize = 500;
 /// How often old answers are looked for.
@@ -227,6 +239,8 @@ pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 pub const BACKUP_BYTES_PER_SECOND: u64 = 32 * 1024 * 1024;
 /// Backups read at once from one service.
 pub const BACKUPS_MAX: usize = 2;
+/// Checks of a service in use at once.
+pub const CHECKS_MAX: usize = 1;
 
 /// The disk is called nearly full while less is free than so many times the floor below which
 /// nothing is added.

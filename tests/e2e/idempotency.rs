@@ -111,6 +111,36 @@ async fn a_key_that_cannot_be_remembered_is_refused_by_name() {
     assert_eq!(longest.ok()["succeeded"], 2);
 }
 
+#[tokio::test]
+async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
+    let world = World::start();
+    let rest = world.rest();
+    // A thousand events, each with all that can be wrong with one.
+    let wrong = json!({
+        "summary": "s".repeat(1_025), "severity": 9, "status": 9, "timestamp": 1,
+        "type": "t".repeat(300), "dimensions": {"name": "n"},
+    });
+    let request = json!({"detailedResponse": true, "events": vec![wrong; 1_000]});
+    let first = send(&rest, "all-wrong", &request).await.ok();
+    assert_eq!(first["failed"], 1_000);
+    let failed = first["failedEvents"].as_array().expect("details");
+    assert_eq!(failed.len(), 1_000);
+    let reason = |at: usize| failed[at]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(reason(0).contains("severity"), "{}", reason(0));
+    assert!(reason(999).contains("without an idempotency key"));
+    let bytes: usize = (0..1_000).map(|at| reason(at).len()).sum();
+    assert!(bytes < 150_000, "{bytes} bytes of reasons");
+    let again = send(&rest, "all-wrong", &request).await;
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(again.ok(), first);
+    // Without a key nothing has to be kept, and every reason is told.
+    let told = rest.post(PATH, &request).await.ok();
+    assert_eq!(
+        told["failedEvents"][999]["error"],
+        told["failedEvents"][0]["error"]
+    );
+}
+
 fn keyed<T>(message: T, key: &'static str) -> Request<T> {
     let mut request = Request::new(message);
     let metadata = request.metadata_mut();

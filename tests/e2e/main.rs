@@ -24,6 +24,7 @@ mod looks;
 mod mail;
 mod manual;
 mod overload;
+mod pages;
 mod plain;
 mod rates;
 mod reference;

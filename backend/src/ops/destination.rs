@@ -10,14 +10,13 @@ use crate::{
     domain::{DeliverySettings, Destination, DestinationKind, Health, Name, Violation},
     error::Error,
     ops::{
-        commit::commit,
         page::{Page, PageRequest},
         recent::Recent,
-        resource::{Filter, Origin, check_etag, check_free, find, list},
-        users::{Used, release, users_of},
+        resource::{Filter, Origin, create, delete, find, list, update},
+        users::{Used, bytes_of, release, users_of},
         validate::Faults,
     },
-    store::{Changes, Lane, Store},
+    store::{Store, Stored},
 };
 
 pub use check::is_secret_header;
@@ -94,15 +93,8 @@ impl Destinations {
     ) -> Result<DestinationView, Error> {
         let now_ms = self.clock.now_ms();
         let destination = checked(draft, None, &Origin::new(now_ms), now_ms)?;
-        let decide = async || {
-            check_free::<Destination>(&self.store, &destination.name).await?;
-            let mut changes = self.store.changes();
-            if !validate_only {
-                changes.insert(&destination);
-            }
-            Ok((changes, ()))
-        };
-        commit(&self.store, Lane::Admin, decide).await?;
+        let decide = async || Ok((destination.clone(), self.store.changes()));
+        let destination = create(&self.store, validate_only, decide).await?;
         self.view(destination).await
     }
 
@@ -124,16 +116,12 @@ impl Destinations {
         filter: &Filter,
         page: &PageRequest,
     ) -> Result<Page<DestinationView>, Error> {
-        let page = list::<Destination>(&self.store, filter, page).await?;
-        let mut items = Vec::with_capacity(page.items.len());
-        for destination in page.items {
-            items.push(self.view(destination).await?);
-        }
-        Ok(Page {
-            items,
-            next_page_token: page.next_page_token,
-            total: page.total,
-        })
+        let view = async |destination| {
+            let view = self.view(destination).await?;
+            let bytes = bytes_of(&view.rule_names);
+            Ok((view, bytes))
+        };
+        list(&self.store, filter, page, view).await
     }
 
     /// Replaces a destination, keeping secrets that the draft leaves out; with `validate_only`,
@@ -147,45 +135,37 @@ impl Destinations {
         draft: DestinationDraft,
         validate_only: bool,
     ) -> Result<DestinationView, Error> {
-        let decide = async || {
-            let stored = find::<Destination>(&self.store, &draft.name).await?;
-            check_etag(&draft.etag, &stored.value)?;
+        let decide = async |stored: Stored<Destination>| {
             let origin = Origin::of(&stored.value);
             let kept = Some(&stored.value.kind);
             let destination = checked(draft.clone(), kept, &origin, self.clock.now_ms())?;
-            let mut changes = self.store.changes();
-            if !validate_only {
-                changes.update(&stored, &destination);
-            }
-            Ok((changes, destination))
+            Ok((destination, self.store.changes()))
         };
-        let (destination, _) = commit(&self.store, Lane::Admin, decide).await?;
+        let name = (&*draft.name, &*draft.etag);
+        let destination = update(&self.store, name, validate_only, decide).await?;
         self.view(destination).await
     }
 
-    /// Deletes a destination and what is known of its health; with `force`, takes it out of the rules that use it in the same
-    /// commit. The dispatcher cancels deliveries whose destination is gone.
+    /// Deletes a destination and what is known of its health; with `force`, takes it out of the
+    /// rules that use it in the same commit. The dispatcher cancels deliveries whose destination is gone.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Aborted`] when the etag is not current, and
     /// [`Error::FailedPrecondition`], which names the rules that use it, without `force`.
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
-        let decide = async || -> Result<(Changes, ()), Error> {
-            // The destination before its rules: a rule that takes it up in between touches it.
-            let stored = find::<Destination>(&self.store, name).await?;
-            check_etag(etag, &stored.value)?;
+        let now_ms = self.clock.now_ms();
+        // The destination before its rules: a rule that takes it up in between touches it.
+        let decide = async |stored: Stored<Destination>| {
             let mut changes = self.store.changes();
             let used = Used::Destination(&stored.value.name);
-            release(&self.store, used, force, self.clock.now_ms(), &mut changes).await?;
+            release(&self.store, used, force, now_ms, &mut changes).await?;
             let health = stored.value.id.to_bytes().into();
             if let Some(health) = self.store.get::<Health>(health).await? {
                 changes.delete(&health);
             }
-            changes.delete(&stored);
-            Ok((changes, ()))
+            Ok(changes)
         };
-        commit(&self.store, Lane::Admin, decide).await?;
-        Ok(())
+        delete(&self.store, (name, etag), now_ms, decide).await
     }
 
     /// Checks a draft as for storing it, without a name when it has none, and stores nothing.

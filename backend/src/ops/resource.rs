@@ -1,16 +1,16 @@
-//! What triggers, destinations and rules have in common: being named, found and listed.
+//! What triggers, destinations and rules have in common: being named, found, stored and listed.
+
+mod list;
 
 use crate::{
-    domain::{Destination, Name, RecordId, Rule, Trigger},
+    domain::{Destination, Name, RecordId, Rule, Trigger, Was},
     error::Error,
-    limits::{DESCRIPTION_CHARACTERS_MAX, PAGE_SIZE_MAX, TAGS_MAX},
-    matching::fold::Folded,
-    ops::{
-        etag,
-        page::{Page, PageRequest, Scope},
-    },
-    store::{Direction, Record, Store, Stored, engine::Range},
+    ops::{commit::commit, etag, revision},
+    store::{Changes, Lane, Record, Store, Stored},
 };
+
+pub use list::Filter;
+pub(super) use list::list;
 
 /// A stored resource that people name, describe and edit.
 pub trait Resource: Record {
@@ -28,10 +28,14 @@ pub trait Resource: Record {
     fn revision(&self) -> u64;
     /// When it was made, in milliseconds since 1970.
     fn create_ms(&self) -> i64;
+    /// When it was edited last, in milliseconds since 1970.
+    fn update_ms(&self) -> i64;
+    /// It as it is now, for a kind whose earlier revisions are kept.
+    fn was(&self) -> Option<Was>;
 }
 
 macro_rules! resource {
-    ($kind:ty, $word:literal) => {
+    ($kind:ty, $word:literal, $was:expr) => {
         impl Resource for $kind {
             const WORD: &'static str = $word;
             fn id(&self) -> RecordId {
@@ -52,13 +56,20 @@ macro_rules! resource {
             fn create_ms(&self) -> i64 {
                 self.create_ms
             }
+            fn update_ms(&self) -> i64 {
+                self.update_ms
+            }
+            fn was(&self) -> Option<Was> {
+                let was: fn(Self) -> Option<Was> = $was;
+                was(self.clone())
+            }
         }
     };
 }
 
-resource!(Trigger, "trigger");
-resource!(Destination, "destination");
-resource!(Rule, "rule");
+resource!(Trigger, "trigger", |was| Some(Was::Trigger(was)));
+resource!(Destination, "destination", |_| None);
+resource!(Rule, "rule", |was| Some(Was::Rule(was)));
 
 /// Reads a resource by name.
 ///
@@ -82,7 +93,7 @@ pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, E
 ///
 /// # Errors
 /// [`Error::AlreadyExists`].
-pub(super) async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error> {
+async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error> {
     match store.get::<T>(name.as_str().into()).await? {
         None => Ok(()),
         Some(_) => Err(Error::AlreadyExists(format!(
@@ -96,7 +107,7 @@ pub(super) async fn check_free<T: Resource>(store: &Store, name: &Name) -> Resul
 ///
 /// # Errors
 /// [`Error::Aborted`].
-pub(super) fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
+fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
     let what = format!("{} `{}`", T::WORD, stored.name());
     etag::check(given, stored.id(), stored.revision(), &what)
 }
@@ -129,137 +140,90 @@ impl Origin {
     }
 }
 
-/// Which resources a list shows; empty parts let everything pass.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Only these names; names of nothing are passed over.
-    pub names: Vec<String>,
-    /// Only those that carry every one of these tags.
-    pub tags: Vec<String>,
-    /// Only those whose name or description contains this, without regard to letter case.
-    pub text: String,
-}
-
-impl Filter {
-    fn check(&self) -> Result<(), Error> {
-        let bounds = [
-            ("names", self.names.len(), PAGE_SIZE_MAX, "names"),
-            ("tags", self.tags.len(), TAGS_MAX, "tags"),
-            (
-                "q",
-                self.text.len(),
-                4 * DESCRIPTION_CHARACTERS_MAX,
-                "bytes",
-            ),
-        ];
-        match bounds.into_iter().find(|(_, size, most, _)| size > most) {
-            None => Ok(()),
-            Some((field, size, most, unit)) => Err(Error::invalid(
-                field,
-                format!("has {size} {unit}; at most {most} are taken"),
-            )),
-        }
-    }
-
-    fn scope(&self, list: &str) -> Scope {
-        Scope::new(list)
-            .with("names", &self.names)
-            .with("tags", &self.tags)
-            .with("q", [&self.text])
-    }
-}
-
-/// Lists resources by name. A walk from page to page sees every resource that is there all the
-/// time exactly once, whatever is edited meanwhile.
+/// Stores a new resource; with `validate_only`, only checks that it could. `decide` answers the
+/// resource and what else is to change with it.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a filter, page size or token that is not accepted.
-pub async fn list<T: Resource>(
+/// Those of `decide`, and [`Error::AlreadyExists`].
+pub(super) async fn create<T, F>(
     store: &Store,
-    filter: &Filter,
-    page: &PageRequest,
-) -> Result<Page<T>, Error> {
-    filter.check()?;
-    let limit = page.limit()?;
-    let scope = filter.scope(T::WORD);
-    let mut collect = Collect {
-        after: scope.last_key(&page.token)?,
-        text: Folded::new(&filter.text),
-        filter,
-        limit,
-        items: Vec::new(),
-        has_more: false,
-        total: 0,
+    validate_only: bool,
+    decide: impl Fn() -> F,
+) -> Result<T, Error>
+where
+    T: Resource,
+    F: Future<Output = Result<(T, Changes), Error>>,
+{
+    let decide = async || {
+        let (new, mut changes) = decide().await?;
+        check_free::<T>(store, new.name()).await?;
+        changes.insert(&new);
+        Ok((unless(validate_only, store, changes), new))
     };
-    if filter.names.is_empty() {
-        let mut start = Vec::new();
-        loop {
-            let range = Range { start, end: None };
-            let records = store
-                .page::<T>(range, Direction::Ascending, PAGE_SIZE_MAX)
-                .await?;
-            let next = records
-                .last()
-                .map(|last| [&last.value.key()[..], &[0]].concat());
-            let is_last = records.len() < PAGE_SIZE_MAX;
-            for record in records {
-                collect.take(record.value);
-            }
-            match next {
-                Some(next) if !is_last => start = next,
-                _ => break,
-            }
+    Ok(commit(store, Lane::Admin, decide).await?.0)
+}
+
+/// Replaces the resource of a name, keeps what it was, and leaves it alone with `validate_only`.
+/// `decide` answers what becomes of the stored one, and what else is to change with it.
+///
+/// # Errors
+/// Those of `decide`, [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
+pub(super) async fn update<T, F>(
+    store: &Store,
+    (name, etag): (&str, &str),
+    validate_only: bool,
+    decide: impl Fn(Stored<T>) -> F,
+) -> Result<T, Error>
+where
+    T: Resource,
+    F: Future<Output = Result<(T, Changes), Error>>,
+{
+    let decide = async || {
+        let stored = find::<T>(store, name).await?;
+        check_etag(etag, &stored.value)?;
+        let (new, mut changes) = decide(stored.clone()).await?;
+        if let Some(was) = stored.value.was() {
+            revision::keep(store, was, new.update_ms(), false, &mut changes).await?;
         }
+        changes.update(&stored, &new);
+        Ok((unless(validate_only, store, changes), new))
+    };
+    Ok(commit(store, Lane::Admin, decide).await?.0)
+}
+
+/// Deletes the resource of a name and keeps what it was. `decide` answers what else is to change
+/// with it.
+///
+/// # Errors
+/// Those of `decide`, [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
+pub(super) async fn delete<T, F>(
+    store: &Store,
+    (name, etag): (&str, &str),
+    now_ms: i64,
+    decide: impl Fn(Stored<T>) -> F,
+) -> Result<(), Error>
+where
+    T: Resource,
+    F: Future<Output = Result<Changes, Error>>,
+{
+    let decide = async || {
+        let stored = find::<T>(store, name).await?;
+        check_etag(etag, &stored.value)?;
+        let mut changes = decide(stored.clone()).await?;
+        if let Some(was) = stored.value.was() {
+            revision::keep(store, was, now_ms, true, &mut changes).await?;
+        }
+        changes.delete(&stored);
+        Ok((changes, ()))
+    };
+    commit(store, Lane::Admin, decide).await?;
+    Ok(())
+}
+
+fn unless(validate_only: bool, store: &Store, changes: Changes) -> Changes {
+    if validate_only {
+        store.changes()
     } else {
-        let mut names = filter.names.clone();
-        names.sort_unstable();
-        names.dedup();
-        let keys = names.into_iter().map(String::into_bytes).collect();
-        for record in store.get_many::<T>(keys).await?.into_iter().flatten() {
-            collect.take(record.value);
-        }
-    }
-    let last = collect.items.last().filter(|_| collect.has_more);
-    Ok(Page {
-        next_page_token: last.map_or_else(String::new, |last| scope.token(&last.key())),
-        items: collect.items,
-        total: collect.total,
-    })
-}
-
-/// What a list has found so far.
-struct Collect<'a, T> {
-    filter: &'a Filter,
-    text: Folded,
-    after: Option<Vec<u8>>,
-    limit: usize,
-    items: Vec<T>,
-    has_more: bool,
-    total: usize,
-}
-
-impl<T: Resource> Collect<'_, T> {
-    /// Takes the next resource in the order of keys.
-    fn take(&mut self, resource: T) {
-        let has_tag = |tag| resource.tags().contains(tag);
-        let passes = self.filter.tags.iter().all(has_tag)
-            && (self.text.is_in(resource.name().as_str())
-                || self.text.is_in(resource.description()));
-        if !passes {
-            return;
-        }
-        self.total += 1;
-        if self
-            .after
-            .as_ref()
-            .is_some_and(|after| resource.key() <= *after)
-        {
-            return;
-        }
-        if self.items.len() < self.limit {
-            self.items.push(resource);
-        } else {
-            self.has_more = true;
-        }
+        changes
     }
 }

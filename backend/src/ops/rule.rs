@@ -6,19 +6,17 @@ use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     clock::Clock,
-    domain::{Destination, Name, Rule, Trigger, Was, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
+    domain::{Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
     error::Error,
     limits::{REPEAT_INTERVAL_SECONDS_MAX, RULE_NAMES_MAX},
     message,
     ops::{
-        commit::commit,
         page::{Page, PageRequest},
         recent::Recent,
-        resource::{Filter, Origin, Resource, check_etag, check_free, find, list},
-        revision,
+        resource::{Filter, Origin, Resource, create, delete, find, list, update},
         validate::Faults,
     },
-    store::{Changes, Lane, Store, Stored},
+    store::{Changes, Store, Stored},
 };
 
 pub use preview::{Installation, Preview, Previews};
@@ -87,15 +85,9 @@ impl Rules {
     pub async fn create(&self, draft: RuleDraft, validate_only: bool) -> Result<RuleView, Error> {
         let now_ms = self.clock.now_ms();
         let origin = Origin::new(now_ms);
-        let decide = async || {
-            let mut changes = self.store.changes();
-            let rule = self.checked(&draft, &origin, &mut changes).await?;
-            check_free::<Rule>(&self.store, &rule.name).await?;
-            changes.insert(&rule);
-            Ok((self.unless(validate_only, changes), rule))
-        };
-        let (rule, _) = commit(&self.store, Lane::Admin, decide).await?;
-        self.view(rule).await
+        let decide = async || self.checked(&draft, &origin).await;
+        self.view(create(&self.store, validate_only, decide).await?)
+            .await
     }
 
     /// Reads a rule.
@@ -112,16 +104,8 @@ impl Rules {
     /// # Errors
     /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<RuleView>, Error> {
-        let page = list::<Rule>(&self.store, filter, page).await?;
-        let mut items = Vec::with_capacity(page.items.len());
-        for rule in page.items {
-            items.push(self.view(rule).await?);
-        }
-        Ok(Page {
-            items,
-            next_page_token: page.next_page_token,
-            total: page.total,
-        })
+        let view = async |rule| Ok((self.view(rule).await?, 0));
+        list(&self.store, filter, page, view).await
     }
 
     /// Replaces a rule; with `validate_only`, only checks that it could.
@@ -130,19 +114,11 @@ impl Rules {
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
     /// [`Error::Aborted`] when the draft's etag is not current.
     pub async fn update(&self, draft: RuleDraft, validate_only: bool) -> Result<RuleView, Error> {
-        let decide = async || {
-            let stored = find::<Rule>(&self.store, &draft.name).await?;
-            check_etag(&draft.etag, &stored.value)?;
-            let origin = Origin::of(&stored.value);
-            let mut changes = self.store.changes();
-            let rule = self.checked(&draft, &origin, &mut changes).await?;
-            let was = Was::Rule(stored.value.clone());
-            revision::keep(&self.store, was, rule.update_ms, false, &mut changes).await?;
-            changes.update(&stored, &rule);
-            Ok((self.unless(validate_only, changes), rule))
-        };
-        let (rule, _) = commit(&self.store, Lane::Admin, decide).await?;
-        self.view(rule).await
+        let decide =
+            async |stored: Stored<Rule>| self.checked(&draft, &Origin::of(&stored.value)).await;
+        let name = (&*draft.name, &*draft.etag);
+        self.view(update(&self.store, name, validate_only, decide).await?)
+            .await
     }
 
     /// Deletes a rule; what it has caused is still delivered.
@@ -150,35 +126,14 @@ impl Rules {
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
     pub async fn delete(&self, name: &str, etag: &str) -> Result<(), Error> {
-        let decide = async || {
-            let stored = find::<Rule>(&self.store, name).await?;
-            check_etag(etag, &stored.value)?;
-            let mut changes = self.store.changes();
-            let was = Was::Rule(stored.value.clone());
-            revision::keep(&self.store, was, self.clock.now_ms(), true, &mut changes).await?;
-            changes.delete(&stored);
-            Ok((changes, ()))
-        };
-        commit(&self.store, Lane::Admin, decide).await?;
-        Ok(())
+        let decide = async |_rule: Stored<Rule>| Ok(self.store.changes());
+        delete(&self.store, (name, etag), self.clock.now_ms(), decide).await
     }
 
-    fn unless(&self, validate_only: bool, changes: Changes) -> Changes {
-        if validate_only {
-            self.store.changes()
-        } else {
-            changes
-        }
-    }
-
-    /// The rule that a draft describes. What it refers to is touched in `changes`, so that it
-    /// cannot be deleted at the same moment.
-    async fn checked(
-        &self,
-        draft: &RuleDraft,
-        origin: &Origin,
-        changes: &mut Changes,
-    ) -> Result<Rule, Error> {
+    /// The rule that a draft describes. What it refers to is touched in the changes beside it, so
+    /// that it cannot be deleted at the same moment.
+    async fn checked(&self, draft: &RuleDraft, origin: &Origin) -> Result<(Rule, Changes), Error> {
+        let mut changes = self.store.changes();
         let mut faults = Faults::default();
         let name = faults.name(&draft.name);
         faults.texts(&draft.description, &draft.tags);
@@ -196,7 +151,7 @@ impl Rules {
         for destination in &destinations {
             changes.touch(destination);
         }
-        faults.or(name.map(|name| Rule {
+        let rule = name.map(|name| Rule {
             id: origin.id,
             name,
             description: draft.description.clone(),
@@ -211,7 +166,8 @@ impl Rules {
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: self.clock.now_ms(),
-        }))
+        });
+        Ok((faults.or(rule)?, changes))
     }
 
     /// The resources of those names, without repeats; each name of nothing is a fault.

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    domain::{Name, Query, Trigger, Violation, Was},
+    domain::{Name, Query, Trigger, Violation},
     error::Error,
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
-        commit::commit,
         page::{Page, PageRequest},
         recent::Recent,
-        resource::{Filter, Origin, check_etag, check_free, find, list},
-        revision, search,
+        resource::{Filter, Origin, create, delete, find, list, update},
+        search,
         test_trigger::Trial,
-        users::{Used, release, users_of},
+        users::{Used, bytes_of, release, users_of},
         validate::Faults,
     },
-    store::{Changes, Lane, Store},
+    store::{Store, Stored},
 };
 
 /// Where the query stands in a request.
@@ -84,15 +83,8 @@ impl Triggers {
     ) -> Result<TriggerView, Error> {
         let now_ms = self.clock.now_ms();
         let trigger = checked(draft)?.into_trigger(&Origin::new(now_ms), now_ms);
-        let decide = async || {
-            check_free::<Trigger>(&self.store, &trigger.name).await?;
-            let mut changes = self.store.changes();
-            if !validate_only {
-                changes.insert(&trigger);
-            }
-            Ok((changes, ()))
-        };
-        commit(&self.store, Lane::Admin, decide).await?;
+        let decide = async || Ok((trigger.clone(), self.store.changes()));
+        let trigger = create(&self.store, validate_only, decide).await?;
         self.view(trigger).await
     }
 
@@ -114,16 +106,12 @@ impl Triggers {
         filter: &Filter,
         page: &PageRequest,
     ) -> Result<Page<TriggerView>, Error> {
-        let page = list::<Trigger>(&self.store, filter, page).await?;
-        let mut items = Vec::with_capacity(page.items.len());
-        for trigger in page.items {
-            items.push(self.view(trigger).await?);
-        }
-        Ok(Page {
-            items,
-            next_page_token: page.next_page_token,
-            total: page.total,
-        })
+        let view = async |trigger| {
+            let view = self.view(trigger).await?;
+            let bytes = bytes_of(&view.rule_names);
+            Ok((view, bytes))
+        };
+        list(&self.store, filter, page, view).await
     }
 
     /// Replaces a trigger; with `validate_only`, only checks that it could.
@@ -138,20 +126,13 @@ impl Triggers {
     ) -> Result<TriggerView, Error> {
         let etag = draft.etag.clone();
         let checked = checked(draft)?;
-        let decide = async || {
-            let stored = find::<Trigger>(&self.store, checked.name.as_str()).await?;
-            check_etag(&etag, &stored.value)?;
+        let decide = async |stored: Stored<Trigger>| {
             let origin = Origin::of(&stored.value);
             let trigger = checked.clone().into_trigger(&origin, self.clock.now_ms());
-            let mut changes = self.store.changes();
-            if !validate_only {
-                let was = Was::Trigger(stored.value.clone());
-                revision::keep(&self.store, was, trigger.update_ms, false, &mut changes).await?;
-                changes.update(&stored, &trigger);
-            }
-            Ok((changes, trigger))
+            Ok((trigger, self.store.changes()))
         };
-        let (trigger, _) = commit(&self.store, Lane::Admin, decide).await?;
+        let name = (checked.name.as_str(), &*etag);
+        let trigger = update(&self.store, name, validate_only, decide).await?;
         self.view(trigger).await
     }
 
@@ -161,21 +142,15 @@ impl Triggers {
     /// [`Error::NotFound`], [`Error::Aborted`] when the etag is not current, and
     /// [`Error::FailedPrecondition`], which names the rules that use it, without `force`.
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
-        let decide = async || -> Result<(Changes, ()), Error> {
-            // The trigger before its rules: a rule that takes it up in between touches it.
-            let stored = find::<Trigger>(&self.store, name).await?;
-            check_etag(etag, &stored.value)?;
+        let now_ms = self.clock.now_ms();
+        // The trigger before its rules: a rule that takes it up in between touches it.
+        let decide = async |stored: Stored<Trigger>| {
             let mut changes = self.store.changes();
             let used = Used::Trigger(&stored.value.name);
-            let now_ms = self.clock.now_ms();
             release(&self.store, used, force, now_ms, &mut changes).await?;
-            let was = Was::Trigger(stored.value.clone());
-            revision::keep(&self.store, was, now_ms, true, &mut changes).await?;
-            changes.delete(&stored);
-            Ok((changes, ()))
+            Ok(changes)
         };
-        commit(&self.store, Lane::Admin, decide).await?;
-        Ok(())
+        delete(&self.store, (name, etag), now_ms, decide).await
     }
 
     /// Tries a draft as [`Triggers::trial`] prepares it, until it was long enough.

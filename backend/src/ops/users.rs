@@ -61,6 +61,13 @@ pub(super) async fn users_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>,
     Ok(entries.into_iter().filter_map(name).collect())
 }
 
+/// Bytes that names of rules have on the wire.
+pub(super) fn bytes_of(names: &[Name]) -> usize {
+    /// Beside each text: its field's number and its length.
+    const AROUND: usize = 4;
+    names.iter().map(|name| name.as_str().len() + AROUND).sum()
+}
+
 /// Takes it out of every rule that uses it, as part of `changes`.
 ///
 /// # Errors

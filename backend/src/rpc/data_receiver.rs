@@ -22,7 +22,7 @@ use crate::{
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
     ops::{
         intake::{Intake, Once},
-        receipt::Claim,
+        receipt::{self, Claim},
     },
 };
 use idempotency::REPLAYED;
@@ -82,6 +82,7 @@ impl DataReceiver {
         let Sorted {
             accepted, refused, ..
         } = self.sort(request.events);
+        let refused = receipt::fitting(refused);
         let claim = Claim {
             client: caller.id,
             key,

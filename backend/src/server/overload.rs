@@ -26,7 +26,15 @@ use crate::limits::{
 const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 /// Methods whose answers may be large.
-const PAGES: [&str; 2] = ["SearchEvents", "ListDeliveries"];
+const PAGES: [&str; 7] = [
+    "SearchEvents",
+    "ListDeliveries",
+    "ListTriggers",
+    "ListDestinations",
+    "ListRules",
+    "PreviewRule",
+    "ExplainEvent",
+];
 const WATCH: &str = "WatchEvents";
 /// What the names of methods that change nothing begin with.
 const READING: [&str; 7] = [

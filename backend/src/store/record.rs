@@ -38,6 +38,8 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
 pub struct Stored<T> {
     /// The version it was read at.
     pub version: u64,
+    /// How many bytes it has in the store.
+    pub bytes: usize,
     /// The value.
     pub value: T,
 }
@@ -87,6 +89,7 @@ impl Store {
                 let value = T::decode(&row.value, &self.sealer)?;
                 Ok(Stored {
                     version: row.version,
+                    bytes: row.value.len(),
                     value,
                 })
             })
@@ -139,6 +142,7 @@ impl Store {
                 let value = T::decode(&row.value, &self.sealer)?;
                 Ok(Stored {
                     version: row.version,
+                    bytes: row.value.len(),
                     value,
                 })
             })

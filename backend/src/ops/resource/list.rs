@@ -1,0 +1,209 @@
+//! Lists of resources, page by page, bounded in number and in bytes.
+
+use super::Resource;
+use crate::{
+    error::Error,
+    limits::{
+        DESCRIPTION_CHARACTERS_MAX, LIST_PAGE_BYTES, LIST_STEP_FIRST, LIST_STEP_MAX, PAGE_SIZE_MAX,
+        TAGS_MAX,
+    },
+    matching::fold::Folded,
+    ops::page::{Page, PageRequest, Scope},
+    store::{Direction, Store, Stored, engine::Range},
+};
+
+/// Which resources a list shows; empty parts let everything pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only these names; names of nothing are passed over.
+    pub names: Vec<String>,
+    /// Only those that carry every one of these tags.
+    pub tags: Vec<String>,
+    /// Only those whose name or description contains this, without regard to letter case.
+    pub text: String,
+}
+
+impl Filter {
+    fn check(&self) -> Result<(), Error> {
+        let bounds = [
+            ("names", self.names.len(), PAGE_SIZE_MAX, "names"),
+            ("tags", self.tags.len(), TAGS_MAX, "tags"),
+            (
+                "q",
+                self.text.len(),
+                4 * DESCRIPTION_CHARACTERS_MAX,
+                "bytes",
+            ),
+        ];
+        match bounds.into_iter().find(|(_, size, most, _)| size > most) {
+            None => Ok(()),
+            Some((field, size, most, unit)) => Err(Error::invalid(
+                field,
+                format!("has {size} {unit}; at most {most} are taken"),
+            )),
+        }
+    }
+
+    fn scope(&self, list: &str) -> Scope {
+        Scope::new(list)
+            .with("names", &self.names)
+            .with("tags", &self.tags)
+            .with("q", [&self.text])
+    }
+}
+
+/// Lists resources by name, each as `view` shows it; `view` also answers how many bytes that adds to
+/// the resource itself. A page ends at [`LIST_PAGE_BYTES`], though more were asked for. A walk from
+/// page to page sees every resource that is there all the time exactly once, whatever is edited
+/// meanwhile.
+///
+/// # Errors
+/// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+pub(in crate::ops) async fn list<T, V, F>(
+    store: &Store,
+    filter: &Filter,
+    page: &PageRequest,
+    view: impl Fn(T) -> F,
+) -> Result<Page<V>, Error>
+where
+    T: Resource,
+    F: Future<Output = Result<(V, usize), Error>>,
+{
+    filter.check()?;
+    let limit = page.limit()?;
+    let scope = filter.scope(T::WORD);
+    let mut collect = Collect::<T> {
+        after: scope.last_key(&page.token)?,
+        text: Folded::new(&filter.text),
+        filter,
+        limit,
+        items: Vec::new(),
+        bytes: 0,
+        has_more: false,
+        total: 0,
+    };
+    collect.everything(store).await?;
+    let (mut items, mut last, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut has_more = collect.has_more;
+    for resource in collect.items {
+        let key = resource.value.key();
+        let (item, more_bytes) = view(resource.value).await?;
+        bytes += resource.bytes + more_bytes;
+        if bytes > LIST_PAGE_BYTES && !items.is_empty() {
+            has_more = true;
+            break;
+        }
+        last = key;
+        items.push(item);
+    }
+    Ok(Page {
+        next_page_token: if has_more {
+            scope.token(&last)
+        } else {
+            String::new()
+        },
+        items,
+        total: collect.total,
+    })
+}
+
+/// How many resources are read at once: few until it is known how large they are.
+#[derive(Default)]
+struct Step {
+    largest_bytes: Option<usize>,
+}
+
+impl Step {
+    fn size(&self) -> usize {
+        match self.largest_bytes {
+            None => LIST_STEP_FIRST,
+            Some(bytes) => (LIST_PAGE_BYTES / bytes.max(1)).clamp(1, LIST_STEP_MAX),
+        }
+    }
+
+    fn note(&mut self, bytes: usize) {
+        self.largest_bytes = self.largest_bytes.max(Some(bytes));
+    }
+}
+
+/// What a list has found so far.
+struct Collect<'a, T> {
+    filter: &'a Filter,
+    text: Folded,
+    after: Option<Vec<u8>>,
+    limit: usize,
+    items: Vec<Stored<T>>,
+    bytes: usize,
+    has_more: bool,
+    total: usize,
+}
+
+impl<T: Resource> Collect<'_, T> {
+    /// Takes every resource that the filter does not rule out by its name.
+    async fn everything(&mut self, store: &Store) -> Result<(), Error> {
+        let mut step = Step::default();
+        if self.filter.names.is_empty() {
+            let mut start = Vec::new();
+            loop {
+                let range = Range { start, end: None };
+                let asked = step.size();
+                let records = store.page::<T>(range, Direction::Ascending, asked).await?;
+                let next = records
+                    .last()
+                    .map(|last| [&last.value.key()[..], &[0]].concat());
+                let is_last = records.len() < asked;
+                for record in records {
+                    step.note(record.bytes);
+                    self.take(record);
+                }
+                match next {
+                    Some(next) if !is_last => start = next,
+                    _ => break,
+                }
+            }
+        } else {
+            let mut names = self.filter.names.clone();
+            names.sort_unstable();
+            names.dedup();
+            let mut keys = names.into_iter().map(String::into_bytes);
+            loop {
+                let asked: Vec<_> = keys.by_ref().take(step.size()).collect();
+                if asked.is_empty() {
+                    break;
+                }
+                for record in store.get_many::<T>(asked).await?.into_iter().flatten() {
+                    step.note(record.bytes);
+                    self.take(record);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next resource in the order of keys.
+    fn take(&mut self, record: Stored<T>) {
+        let resource = &record.value;
+        let has_tag = |tag| resource.tags().contains(tag);
+        let passes = self.filter.tags.iter().all(has_tag)
+            && (self.text.is_in(resource.name().as_str())
+                || self.text.is_in(resource.description()));
+        if !passes {
+            return;
+        }
+        self.total += 1;
+        if self
+            .after
+            .as_ref()
+            .is_some_and(|after| resource.key() <= *after)
+        {
+            return;
+        }
+        let is_full = self.items.len() == self.limit || self.bytes > LIST_PAGE_BYTES;
+        if is_full {
+            self.has_more = true;
+        } else {
+            self.bytes += record.bytes;
+            self.items.push(record);
+        }
+    }
+}
