@@ -51,6 +51,7 @@ impl<B: Backend> Console<B> {
         let size = terminal.size()?;
         let service = options.endpoint.uri().to_string();
         let mut model = Model::new(service, options.read_only, options.time_zone);
+        model.sending = options.sending;
         model.mouse = options.mouse;
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);

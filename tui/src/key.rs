@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The file in the data folder that a service writes its first key to.
-const ADMIN_KEY_FILE: &str = "admin.key";
+pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
 /// Reads the API key from where the settings say it is.
 ///

@@ -55,6 +55,8 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Between two readings of a list that the service does not stream.
 pub(crate) const REFRESH_MS: i64 = 10_000;
+/// Between news and the reading of what they change on a screen that counts.
+pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Events that the palette offers.

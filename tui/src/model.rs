@@ -14,6 +14,7 @@ pub(crate) mod overlay;
 pub(crate) mod page;
 pub(crate) mod rows;
 pub(crate) mod sort;
+pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod update;
 
@@ -51,6 +52,8 @@ pub(crate) struct Model {
     pub(crate) zone: TimeZone,
     /// The address of the service, for people.
     pub(crate) service: String,
+    /// A shell command that sends an event to it, if that is known.
+    pub(crate) sending: Option<String>,
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
@@ -110,6 +113,7 @@ impl Model {
             now_ms: 0,
             zone,
             service,
+            sending: None,
             read_only,
             mouse: true,
             link: Connection::Connecting,

@@ -4,6 +4,7 @@
 mod listing;
 #[cfg(feature = "embedded")]
 mod own_service;
+mod sending;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -58,6 +59,7 @@ async fn open(
     options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
     options.keep_alive = far;
     options.read_only = settings.read_only;
+    options.sending = sending::command(settings, address);
     options.mouse = settings.mouse;
     options.theme = settings.theme;
     options.depth = settings.depth;

@@ -58,6 +58,8 @@ pub struct Options {
     pub depth: Depth,
     /// What the terminal writes on, if that is known. It is asked when the theme depends on it.
     pub background: Option<Background>,
+    /// A shell command that sends an event to the service, for the screen that lacks one.
+    pub sending: Option<String>,
     /// Which keys do what.
     pub keys: Keymap,
     /// The zone that moments are shown in.
@@ -88,6 +90,7 @@ impl Options {
             theme: Theme::default(),
             depth: Depth::default(),
             background: None,
+            sending: None,
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),

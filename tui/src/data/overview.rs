@@ -20,6 +20,14 @@ pub(crate) struct Overview {
     pub(crate) enabled_rule_count: i32,
 }
 
+impl Overview {
+    /// Whether any event is known to have come: one that is open, or one of the last hour.
+    pub(crate) fn has_seen_events(&self) -> bool {
+        let mut counts = self.open_by_severity.iter().map(|(_, count)| *count);
+        counts.any(|count| count > 0) || self.events_per_minute.iter().any(|count| *count > 0)
+    }
+}
+
 /// How one destination's deliveries fare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DestinationTraffic {

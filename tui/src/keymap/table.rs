@@ -117,7 +117,7 @@ actions! {
     Revoke ["d"] in &[Place::Clients], Need::Write(Role::Admin), 14
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
-        "tab": "Next tab: details, notes and history, explain";
+        "next tab": "Next tab: details, notes and history, explain";
     NextLink ["<Tab>"] in LINKED, Need::None, 32
         "next link": "Go to the next link";
     Filter ["/"] in &[Place::List], Need::None, 34

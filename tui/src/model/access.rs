@@ -3,9 +3,13 @@
 use super::{
     Connection, Model,
     form::{FieldKind, FormKind},
+    page::Route,
     sort,
 };
-use crate::keymap::{Entry, Need, Place};
+use crate::{
+    client::Request,
+    keymap::{Entry, Need, Place},
+};
 
 /// Whether an action can be taken; the reason for people when not.
 pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
@@ -57,6 +61,19 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Forward => !model.forward.is_empty(),
             // Where there is one order alone, there is nothing to choose.
             Action::Sort => sort::columns(&model.page.route).len() > 1 && model.page.list.count > 0,
+            Action::TestWithEvent => model.page.report().is_some_and(|request| {
+                matches!(
+                    request,
+                    Request::TestDestination { .. } | Request::PreviewRule { .. }
+                )
+            }),
+            Action::LongerTry => model
+                .page
+                .report()
+                .is_some_and(|request| matches!(request, Request::TestTrigger { .. })),
+            Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
+                model.sending.is_some() && model.first_steps().is_some()
+            }
             Action::New | Action::Filter | Action::OpenOnly | Action::Pause => true,
             _ => {
                 let everywhere = entry.places.contains(&Place::Anywhere);

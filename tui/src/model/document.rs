@@ -79,7 +79,7 @@ impl Document {
 
     /// A heading with a blank line before it.
     fn heading(&mut self, title: &str) {
-        if !self.lines.is_empty() {
+        if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.blank();
         }
         self.push(Line {

@@ -115,18 +115,19 @@ pub(crate) struct Prompt {
 pub(crate) enum Asked {
     /// A note on this occurrence.
     Annotate(String),
-    /// The event that the report's request is repeated with.
-    ReportEvent,
     /// What to look for in the document on the screen.
     Search,
 }
 
-/// Several of a list of names are wanted, for the focused field of the form.
+/// Several of a list of names are wanted for the focused field of the form, or one event for the
+/// report.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
+    /// The event of each item, when one event is wanted; empty for the sample.
+    pub(crate) events: Option<Vec<String>>,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
 }
@@ -139,6 +140,19 @@ impl Pick {
             .iter()
             .filter(|item| item.to_lowercase().contains(&needle))
             .collect()
+    }
+
+    /// The event under the cursor; what was typed when it is no item, as it may be an id.
+    pub(crate) fn event(&self) -> Option<String> {
+        let events = self.events.as_ref()?;
+        let item = self.shown().get(self.cursor).copied();
+        let at = item.and_then(|item| {
+            self.items
+                .iter()
+                .position(|other| std::ptr::eq(other, item))
+        });
+        let event = at.and_then(|at| events.get(at)).cloned();
+        Some(event.unwrap_or_else(|| self.needle.text().trim().to_owned()))
     }
 
     pub(crate) fn toggle(&mut self) {

@@ -215,6 +215,14 @@ impl Page {
         }
     }
 
+    /// What the report on it asked for.
+    pub(crate) fn report(&self) -> Option<&Request> {
+        match &self.content {
+            Content::Report(report) => Some(&report.request),
+            _ => None,
+        }
+    }
+
     pub(crate) fn form(&self) -> Option<&Form> {
         match &self.content {
             Content::Form(form) => Some(form),

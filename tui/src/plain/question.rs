@@ -56,9 +56,19 @@ pub(super) fn told(overlay: &Overlay) -> (Vec<String>, String) {
             let told = format!("The key of {name}: {key}");
             (vec![told], "It is shown this once.".to_owned())
         }
+        Overlay::Pick(pick) if pick.events.is_some() => {
+            let items = pick.items.iter().take(EVENTS);
+            let mut lines = vec![pick.title.clone()];
+            lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
+            let told = "Type words of one, or its id; an empty line leaves it.";
+            (lines, told.to_owned())
+        }
         Overlay::Pick(_) | Overlay::Palette(_) => (vec![], String::new()),
     }
 }
+
+/// Events that are offered to choose from.
+const EVENTS: usize = 20;
 
 /// What a line answers to a question, and what there is to say to it.
 pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
@@ -82,6 +92,9 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
         },
         Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Left as it was.")),
         Overlay::Prompt(_) => (reply(line.to_owned()), None),
+        Overlay::Pick(pick) if pick.events.is_some() && !line.is_empty() => {
+            (reply(line.to_owned()), None)
+        }
         Overlay::Clash(clash) => (choose(clash, line), None),
         Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) => (key(ESC), None),
     }

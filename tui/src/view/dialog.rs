@@ -161,11 +161,13 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
 
 pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.shown();
-    let width = area.width.saturating_sub(4).min(60);
-    let height = rows(items.len().max(1))
+    let width = if pick.events.is_some() { 76 } else { 60 };
+    let width = area.width.saturating_sub(4).min(width);
+    let height = rows(pick.items.len().max(1))
         .saturating_add(5)
         .min(area.height.saturating_sub(2));
     let inside = pen.window(middle(area, width, height), &pick.title);
+    let cells = usize::from(inside.width);
     pen.put(inside.x, inside.y, 8, Token::Dim, "search: ");
     let field = Rect {
         x: inside.x + 8,
@@ -178,33 +180,31 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(foot.saturating_sub(inside.y + 1)).max(1);
     let top = (pick.cursor + 1).saturating_sub(room);
     if items.is_empty() {
-        pen.put(
-            inside.x,
-            inside.y + 1,
-            usize::from(inside.width),
-            Token::Dim,
-            "nothing is stored yet",
-        );
+        let words = if pick.items.is_empty() {
+            "nothing is stored yet"
+        } else if pick.events.is_some() {
+            "none of those here; Enter takes it as an id"
+        } else {
+            "nothing is called like that"
+        };
+        pen.put(inside.x, inside.y + 1, cells, Token::Dim, words);
     }
     for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
-        let mark = if pick.chosen.contains(name) {
-            "[x]"
-        } else {
-            "[ ]"
+        let mark = match &pick.events {
+            Some(_) => "",
+            None if pick.chosen.contains(name) => "[x] ",
+            None => "[ ] ",
         };
-        pen.put(
-            inside.x,
-            y,
-            usize::from(inside.width),
-            Token::Text,
-            &format!("{mark} {name}"),
-        );
+        pen.put(inside.x, y, cells, Token::Text, &format!("{mark}{name}"));
         if index == pick.cursor {
             pen.row(inside, y, Token::Selected);
         }
     }
-    let words = "Space chooses · Enter takes them · Esc leaves";
-    pen.put(inside.x, foot, usize::from(inside.width), Token::Dim, words);
+    let words = match &pick.events {
+        Some(_) => "Enter takes it · Esc leaves",
+        None => "Space chooses · Enter takes them · Esc leaves",
+    };
+    pen.put(inside.x, foot, cells, Token::Dim, words);
 }
 
 /// A new client's key.

@@ -5,7 +5,12 @@ use ratatui::layout::Rect;
 use super::pen::Pen;
 use crate::{
     keymap::{self, Action},
-    model::{Connection, Model, access, document::duration, overlay::Overlay, page::Content},
+    model::{
+        Connection, Model, access,
+        document::duration,
+        overlay::Overlay,
+        page::{Content, Route},
+    },
     text,
     theme::Token,
 };
@@ -57,7 +62,7 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
         _ => {}
     }
     if matches!(page.content, Content::Form(_) | Content::Report(_))
-        && let Some(below) = model.back.last()
+        && let Some(below) = model.back.iter().rfind(|page| page.route != Route::Form)
     {
         crumbs.insert(0, below.route.screen().to_owned());
     }
@@ -190,8 +195,11 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let words = std::iter::once(begun).chain(endings).collect();
         return (words, plain(&[("Esc", "cancel")]));
     }
+    // What was opened to be read is left again; the way is always told.
+    let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))
+        .filter(|entry| !is_read || entry.action != Action::Back)
         .collect();
     entries.sort_by_key(|entry| entry.hint);
     let words = entries.into_iter().map(|entry| {
@@ -202,12 +210,12 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
             access::refusal(model, entry).is_ok(),
         )
     });
+    let back = is_read.then_some(Action::Back);
     let last = [Action::Help, Action::FormLeave, Action::Quit];
-    let last = last
-        .into_iter()
+    let last = { back.into_iter().chain(last) }
         .map(keymap::entry)
         .filter(|entry| entry.places.iter().any(|place| places.contains(place)))
-        .take(2)
+        .take(2 + usize::from(is_read && model.page.form().is_none()))
         .map(|entry| {
             let key = model.keymap.hint(entry, &places).unwrap_or_default();
             (key, entry.name.to_owned(), true)

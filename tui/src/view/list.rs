@@ -213,7 +213,7 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
                 ),
             )
         }
-        None => (Token::Text, model.tell(first_steps(&model.page.route))),
+        None => (Token::Text, first_steps(model)),
     };
     let room = usize::from(area.width).saturating_sub(4);
     for (line, y) in text::wrap(&words, room)
@@ -225,15 +225,39 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// What to do when a list is empty.
-fn first_steps(route: &Route) -> &'static str {
-    match route {
-        Route::Events => {
-            "No events here yet.\n\nSend one to the REST address:\n\n  \
-             POST /v1/data-receiver/events\n  \
-             {\"events\": [{\"name\": \"disk-full\", \"dimensions\": {\"host\": \"db1\"},\n    \
-             \"severity\": \"SEVERITY_ERROR\", \"summary\": \"disk is full\"}]}\n\n\
-             It appears here at once. ‹open_only› also shows closed ones."
+fn first_steps(model: &Model) -> String {
+    if model.page.route != Route::Events {
+        return model.tell(first_step(&model.page.route));
+    }
+    if model.first_steps().is_none() {
+        return match model.store.events.filter.open_only {
+            true => model.tell("No open events.\n\n‹open_only› also shows closed ones."),
+            false => "No events.".to_owned(),
+        };
+    }
+    let how = match &model.sending {
+        Some(command) => {
+            let command = command.replace('\n', "\n  ");
+            let told = model.tell("Send one from a shell (‹copy› copies this):");
+            format!("{told}\n\n  {command}")
         }
+        None => SEND.to_owned(),
+    };
+    let [before, after] = [
+        "No events here yet.\n\n",
+        "\n\nIt appears here at once. \
+         ‹trigger_from_event› on it makes a trigger; ‹open_only› also shows closed ones.",
+    ]
+    .map(|words| model.tell(words));
+    format!("{before}{how}{after}")
+}
+
+const SEND: &str = "Send one to the REST address:\n\n  POST /v1/data-receiver/events\n  \
+     {\"events\": [{\"name\": \"disk\", \"dimensions\": {\"host\": \"db-1\"},\n    \
+     \"severity\": \"SEVERITY_ERROR\", \"summary\": \"disk is full\"}]}";
+
+fn first_step(route: &Route) -> &'static str {
+    match route {
         Route::Triggers => {
             "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
              ‹new› makes one; ‹trigger_from_event› on an event makes one from it."

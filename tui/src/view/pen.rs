@@ -85,7 +85,13 @@ impl<'a> Pen<'a> {
     /// A frame with a title; what it encloses is emptied. Says what is inside.
     pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
-        self.clear(area);
+        // What is beside it must not be read as part of it.
+        let margin = u16::from(area.x > 0);
+        self.clear(Rect {
+            x: area.x - margin,
+            width: area.width + 1 + margin,
+            ..area
+        });
         if area.width < 4 || area.height < 3 {
             return area;
         }

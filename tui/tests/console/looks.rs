@@ -41,7 +41,7 @@ async fn every_screen_and_dialog_looks_as_it_was_approved_in_every_theme() {
             let (columns, rows) = STYLED[0];
             at_size(&mut console, columns, rows).await;
             let mut styles = grid(console.buffer());
-            if world == World::Lost {
+            if matches!(world, World::Lost | World::Refused) {
                 // How long the banner is has to do with why the link was lost.
                 let banner = |row: &str| !row.is_empty() && row.trim_matches('c').is_empty();
                 let rows = styles
@@ -89,6 +89,15 @@ async fn open(service: &mut Service, world: World, scene: &Scene) -> Headless {
     assert!(console.idle().await, "{}", console.screen());
     for keys in scene.keys.split('|') {
         press(&mut console, keys).await;
+    }
+    if world == World::Changed {
+        {
+            let mut state = service.state();
+            let rule = state.rules.get_mut("night").unwrap();
+            rule.description = "changed by somebody else".to_owned();
+            rule.etag = "2".to_owned();
+        }
+        press(&mut console, "<C-s>y").await;
     }
     if let Some(wanted) = scene.shows {
         assert!(console.shows(wanted).await, "{}", console.screen());

@@ -4,7 +4,7 @@ use super::{Document, Link, Span, duration, label, span};
 use crate::{
     data::{DestinationTraffic, HealthState, Overview},
     keymap::Action,
-    model::{Model, filter, page::Route},
+    model::{Model, filter, page::Route, steps::Step},
     theme::Token,
 };
 
@@ -14,57 +14,39 @@ pub(super) fn write(into: &mut Document, model: &Model) {
         into.missing(waiting, model.store.overview.failure.as_ref());
         return;
     };
-    first_steps(into, model, overview);
+    first_steps(into, model);
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
     service(into, model, overview);
 }
 
-fn first_steps(into: &mut Document, model: &Model, overview: &Overview) {
-    let steps = [
-        (
-            overview.destination_count > 0,
-            "Add a destination: where messages go",
-            Route::Destinations,
-        ),
-        (
-            overview.trigger_count > 0,
-            "Add a trigger: which events matter",
-            Route::Triggers,
-        ),
-        (
-            overview.rule_count > 0,
-            "Add a rule: which trigger tells which destination",
-            Route::Rules,
-        ),
-    ];
-    let enabled = overview.enabled_rule_count > 0;
-    if enabled && steps.iter().all(|(done, _, _)| *done) {
+fn first_steps(into: &mut Document, model: &Model) {
+    let Some(steps) = model.first_steps() else {
         return;
-    }
+    };
     into.heading("First steps");
-    for (done, words, route) in steps {
-        let mark = span(
-            if done { Token::Good } else { Token::Text },
-            if done { "✓ " } else { "· " },
-        );
+    let next = steps.iter().position(|(_, done)| !done);
+    for (index, (step, done)) in steps.into_iter().enumerate() {
+        let words = model.tell(step.words());
         if done {
-            into.line(vec![mark, span(Token::Dim, words)]);
-        } else {
-            into.linked(
-                vec![mark, span(Token::Link, words)],
-                Link::Act(route, Action::New),
-            );
+            into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, &words)]);
+            continue;
         }
-    }
-    let words = model.tell("Enable the rule (‹toggle› in Rules), then send it an event");
-    let words = words.as_str();
-    if enabled {
-        into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, words)]);
-    } else {
-        let line = vec![span(Token::Text, "· "), span(Token::Link, words)];
-        into.linked(line, Link::Go(Route::Rules));
+        let link = match step {
+            Step::Destination => Link::Act(Route::Destinations, Action::New),
+            Step::Event => Link::Go(Route::Events),
+            Step::Trigger if steps[1].1 => Link::Go(Route::Events),
+            Step::Trigger => Link::Act(Route::Triggers, Action::New),
+            Step::Rule => Link::Act(Route::Rules, Action::New),
+            Step::Enable => Link::Go(Route::Rules),
+        };
+        let mark = if next == Some(index) {
+            span(Token::Key, "→ ")
+        } else {
+            span(Token::Text, "· ")
+        };
+        into.linked(vec![mark, span(Token::Link, &words)], link);
     }
 }
 
@@ -163,7 +145,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
         into.linked(line, Link::Go(Route::Destination(one.name.clone())));
     }
     if let Some(oldest) = overview.oldest_undelivered_ms {
-        let age = duration(model.store.overview.at_ms.unwrap_or(oldest) - oldest);
+        let age = duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
         let words = format!("{} ({age} before this was read)", model.moment(oldest));
         into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
     }

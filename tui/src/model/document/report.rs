@@ -1,5 +1,7 @@
 //! What a test of a destination, a try of a trigger or a preview of a rule brought.
 
+use serde_json::Value;
+
 use super::{Document, Link, obligation, span, transcript};
 use crate::{
     client::Request,
@@ -124,7 +126,8 @@ fn matches(into: &mut Document, model: &Model, test: &TriggerTest, request: &Req
         Token::Good
     };
     into.text(token, 0, &told);
-    let looked = format!("{} were looked at", test.scanned);
+    let were = if test.scanned == 1 { "was" } else { "were" };
+    let looked = format!("{} {were} looked at", test.scanned);
     into.text(
         Token::Dim,
         0,
@@ -173,6 +176,15 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     );
     for warning in &preview.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
+    }
+    // The standard document has the rule's message deep inside.
+    let body = preview.rendered.get("body").and_then(Value::as_str);
+    let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
+    let message = document
+        .as_ref()
+        .and_then(|document| document.pointer("/rule/message"));
+    if let Some(message) = message.and_then(Value::as_str) {
+        into.field("message", Token::Title, message);
     }
     if let Some(fields) = preview.rendered.as_object() {
         for (key, value) in fields {

@@ -3,14 +3,15 @@
 use super::{bulk, call, confirm, forms, navigate, read};
 use crate::{
     client::{Command, Request, Span},
-    data::{Deed, Draft, ObligationFilter, Status, TriggerSpec},
+    data::{Deed, Draft, EventRow, ObligationFilter, Status, TriggerSpec},
     keymap::{self, Action},
+    limits,
     model::{
         Connection, Model, access,
         field::TextField,
         map,
         message::{Effect, Purpose},
-        overlay::{Asked, Overlay, Palette, Prompt},
+        overlay::{Asked, Overlay, Palette, Pick, Prompt},
         page::{Content, Found, Page, Report, Route, Tab},
         sort::Sort,
         store::Loaded,
@@ -120,14 +121,7 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::TestTrigger => test_trigger(model, effects),
         Action::LongerTry => longer(model, effects),
         Action::PreviewRule => preview_rule(model, effects),
-        Action::TestWithEvent => {
-            model.overlay = Some(Overlay::Prompt(Prompt {
-                title: "Which event is it to be?".to_owned(),
-                help: "the id of a stored event, as copied in Events; empty for the sample",
-                field: TextField::default(),
-                then: Asked::ReportEvent,
-            }));
-        }
+        Action::TestWithEvent => pick_event(model),
         _ => forms::act(model, action, effects),
     }
 }
@@ -213,7 +207,7 @@ fn mark_all(model: &mut Model) {
         return;
     }
     let rows = model.rows();
-    let count = rows.len().min(crate::limits::BULK_ITEMS);
+    let count = rows.len().min(limits::BULK_ITEMS);
     let ids = (0..count).map(|index| rows.id(index).to_owned()).collect();
     drop(rows);
     model.page.list.marks = ids;
@@ -228,6 +222,16 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Map => model
             .map_node()
             .map_or_else(String::new, |node| node.name().to_owned()),
+        Route::Events if model.page.list.count == 0 => match model.sending.clone() {
+            Some(command) => {
+                model.say(Token::Info, "copied the command");
+                let lines = command
+                    .lines()
+                    .map(|line| line.trim_end_matches('\\').trim());
+                return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+            }
+            None => String::new(),
+        },
         route if route.is_list() => model.selected().unwrap_or_default(),
         Route::Overview => model.service.clone(),
         route => route.object().to_owned(),
@@ -325,6 +329,27 @@ fn again(model: &mut Model, effects: &mut Vec<Effect>) {
             ..Loaded::default()
         };
     }
+}
+
+/// Asks for one of the events that are held, the newest first after the sample.
+fn pick_event(model: &mut Model) {
+    let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
+        .filter_map(|at| model.store.events.get(at));
+    let event = |row: &EventRow| {
+        let moment = model.moment(row.last_seen_ms);
+        let words = [row.severity.word(), &row.summary, &row.name, &row.entity];
+        (format!("{moment} {}", words.join(" ")), row.id.to_string())
+    };
+    let sample = ("the sample event".to_owned(), String::new());
+    let (items, events) = std::iter::once(sample).chain(rows.map(event)).unzip();
+    model.overlay = Some(Overlay::Pick(Pick {
+        title: "Which event is it to be?".to_owned(),
+        items,
+        chosen: Vec::new(),
+        events: Some(events),
+        needle: TextField::default(),
+        cursor: usize::from(model.store.events.len() > 0),
+    }));
 }
 
 /// Tries the report's trigger on a longer span.

@@ -399,6 +399,7 @@ fn pick(model: &mut Model) {
         title: form.spec().label.to_owned(),
         items,
         chosen: chosen.clone(),
+        events: None,
         needle: TextField::default(),
         cursor: 0,
     }));

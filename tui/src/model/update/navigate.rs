@@ -68,6 +68,23 @@ pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
+/// The form is done: its object is shown in its place, or what it was opened from.
+pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
+    back(model, effects);
+    let Some(route) = then else { return };
+    if model.page.route.is_list() {
+        if model.page.route.screen() == route.screen() {
+            model.page.list.selected = Some(route.object().to_owned());
+        }
+        return;
+    }
+    if model.page.route != route {
+        let page = Page::new(route);
+        push(model, page);
+        read::refresh(model, effects);
+    }
+}
+
 /// A page is on the screen again: what is live is read afresh, what was typed stays.
 fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
     if !matches!(model.page.route, Route::Form | Route::Report) {

@@ -9,7 +9,7 @@ use crate::{
         Connection, Model,
         message::{Effect, Purpose, TextEdit, Write},
         overlay::Overlay,
-        page::{Content, Found, Page, Route},
+        page::{Content, Found, Route},
     },
     theme::Token,
 };
@@ -48,6 +48,9 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 );
             }
             let is_of_page = concerns_page(model, &rows, &left);
+            if model.page.route == Route::Overview && !(rows.is_empty() && left.is_empty()) {
+                read::soon(model);
+            }
             model.store.events.stream(rows, left);
             if is_of_page {
                 read::refresh(model, effects);
@@ -403,7 +406,8 @@ fn written(
                 _ => {}
             }
             if closes_form && model.page.form().is_some() {
-                leave_form(model, then, effects);
+                navigate::leave_form(model, then.clone(), effects);
+                model.say_next_step(then.as_ref());
             }
             after_write(model, effects);
         }
@@ -417,21 +421,6 @@ fn written(
             }
             None => refused(model, &failure, text, effects),
         },
-    }
-}
-
-/// The form is done: its object is shown in its place.
-fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
-    navigate::back(model, effects);
-    let Some(route) = then else { return };
-    if model.page.route.is_list() {
-        model.page.list.selected = Some(route.object().to_owned());
-        return;
-    }
-    if model.page.route != route {
-        let page = Page::new(route);
-        navigate::push(model, page);
-        read::refresh(model, effects);
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
         Some(Overlay::Clash(clash)) => choose_version(model, clash, key),
         Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
-        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
-        Some(Overlay::Pick(pick)) => choose(model, pick, key),
+        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key),
+        Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
@@ -114,7 +114,7 @@ fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     }
 }
 
-fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent) {
     match key.code {
         KeyCode::Esc => {}
         KeyCode::Enter => {
@@ -122,7 +122,6 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             match prompt.then {
                 Asked::Annotate(_) if text.is_empty() => {}
                 Asked::Annotate(occurrence_id) => confirm::note(model, occurrence_id, text),
-                Asked::ReportEvent => with_event(model, &text, effects),
                 Asked::Search => navigate::search(model, text),
             }
         }
@@ -148,11 +147,16 @@ fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     act::act(model, keymap::Action::TestDestination, effects);
 }
 
-fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent) {
+fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => return,
-        KeyCode::Enter => return forms::picked(model, pick.chosen),
-        KeyCode::Char(' ') | KeyCode::Tab => pick.toggle(),
+        KeyCode::Enter => {
+            return match pick.event() {
+                Some(event) => with_event(model, &event, effects),
+                None => forms::picked(model, pick.chosen),
+            };
+        }
+        KeyCode::Char(' ') | KeyCode::Tab if pick.events.is_none() => pick.toggle(),
         KeyCode::Down => pick.cursor += 1,
         KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
         _ => {

@@ -4,6 +4,7 @@ use super::call;
 use crate::{
     client::{Command, EventFilter, Request, Ticket},
     data::Kind,
+    limits,
     model::{
         Model, filter,
         message::{Effect, Purpose},
@@ -67,6 +68,14 @@ pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Eff
             Kind::Destination => model.store.destinations.waiting = ticket,
             Kind::Rule => model.store.rules.waiting = ticket,
         }
+    }
+}
+
+/// Reads the overview again within a second, as something has happened.
+pub(super) fn soon(model: &mut Model) {
+    let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
+    if let Some(at_ms) = &mut model.store.overview.at_ms {
+        *at_ms = (*at_ms).min(latest);
     }
 }
 
@@ -240,7 +249,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Route::Deliveries => {
             let store = &model.store;
-            let held = store.deliveries.rows().len() >= crate::limits::HELD_DELIVERIES;
+            let held = store.deliveries.rows().len() >= limits::HELD_DELIVERIES;
             if store.deliveries_next.is_empty() || store.deliveries.waiting.is_some() || held {
                 return;
             }

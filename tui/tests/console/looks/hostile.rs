@@ -18,10 +18,12 @@ const TEXTS: [&str; 8] = [
     "a̶̧̛͕͎̩̺̰̬̖̫͎̤͓͇̙̎̈́̂͐͒̎̑̊͌̉̚͠͝b",
 ];
 
-pub(super) const SCENES: [(&str, &str); 16] = [
+pub(super) const SCENES: [(&str, &str); 23] = [
     ("overview", "1"),
     ("events", "2"),
     ("event", "2<Enter>"),
+    ("explain", "2x"),
+    ("notes", "2<Enter><Tab>"),
     ("triggers", "3"),
     ("trigger", "3<Enter>"),
     ("destinations", "4"),
@@ -34,6 +36,11 @@ pub(super) const SCENES: [(&str, &str); 16] = [
     ("confirm", "5jjd"),
     ("palette", ":rule"),
     ("test", "4t"),
+    ("map", "8"),
+    ("obligations", "O"),
+    ("bulk", "6A"),
+    ("report_event", "5jjpv"),
+    ("save", "5jje<Tab><Tab><Tab>x<C-s>"),
     ("wide", "3jjjjjjjjjj<Enter>"),
 ];
 

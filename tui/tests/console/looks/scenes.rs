@@ -11,6 +11,10 @@ pub(super) enum World {
     Empty,
     /// The same as stocked, and nothing may be changed.
     ReadOnly,
+    /// The same, and what is edited is changed by somebody else meanwhile.
+    Changed,
+    /// A service that does not take the key.
+    Refused,
     /// A service that is gone after it was read.
     Lost,
 }
@@ -23,7 +27,7 @@ pub(super) struct Scene {
 }
 
 /// Scenes on a stocked service, besides the screens themselves.
-const STOCKED: [(&str, &str); 32] = [
+const STOCKED: [(&str, &str); 40] = [
     ("event", "2<Enter>"),
     ("event_notes", "2<Enter><Tab>"),
     ("event_explain", "2x"),
@@ -34,6 +38,20 @@ const STOCKED: [(&str, &str); 32] = [
     ("report_test", "4jt"),
     ("report_try", "3t"),
     ("report_preview", "5p"),
+    ("report_event", "5pv"),
+    ("obligations", "O"),
+    ("bulk", "6A"),
+    ("confirm_cancel", "6|jc"),
+    ("events_held", "2p"),
+    ("events_filtered", "2/severity>=error host=db1<Enter>"),
+    (
+        "form_secret",
+        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab>whsec_c2VjcmV0",
+    ),
+    (
+        "form_reveal",
+        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab>whsec_c2VjcmV0<C-r>",
+    ),
     ("form_trigger", "3e<Tab><Tab>"),
     ("form_destination", "4e"),
     ("form_rule", "5e"),
@@ -59,11 +77,23 @@ const STOCKED: [(&str, &str); 32] = [
 ];
 
 impl World {
-    pub(super) const ALL: [Self; 4] = [Self::Stocked, Self::Empty, Self::ReadOnly, Self::Lost];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Stocked,
+        Self::Empty,
+        Self::ReadOnly,
+        Self::Changed,
+        Self::Refused,
+        Self::Lost,
+    ];
 
     pub(super) fn service(self) -> Service {
         match self {
             Self::Empty => Service::start(),
+            Self::Refused => {
+                let service = stocked();
+                service.state().refuse_key = true;
+                service
+            }
             _ => stocked(),
         }
     }
@@ -99,6 +129,11 @@ pub(super) fn all(world: World) -> Vec<Scene> {
             scene("read_only_rules".into(), "5".into()),
             scene("read_only_palette".into(), "5:delete ni".into()),
         ],
+        World::Changed => vec![Scene {
+            shows: Some("changed meanwhile"),
+            ..scene("clash".into(), "5e<Tab><Tab><Tab>at night".into())
+        }],
+        World::Refused => vec![scene("refused_overview".into(), "1".into())],
         World::Lost => vec![
             scene("lost_events".into(), "2".into()),
             scene("lost_form".into(), "5e".into()),
