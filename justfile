@@ -23,6 +23,10 @@ keys:
 looks:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
 
+# Walk the console's tour with the real program and write its screens into the document.
+tour:
+    BELLWETHER_UPDATE_TOUR=1 cargo test --package bellwether-tests --test e2e tour
+
 # Everything that has to hold before a change lands.
 check:
     bash .ci/run

@@ -32,5 +32,6 @@ mod resources;
 mod samples;
 mod tidy;
 mod tls;
+mod tour;
 mod weather;
 mod web;

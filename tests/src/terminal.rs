@@ -18,7 +18,7 @@ pub struct Terminal {
     keys: Box<dyn Write + Send>,
     output: Arc<Mutex<Output>>,
     // The terminal is gone when this is dropped.
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -33,13 +33,19 @@ struct Output {
     ended: bool,
 }
 
-/// The screen's size.
-const SIZE: PtySize = PtySize {
-    rows: 36,
-    cols: 120,
-    pixel_width: 0,
-    pixel_height: 0,
-};
+/// Columns and rows of the screen, unless a test wants others.
+const SIZE: (u16, u16) = (120, 36);
+/// How many looks in a row find the same when nothing is drawn any more.
+const QUIET_LOOKS: u32 = 10;
+
+fn pty_size((cols, rows): (u16, u16)) -> PtySize {
+    PtySize {
+        rows,
+        cols,
+        pixel_width: 0,
+        pixel_height: 0,
+    }
+}
 
 impl Terminal {
     /// Starts the binary with these arguments in a terminal of 120 by 36.
@@ -55,7 +61,20 @@ impl Terminal {
     /// # Panics
     /// As [`Terminal::start`].
     pub fn with_environment(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let pty = native_pty_system().openpty(SIZE).unwrap();
+        Self::of_size(SIZE, home, arguments, environment)
+    }
+
+    /// Like [`Terminal::with_environment`], with as many columns and rows.
+    ///
+    /// # Panics
+    /// As [`Terminal::start`].
+    pub fn of_size(
+        size: (u16, u16),
+        home: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let pty = native_pty_system().openpty(pty_size(size)).unwrap();
         let mut command = CommandBuilder::new(process::binary());
         command.args(arguments);
         command.env("HOME", home);
@@ -77,7 +96,7 @@ impl Terminal {
         drop(pty.slave);
         let keys = pty.master.take_writer().unwrap();
         let mut reader = pty.master.try_clone_reader().unwrap();
-        let [rows, columns] = [SIZE.rows, SIZE.cols].map(|cells| NonZero::new(cells).unwrap());
+        let [columns, rows] = [size.0, size.1].map(|cells| NonZero::new(cells).unwrap());
         let screen = vt100::Parser::new(rows, columns, 0);
         let output = Arc::new(Mutex::new(Output {
             screen,
@@ -98,7 +117,7 @@ impl Terminal {
             child,
             keys,
             output,
-            _master: pty.master,
+            master: pty.master,
         }
     }
 
@@ -143,6 +162,31 @@ impl Terminal {
             );
             shown.then(|| last.clone())
         })
+    }
+
+    /// Waits until nothing is drawn any more, and gives the screen.
+    ///
+    /// # Panics
+    /// When there is no end to it.
+    pub fn settled(&self) -> String {
+        let (mut last, mut quiet) = (self.screen(), 0);
+        eventually_blocking("the screen to come to rest", || {
+            let now = self.screen();
+            quiet = if now == last { quiet + 1 } else { 0 };
+            last = now;
+            (quiet >= QUIET_LOOKS).then(|| last.clone())
+        })
+    }
+
+    /// Gives the screen other columns and rows, as when its window is drawn larger or smaller.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn resize(&self, size: (u16, u16)) {
+        let [columns, rows] = [size.0, size.1].map(|cells| NonZero::new(cells).unwrap());
+        let mut output = self.output.lock().unwrap();
+        output.screen.screen_mut().set_size(rows, columns);
+        self.master.resize(pty_size(size)).unwrap();
     }
 
     /// Waits until the program has ended and everything it wrote is read.
