@@ -2,8 +2,9 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "bellwether/v1/backup.proto",
+    "bellwether/v1/check.proto",
     "bellwether/v1/client.proto",
     "bellwether/v1/delivery.proto",
     "bellwether/v1/destination.proto",

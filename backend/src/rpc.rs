@@ -3,6 +3,7 @@
 pub mod access;
 mod audit;
 pub mod backup;
+pub mod check;
 pub mod client;
 pub mod convert;
 pub mod data_receiver;

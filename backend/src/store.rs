@@ -15,4 +15,4 @@ pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};
 pub use restore::restore;
 pub use seal::Sealer;
-pub use verify::verify;
+pub use verify::{verify, verify_in_use};

@@ -58,10 +58,6 @@ async fn filled(receiver: &Receiver, events: usize) -> World {
 async fn a_check_reads_everything_after_a_kill_and_changes_nothing() {
     let receiver = Receiver::start().await;
     let mut world = filled(&receiver, 40).await;
-    let in_use = process::run(world.command(&["check"]));
-    assert_eq!(in_use.status.code(), Some(1));
-    assert!(said(&in_use).contains("in use"), "{}", said(&in_use));
-
     world.kill();
     let before = content(&world.data_dir());
     let output = process::run(world.command(&["check", "--json"]));
@@ -76,6 +72,52 @@ async fn a_check_reads_everything_after_a_kill_and_changes_nothing() {
     assert!(
         content(&world.data_dir()) == before,
         "a byte of the folder was changed"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
+    let receiver = Receiver::start().await;
+    let world = filled(&receiver, 40).await;
+    let answered = Arc::default();
+    let mut senders = JoinSet::new();
+    for sender in 0..4 {
+        senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
+    }
+    // Of the folder that a service uses, and of a service that is named.
+    let address = format!("http://{}", world.service().address("grpc"));
+    let named = ["--connect", &address];
+    for arguments in [&[][..], &named[..]] {
+        let arguments = [&["check", "--json"][..], arguments].concat();
+        let command = world.command(&arguments);
+        let output = tokio::task::spawn_blocking(|| process::run(command)).await;
+        let output = output.expect("it ends");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("one object");
+        assert_eq!(output.status.code(), Some(0), "{found}");
+        assert!(found["service"].is_string(), "{found}");
+        assert_eq!(
+            (&found["whole"], &found["complete"]),
+            (&true.into(), &true.into())
+        );
+        assert!(
+            found["records"]["occurrence"].as_u64() >= Some(40),
+            "{found}"
+        );
+        assert!(found["indexEntries"].as_u64() > Some(200), "{found}");
+    }
+    assert!(
+        !answered.lock().expect("no panic").is_empty(),
+        "events came in meanwhile"
+    );
+    let viewer = world.client("viewer", "viewer");
+    let mut command = world.command(&["check"]);
+    command.env("BELLWETHER_KEY", viewer);
+    let refused = process::run(command);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said(&refused).contains("role `admin`"),
+        "{}",
+        said(&refused)
     );
 }
 

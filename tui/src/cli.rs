@@ -164,7 +164,8 @@ pub(crate) enum Command {
     Backend,
     /// Run the REST gateway alone, before the backend at --backend.
     Gateway,
-    /// Read a data folder through and say what is wrong with it; nothing is changed.
+    /// Read a data folder, or a running service, through and say what is wrong with it; nothing is
+    /// changed.
     Check(CheckArguments),
     /// Write a backup of a running service, or of a data folder that is not in use. Said again after
     /// it was cut off, it goes on where it was.

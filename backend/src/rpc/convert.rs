@@ -2,6 +2,7 @@
 
 pub mod backup;
 pub mod bulk;
+pub mod check;
 pub mod client;
 pub mod delivery;
 pub mod destination;

@@ -6,8 +6,8 @@ use bellwether_proto::{
     FILE_DESCRIPTOR_SET,
     cloud::data_receiver_service_server::DataReceiverServiceServer,
     v1::{
-        backup_service_server::BackupServiceServer, client_service_server::ClientServiceServer,
-        delivery_service_server::DeliveryServiceServer,
+        backup_service_server::BackupServiceServer, check_service_server::CheckServiceServer,
+        client_service_server::ClientServiceServer, delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
@@ -50,6 +50,7 @@ use crate::{
     rpc::{
         access::{Guard, Keys, Refusals},
         backup::Backups,
+        check::Checks,
         client::ClientApi,
         data_receiver::DataReceiver,
         delivery::DeliveryCalls,
@@ -166,6 +167,7 @@ impl Rooms {
         }
         serve! {
             BackupServiceServer: Backups::new(store(), streams.clone()),
+            CheckServiceServer: Checks::new(store(), streams.clone()),
             TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock()), streams.clone()),
             DestinationServiceServer:
                 DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),

@@ -15,8 +15,9 @@ use tower::{Layer, Service};
 use crate::limits::REQUEST_TIME_MAX;
 
 /// Calls that go on for as long as the caller wants.
-const STREAMING: [&str; 5] = [
+const STREAMING: [&str; 6] = [
     "/bellwether.v1.BackupService/ReadBackup",
+    "/bellwether.v1.CheckService/CheckStore",
     "/bellwether.v1.EventQueryService/WatchEvents",
     "/bellwether.v1.TriggerService/TestTriggerWithProgress",
     "/zenoss.cloud.DataReceiverService/PutEvent",

@@ -1,11 +1,15 @@
 //! Reading a whole store to see that it is whole: every record, that records and index entries
 //! belong to each other, and that nothing refers to what is not there.
 
+mod in_use;
 mod log;
 mod references;
 mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use tally::Tally;
 
@@ -14,7 +18,10 @@ use crate::{
         Attempt, Client, Delivery, Destination, Health, Occurrence, Receipt, RecordId, Revision,
         Rule, Trigger,
     },
-    store::{Direction, EngineError, Index, Kind, Range, Record, Store, engine::Entry},
+    store::{
+        Direction, EngineError, Index, Kind, Range, Record, Store,
+        engine::{Entry, Row},
+    },
 };
 
 /// Records or entries read at a time.
@@ -50,7 +57,7 @@ impl Findings {
 }
 
 /// How far the reading is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Records, entries and steps of the log read.
     pub done: u64,
@@ -61,34 +68,52 @@ pub struct Progress {
 /// Reads every record, every index entry and the change log of a store that nobody writes to
 /// meanwhile. `progress` is called every few hundred records.
 pub async fn verify(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
-    let mut check = Check {
-        store,
-        progress,
-        total: 0,
-        done: 0,
-        head: 0,
-        findings: Findings::default(),
-        expected: BTreeMap::new(),
-    };
-    match check.everything().await {
-        Ok(()) => check.findings.is_complete = true,
-        Err(error) => check
-            .findings
-            .tell(format!("{error}; what comes after it was not read")),
-    }
-    check.findings
+    Check::new(store, progress, false).run().await
+}
+
+/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between them,
+/// and told is only what is wrong with a record or an entry that did not change while it was looked
+/// at. What changes after it was read is not read again.
+pub async fn verify_in_use(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
+    Check::new(store, progress, true).run().await
 }
 
 struct Check<'a> {
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
+    is_in_use: bool,
     total: u64,
     done: u64,
-    /// The newest place in the change log.
+    /// The newest place in the change log when the reading began.
     head: u64,
     findings: Findings,
     /// The entries that records ask for, by the index's number.
     expected: BTreeMap<u8, Tally>,
+}
+
+impl<'a> Check<'a> {
+    fn new(store: &'a Store, progress: &'a (dyn Fn(Progress) + Sync), is_in_use: bool) -> Self {
+        Self {
+            store,
+            progress,
+            is_in_use,
+            total: 0,
+            done: 0,
+            head: 0,
+            findings: Findings::default(),
+            expected: BTreeMap::new(),
+        }
+    }
+
+    async fn run(mut self) -> Findings {
+        match self.everything().await {
+            Ok(()) => self.findings.is_complete = true,
+            Err(error) => self
+                .findings
+                .tell(format!("{error}; what comes after it was not read")),
+        }
+        self.findings
+    }
 }
 
 impl Check<'_> {
@@ -106,6 +131,15 @@ impl Check<'_> {
         self.records::<Health>().await?;
         self.records::<Receipt>().await?;
         self.records::<Revision>().await?;
+        if self.is_in_use {
+            self.entries_in_use().await?;
+        } else {
+            self.entries_at_rest().await?;
+        }
+        self.log().await
+    }
+
+    async fn entries_at_rest(&mut self) -> Result<(), EngineError> {
         let wrong = self.indexes().await?;
         if !wrong.is_empty() {
             self.missing::<Rule>(&wrong).await?;
@@ -115,24 +149,28 @@ impl Check<'_> {
             self.missing::<Receipt>(&wrong).await?;
             self.missing::<Revision>(&wrong).await?;
         }
-        self.log().await
+        Ok(())
     }
 
-    fn advance(&mut self, count: usize) {
+    /// Notes that so much was read since then.
+    async fn advance(&mut self, count: usize, begun: Instant) {
         self.done += count as u64;
         (self.progress)(Progress {
             done: self.done,
             total: self.total,
         });
+        if self.is_in_use {
+            in_use::pause(begun.elapsed()).await;
+        }
     }
 
     /// Reads what has no type above the engine; the engine's checksums are all there is to hold.
     async fn facts(&mut self) -> Result<(), EngineError> {
-        let range = Range::under(b"");
+        let (begun, range) = (Instant::now(), Range::under(b""));
         let engine = self.store.engine();
         let page = engine.page(Kind::Meta, range, Direction::Ascending, usize::MAX);
         let count = page.await?.len();
-        self.advance(count);
+        self.advance(count, begun).await;
         Ok(())
     }
 
@@ -141,6 +179,7 @@ impl Check<'_> {
     async fn records<T: Record + references::Referring>(&mut self) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
+            let begun = Instant::now();
             let engine = self.store.engine();
             let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
@@ -149,36 +188,64 @@ impl Check<'_> {
             };
             range.start = after(last);
             let count = page.len();
-            let mut values = Vec::with_capacity(count);
-            for (key, row) in page {
-                if row.version > self.head {
-                    let fault = format!("{} is newer than the change log", name(T::KIND, &key));
+            let head = self.store.engine().log_head().await?;
+            *self.findings.records.entry(T::KIND.word()).or_default() += count as u64;
+            let Read {
+                values,
+                entries,
+                mut faults,
+            } = self.read::<T>(page, head);
+            let dangling = T::dangling(&values, self.store).await?;
+            if self.is_in_use {
+                faults.extend(self.entries_of(T::KIND, entries).await?);
+                let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();
+                if !dangling.is_empty() {
+                    suspects.extend(values.iter().map(Record::key));
+                }
+                for key in suspects {
+                    for fault in self.again::<T>(&key).await? {
+                        self.findings.tell(fault);
+                    }
+                }
+            } else {
+                for (key, entry) in entries {
+                    let tally = self.expected.entry(entry.index as u8).or_default();
+                    tally.add(&entry.key, &key);
+                }
+                let faults = faults.into_iter().map(|(_, fault)| fault);
+                for fault in faults.chain(dangling) {
                     self.findings.tell(fault);
                 }
-                match self.store.decode::<T>(&row.value) {
-                    Ok(value) if value.key() == key => {
-                        for entry in value.entries() {
-                            let tally = self.expected.entry(entry.index as u8).or_default();
-                            tally.add(&entry.key, &key);
-                        }
-                        values.push(value);
-                    }
-                    Ok(_) => {
-                        let fault = format!("{} lies under another's key", name(T::KIND, &key));
-                        self.findings.tell(fault);
-                    }
-                    Err(error) => {
-                        let fault = format!("{} cannot be read: {error}", name(T::KIND, &key));
-                        self.findings.tell(fault);
-                    }
+            }
+            self.advance(count, begun).await;
+        }
+    }
+
+    /// Decodes a page of records that was read when the change log had come that far.
+    fn read<T: Record>(&self, page: Vec<(Vec<u8>, Row)>, head: u64) -> Read<T> {
+        let mut read = Read::default();
+        for (key, row) in page {
+            if row.version > head {
+                let fault = format!("{} is newer than the change log", name(T::KIND, &key));
+                read.faults.push((key.clone(), fault));
+            }
+            match self.store.decode::<T>(&row.value) {
+                Ok(value) if value.key() == key => {
+                    let own = value.entries().into_iter();
+                    read.entries.extend(own.map(|entry| (key.clone(), entry)));
+                    read.values.push(value);
+                }
+                Ok(_) => {
+                    let fault = format!("{} lies under another's key", name(T::KIND, &key));
+                    read.faults.push((key, fault));
+                }
+                Err(error) => {
+                    let fault = format!("{} cannot be read: {error}", name(T::KIND, &key));
+                    read.faults.push((key, fault));
                 }
             }
-            *self.findings.records.entry(T::KIND.word()).or_default() += count as u64;
-            for fault in T::dangling(&values, self.store).await? {
-                self.findings.tell(fault);
-            }
-            self.advance(count);
         }
+        read
     }
 
     /// Says which records of a kind are not found by some indexes.
@@ -202,16 +269,20 @@ impl Check<'_> {
                 let entries = entries.filter(|entry| wrong.contains(&(entry.index as u8)));
                 owned.extend(entries.map(|entry| (key.clone(), entry)));
             }
-            self.entries_of(T::KIND, owned).await?;
+            for (_, fault) in self.entries_of(T::KIND, owned).await? {
+                self.findings.tell(fault);
+            }
         }
     }
 
-    /// Looks for the entries that records must have, given with the records' keys.
+    /// Looks for the entries that records must have, given with the records' keys; answers what is
+    /// wrong, with the keys.
     async fn entries_of(
         &mut self,
         kind: Kind,
         owned: Vec<(Vec<u8>, Entry)>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<(Vec<u8>, String)>, EngineError> {
+        let mut faults = Vec::new();
         let mut by_index: BTreeMap<u8, Vec<(Vec<u8>, Entry)>> = BTreeMap::new();
         for (key, entry) in owned {
             let of_index = by_index.entry(entry.index as u8).or_default();
@@ -229,11 +300,11 @@ impl Check<'_> {
                 // Another entry may begin with all of this one's key and come after it.
                 if !found.as_ref().is_some_and(leads) && !self.leads_to(entry, record).await? {
                     let fault = format!("{} is not found by {index:?}", name(kind, record));
-                    self.findings.tell(fault);
+                    faults.push((record.clone(), fault));
                 }
             }
         }
-        Ok(())
+        Ok(faults)
     }
 
     async fn leads_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
@@ -257,6 +328,7 @@ impl Check<'_> {
             let mut range = Range::under(b"");
             let mut found = Tally::default();
             loop {
+                let begun = Instant::now();
                 let engine = self.store.engine();
                 let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
                 let page = page.await?;
@@ -267,7 +339,7 @@ impl Check<'_> {
                 for (key, target) in &page {
                     found.add(key, target);
                 }
-                self.advance(page.len());
+                self.advance(page.len(), begun).await;
             }
             self.findings.entries += found.count;
             let expected = self.expected.get(&(index as u8)).copied();
@@ -284,6 +356,23 @@ impl Check<'_> {
             }
         }
         Ok(wrong)
+    }
+}
+
+/// What a page of records is, decoded; entries and faults with the keys of their records.
+struct Read<T> {
+    values: Vec<T>,
+    entries: Vec<(Vec<u8>, Entry)>,
+    faults: Vec<(Vec<u8>, String)>,
+}
+
+impl<T> Default for Read<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            entries: Vec::new(),
+            faults: Vec::new(),
+        }
     }
 }
 

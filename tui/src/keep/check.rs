@@ -1,4 +1,4 @@
-//! `bellwether check`: reads a data folder through and says what is wrong with it.
+//! `bellwether check`: reads a data folder or a running service through and says what is wrong.
 
 use std::{io::Write, path::Path};
 
@@ -8,19 +8,26 @@ use bellwether_backend::store::{
     open::{OpenError, Reading},
     verify::Findings,
 };
+use bellwether_proto::v1::{
+    CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient,
+};
 use serde_json::json;
+use tonic::{Code, Status};
 
 use super::progress::Progress;
 use crate::{
     cli::CheckArguments,
+    clients,
     config::Settings,
     failure::{Failure, sentence},
+    ready,
 };
 
-/// Reads everything in the data folder, and changes nothing.
+/// Reads everything in the data folder, and changes nothing; a service that uses the folder, or that
+/// is named, reads it in its place.
 ///
 /// # Errors
-/// When the folder cannot be read, is in use, or is not whole.
+/// When it cannot be read, or is not whole.
 pub(crate) async fn run(
     arguments: CheckArguments,
     settings: &Settings,
@@ -29,9 +36,15 @@ pub(crate) async fn run(
     if let Some(folder) = &arguments.backup {
         return of_backup(folder, arguments.json, out);
     }
-    let what = settings.data_dir.display().to_string();
-    let findings = of_data_folder(settings).await?;
-    report(&what, &findings, arguments.json, out)
+    if settings.connect.is_none()
+        && let Some(findings) = of_data_folder(settings).await?
+    {
+        let what = settings.data_dir.display().to_string();
+        return report(("folder", &what), &findings, arguments.json, out);
+    }
+    let address = ready::grpc_address(settings);
+    let findings = of_service(&address, settings).await?;
+    report(("service", &address), &findings, arguments.json, out)
 }
 
 /// Compares a backup with its checksums.
@@ -64,7 +77,8 @@ fn of_backup(folder: &Path, as_json: bool, mut out: impl Write) -> Result<(), Fa
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
 }
 
-async fn of_data_folder(settings: &Settings) -> Result<Findings, Failure> {
+/// Reads the data folder; none when a service uses it.
+async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
     let cache_bytes = settings.backend_config()?.store.cache_bytes;
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
     let Reading { store, key_fault } = match opened {
@@ -72,14 +86,9 @@ async fn of_data_folder(settings: &Settings) -> Result<Findings, Failure> {
         Err(error @ OpenError::Damaged { .. }) => {
             let mut findings = Findings::default();
             findings.tell(sentence(&error));
-            return Ok(findings);
+            return Ok(Some(findings.into()));
         }
-        Err(error @ OpenError::InUse(_)) => {
-            return Err(Failure::new(format!(
-                "{error}; stop the service first, or make a backup and check that with \
-                 `bellwether check --backup FOLDER`"
-            )));
-        }
+        Err(OpenError::InUse(_)) => return Ok(None),
         Err(error) => return Err(Failure::new(sentence(&error))),
     };
     let bar = Progress::new("checking");
@@ -88,19 +97,46 @@ async fn of_data_folder(settings: &Settings) -> Result<Findings, Failure> {
     if let Some(fault) = key_fault {
         findings.tell(sentence(&fault));
     }
-    Ok(findings)
+    Ok(Some(findings.into()))
+}
+
+/// Has a running service read what it keeps.
+async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {
+    let service = clients::patiently(address, settings).await?;
+    let bar = Progress::new("checking");
+    let mut service = CheckServiceClient::new(service);
+    let checking = service.check_store(CheckStoreRequest {}).await;
+    let mut told = checking.map_err(|status| refused(&status))?.into_inner();
+    while let Some(progress) = told.message().await.map_err(|status| refused(&status))? {
+        bar.show(progress.done, progress.total);
+        if let Some(findings) = progress.findings {
+            return Ok(findings);
+        }
+    }
+    Err(refused(&Status::unavailable("the service ended the check")))
+}
+
+fn refused(status: &Status) -> Failure {
+    let message = status.message();
+    Failure::new(match status.code() {
+        Code::Unauthenticated => format!("the service does not know this API key: {message}"),
+        Code::Unimplemented => "the service is older than this program and cannot check itself: \
+            stop it first, or make a backup and check that with `bellwether check --backup FOLDER`"
+            .to_owned(),
+        _ => message.to_owned(),
+    })
 }
 
 /// Tells what was found, for people or as JSON.
 fn report(
-    what: &str,
-    findings: &Findings,
+    (kind, what): (&str, &str),
+    findings: &CheckFindings,
     as_json: bool,
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let written = if as_json {
         let found = json!({
-            "folder": what,
+            kind: what,
             "whole": findings.faults == 0,
             "complete": findings.is_complete,
             "records": findings.records,
@@ -123,7 +159,7 @@ fn report(
     }
 }
 
-fn for_people(what: &str, findings: &Findings, out: &mut impl Write) -> std::io::Result<()> {
+fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
     for fault in &findings.told {
         writeln!(out, "fault: {fault}")?;
     }

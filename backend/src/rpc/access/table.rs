@@ -50,6 +50,7 @@ impl Need {
 /// Every method that is served, by its full path, and what it needs.
 pub const METHODS: &[(&str, Need)] = &[
     ("/bellwether.v1.BackupService/ReadBackup", Need::Admin),
+    ("/bellwether.v1.CheckService/CheckStore", Need::Admin),
     ("/bellwether.v1.ClientService/CreateClient", Need::Admin),
     ("/bellwether.v1.ClientService/GetCaller", Need::Key),
     ("/bellwether.v1.ClientService/ListClients", Need::Admin),

@@ -1,8 +1,10 @@
 //! Tests of verifying a store.
 
-use super::{Findings, verify};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{Findings, verify, verify_in_use};
 use crate::{
-    domain::{Client, DeliveryState, Name, Rates, RecordId, Role},
+    domain::{Client, DeliveryState, Name, Rates, RecordId, Role, Rule, Trigger},
     store::{
         Index, Kind, Lane, Store,
         engine::{Action, Change, Entry, Expect},
@@ -79,14 +81,18 @@ async fn what_does_not_belong_together_is_told() {
         action: Action::Touch,
         ..change(Kind::Client, b"client 1")
     };
+    let is_counted = "the index ClientByKey has 4 entries, and its records ask for 3";
+    let is_not_its_own = "ClientByKey has an entry that leads to client `client 1`";
+    let unreadable = "rule `r` cannot be read";
+    let not_found = "client `client 1` is not found by ClientByKey";
     let cases = [
-        (change(Kind::Rule, b"r"), "rule `r` cannot be read"),
+        (change(Kind::Rule, b"r"), [unreadable; 2]),
         (
             Change {
                 remove: vec![entry(1)],
                 ..touched.clone()
             },
-            "client `client 1` is not found by ClientByKey",
+            [not_found; 2],
         ),
         // As many entries as before, and one of them is another.
         (
@@ -95,24 +101,93 @@ async fn what_does_not_belong_together_is_told() {
                 add: vec![entry(9)],
                 ..touched.clone()
             },
-            "client `client 1` is not found by ClientByKey",
+            [not_found; 2],
         ),
         (
             Change {
                 add: vec![entry(9)],
                 ..touched
             },
-            "the index ClientByKey has 4 entries, and its records ask for 3",
+            [is_counted, is_not_its_own],
         ),
     ];
-    for (damage, expected) in cases {
+    for (damage, [at_rest, in_use]) in cases {
         let store = with_clients().await;
         apply(&store, damage).await;
-        let findings = findings(&store).await;
-        assert!(findings.faults > 0);
-        let is_told = findings.told.iter().any(|fault| fault.contains(expected));
-        assert!(is_told, "{expected}: {:?}", findings.told);
+        for (findings, expected) in [
+            (findings(&store).await, at_rest),
+            (verify_in_use(&store, &|_| {}).await, in_use),
+        ] {
+            assert!(findings.faults > 0);
+            let is_told = findings.told.iter().any(|fault| fault.contains(expected));
+            assert!(is_told, "{expected}: {:?}", findings.told);
+        }
     }
+}
+
+#[tokio::test]
+async fn what_leads_to_a_record_that_is_gone_is_told_while_the_store_is_in_use() {
+    let store = with_clients().await;
+    let deleted = Change {
+        expect: Expect::Version(1),
+        action: Action::Delete,
+        ..change(Kind::Client, b"client 1")
+    };
+    apply(&store, deleted).await;
+    let findings = verify_in_use(&store, &|_| {}).await;
+    assert_eq!(findings.faults, 1, "{:?}", findings.told);
+    assert!(findings.told[0].contains("leads to client `client 1` and is not its own"));
+}
+
+/// Makes, changes and deletes clients, rules and triggers, always whole, as quickly as it can.
+async fn keep_changing(store: &Store, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    for number in 0_u64..2_000 {
+        let name = format!("{seed} {}", random.random_range(0..20));
+        let mut changes = store.changes();
+        let stored = store.get::<Client>(name.clone().into()).await.unwrap();
+        let mut client = samples::client(&name);
+        client.key_hash[..8].copy_from_slice(&number.to_be_bytes());
+        client.key_hash[8] = u8::try_from(seed).unwrap();
+        let (trigger, mut rule) = (samples::trigger(&name), samples::rule(&name));
+        (rule.trigger_names, rule.destination_names) = (vec![trigger.name.clone()], Vec::new());
+        match stored {
+            None => {
+                changes.insert(&client);
+                changes.insert(&rule);
+                changes.insert(&trigger);
+            }
+            Some(stored) if random.random_bool(0.5) => changes.update(&stored, &client),
+            Some(stored) => {
+                changes.delete(&stored);
+                let key = || name.clone().into_bytes();
+                changes.delete(&store.get::<Rule>(key()).await.unwrap().unwrap());
+                changes.delete(&store.get::<Trigger>(key()).await.unwrap().unwrap());
+            }
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn what_changes_while_it_is_read_is_not_taken_for_a_fault() {
+    let store = with_clients().await;
+    let checking = async {
+        for _ in 0..5 {
+            let findings = verify_in_use(&store, &|_| {}).await;
+            assert_eq!(findings.told, Vec::<String>::new());
+            assert!(findings.is_complete);
+        }
+    };
+    tokio::select! {
+        () = keep_changing(&store, 1) => {}
+        () = keep_changing(&store, 2) => {}
+        () = checking => {}
+    }
+    let head = store.engine().log_head().await.unwrap();
+    assert!(head > 100, "only {head} changes were made meanwhile");
 }
 
 #[tokio::test]

@@ -1,0 +1,108 @@
+//! `CheckService`: reads through everything that the store keeps, while it is in use.
+
+use std::{pin::Pin, sync::Arc};
+
+use bellwether_proto::v1::{
+    CheckStoreRequest, CheckStoreResponse, check_service_server::CheckService,
+};
+use futures_util::{Stream, stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{access, convert::check::response};
+use crate::{
+    error::Error,
+    limits::CHECKS_MAX,
+    store::{
+        Store,
+        verify::{Findings, Progress, verify_in_use},
+    },
+};
+
+/// Serves checks.
+#[derive(Debug)]
+pub struct Checks {
+    store: Store,
+    shutdown: CancellationToken,
+    places: Arc<Semaphore>,
+}
+
+impl Checks {
+    /// Checks that store; streams end when `shutdown` is cancelled.
+    pub fn new(store: Store, shutdown: CancellationToken) -> Self {
+        Self {
+            store,
+            shutdown,
+            places: Arc::new(Semaphore::new(CHECKS_MAX)),
+        }
+    }
+}
+
+/// A check that goes on only while its caller takes what it tells.
+struct Checking {
+    findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
+    progress: watch::Receiver<Progress>,
+    shutdown: CancellationToken,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Checking {
+    /// What is to be told next, and whether more may follow.
+    async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
+        tokio::select! {
+            findings = self.findings.as_mut() => {
+                let progress = *self.progress.borrow();
+                (Ok(response(progress, Some(findings))), false)
+            }
+            Ok(()) = self.progress.changed() => {
+                let progress = *self.progress.borrow_and_update();
+                (Ok(response(progress, None)), true)
+            }
+            () = self.shutdown.cancelled() => {
+                (Err(Error::Unavailable("the service is stopping".into()).into()), false)
+            }
+        }
+    }
+}
+
+type Told = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
+
+#[async_trait]
+impl CheckService for Checks {
+    type CheckStoreStream = Told;
+
+    async fn check_store(
+        &self,
+        request: Request<CheckStoreRequest>,
+    ) -> Result<Response<Told>, Status> {
+        let author = access::caller(&request)?.name;
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_full| Error::Exhausted {
+            message: "another check is reading; wait for it to end".into(),
+            retry_after: None,
+        })?;
+        let author = author.as_str();
+        tracing::info!(target: "bellwether::audit", author, change = "read", what = "check", "read");
+        let store = self.store.clone();
+        let (tell, progress) = watch::channel(Progress::default());
+        let findings = async move {
+            let show = |progress| {
+                tell.send_replace(progress);
+            };
+            verify_in_use(&store, &show).await
+        };
+        let checking = Checking {
+            findings: Box::pin(findings),
+            progress,
+            shutdown: self.shutdown.clone(),
+            _place: place,
+        };
+        let told = stream::unfold(Some(checking), |checking| async {
+            let mut checking = checking?;
+            let (told, goes_on) = checking.next().await;
+            Some((told, goes_on.then_some(checking)))
+        });
+        Ok(Response::new(Box::pin(told)))
+    }
+}

@@ -1,0 +1,28 @@
+//! What a check finds.
+
+use bellwether_proto::v1;
+
+use crate::store::verify::{Findings, Progress};
+
+impl From<Findings> for v1::CheckFindings {
+    fn from(findings: Findings) -> Self {
+        let records = findings.records.into_iter();
+        Self {
+            records: records.map(|(word, count)| (word.into(), count)).collect(),
+            entries: findings.entries,
+            log_steps: findings.log_steps,
+            faults: findings.faults,
+            told: findings.told,
+            is_complete: findings.is_complete,
+        }
+    }
+}
+
+/// How far a check is, and what it has found when it has ended.
+pub fn response(progress: Progress, findings: Option<Findings>) -> v1::CheckStoreResponse {
+    v1::CheckStoreResponse {
+        done: progress.done,
+        total: progress.total,
+        findings: findings.map(Into::into),
+    }
+}
