@@ -26,6 +26,8 @@ pub struct Restore<'a> {
     /// somebody asks for them: it may have happened after the backup. None sends them again under
     /// the same ids.
     pub hold_due_by_ms: Option<i64>,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
 }
 
 /// What was restored.
@@ -91,9 +93,20 @@ pub enum Stage {
     Checking,
 }
 
-/// How far a place in the change log is set ahead of the backup's. What the old service went on to
-/// write lies between them, so that no token of its life is taken for one of the new life.
+/// How far a place in the change log is set ahead of the backup's, at the least. What the old service
+/// went on to write lies between them, so that no token of its life is taken for one of the new life.
 const LIFE: u64 = 1 << 40;
+/// Places in the change log that a millisecond of life has for itself: more than there can be
+/// commits. So of two lives that one backup was restored to, the later begins beyond all that the
+/// earlier wrote.
+const PLACES_PER_MS: u64 = 1 << 14;
+
+/// The first place in the change log of a store that is restored at that time.
+fn first_place(backup: u64, now_ms: i64) -> u64 {
+    let by_time = u64::try_from(now_ms).unwrap_or_default();
+    let by_time = by_time.saturating_mul(PLACES_PER_MS);
+    by_time.max(backup.saturating_add(LIFE))
+}
 
 /// Restores a backup into the data folder of the settings, which must be empty or not there.
 ///
@@ -118,7 +131,7 @@ pub async fn restore(
     source.verify(&|read| progress(Stage::Reading, read, bytes))?;
     let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
-    let first_place = source.manifest().end.place + LIFE;
+    let first_place = first_place(source.manifest().end.place, how.now_ms);
     let cache_bytes = config.store.cache_bytes;
     let draft = Draft::begin(&config.data_dir, &key, cache_bytes, first_place).await?;
     match fill(&draft, &source, how, progress).await {

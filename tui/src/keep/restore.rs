@@ -22,12 +22,12 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let config = settings.backend_config()?;
+    let now_ms = Timestamp::now().as_millisecond();
     let how = Restore {
         from: &arguments.folder,
         key_file: arguments.secret_key.as_deref(),
-        hold_due_by_ms: arguments
-            .hold_deliveries
-            .then(|| Timestamp::now().as_millisecond()),
+        hold_due_by_ms: arguments.hold_deliveries.then_some(now_ms),
+        now_ms,
     };
     let bars = [
         (Stage::Reading, Progress::new("reading")),

@@ -20,6 +20,7 @@ use crate::{
 };
 
 const KEY: [u8; 32] = [7; 32];
+const NOW_MS: i64 = 1_800_000_000_000;
 
 /// What befalls the folder of a backup.
 type Damage = Box<dyn Fn(&Path)>;
@@ -56,6 +57,7 @@ impl Room {
             from: &from,
             key_file: None,
             hold_due_by_ms,
+            now_ms: NOW_MS,
         };
         restore(&self.config(), &how, &|_, _, _| {}).await
     }
@@ -134,6 +136,9 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
         let log = new.engine().log_after(later, 1).await.unwrap();
         assert_eq!(log, None, "a token of the old life is told of a gap");
     }
+    let beginning = new.engine().log_head().await.unwrap();
+    let of_a_later_life = super::first_place(place, NOW_MS + 1);
+    assert!(place < beginning && beginning < of_a_later_life);
     assert!(!room.config().data_dir.join("restore.unfinished").exists());
     let again = room.restore(None).await.unwrap_err();
     assert!(matches!(again, RestoreError::NotEmpty { .. }), "{again}");
@@ -306,6 +311,7 @@ async fn keys_are_left_out_when_that_is_asked_for() {
         from: &from,
         key_file: Some(&key_file),
         hold_due_by_ms: None,
+        now_ms: NOW_MS,
     };
     let restored = restore(&room.config(), &how, &|_, _, _| {}).await.unwrap();
     assert!(!restored.has_admin_key);

@@ -1,0 +1,121 @@
+//! Who follows events, over backup and restore: a token of another life of the store is told of a gap
+//! and never taken for a place in this one.
+
+use std::{fs, path::Path};
+
+use bellwether_proto::v1::{
+    WatchEventsRequest, WatchEventsResponse, event_query_service_client::EventQueryServiceClient,
+};
+use bellwether_tests::{
+    grpc,
+    process::{self, Service},
+    rest::Rest,
+    world::World,
+};
+
+use crate::samples;
+
+async fn send(rest: &Rest, hosts: impl Iterator<Item = String>) {
+    for host in hosts {
+        let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
+        let body = samples::events(&[event]);
+        rest.post("/v1/data-receiver/events", &body).await.ok();
+    }
+}
+
+fn hosts(of: &str, count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(move |number| format!("{of}-{number}"))
+}
+
+/// A service on a data folder that was restored.
+struct Life {
+    service: Service,
+    key: String,
+}
+
+impl Life {
+    fn start(home: &Path, data: &Path) -> Self {
+        let data_name = data.to_str().expect("a name");
+        let mut serve = process::command(home, ["serve", "--data-dir", data_name]);
+        for listener in ["--grpc-listen", "--rest-listen"] {
+            serve.args([listener, "127.0.0.1:0"]);
+        }
+        let key = fs::read_to_string(data.join("admin.key")).expect("a key");
+        Self {
+            service: Service::start(serve, &data.with_extension("log")),
+            key: key.trim().to_owned(),
+        }
+    }
+
+    fn rest(&self) -> Rest {
+        Rest::new(self.service.address("rest"), Some(&self.key))
+    }
+
+    /// The first message of a watch that goes on from that token.
+    async fn watch(&self, resume_token: &str) -> WatchEventsResponse {
+        first(
+            grpc::channel(self.service.address("grpc"), Some(&self.key)),
+            resume_token,
+        )
+        .await
+    }
+}
+
+async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
+    let mut client = EventQueryServiceClient::new(channel);
+    let request = WatchEventsRequest {
+        query: None,
+        resume_token: resume_token.into(),
+    };
+    let mut news = client.watch_events(request).await.unwrap().into_inner();
+    news.message().await.unwrap().expect("a first message")
+}
+
+fn restore(home: &Path, copy: &Path, into: &Path) {
+    let names = [copy, into].map(|path| path.to_str().expect("a name"));
+    let arguments = ["restore", names[0], "--data-dir", names[1]];
+    let output = process::run(process::command(home, arguments));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
+    let mut world = World::start();
+    let home = world.folder().to_owned();
+    send(&world.rest(), hosts("before", 5)).await;
+    let copy = home.join("copy");
+    let copy_name = copy.to_str().expect("a name");
+    let output = process::run(world.command(&["backup", copy_name, "--with-keys"]));
+    assert!(output.status.success(), "the backup is made");
+    send(&world.rest(), hosts("lost", 5)).await;
+    let of_the_first = first(world.grpc(), "").await.resume_token;
+    let goes_on = first(world.grpc(), &of_the_first).await;
+    assert!(!goes_on.gap, "in its own life a token leads on");
+    world.kill();
+
+    // Restored twice, as one does who was not content with the first time.
+    restore(&home, &copy, &home.join("second"));
+    let second = Life::start(&home, &home.join("second"));
+    assert!(second.watch(&of_the_first).await.gap);
+    send(&second.rest(), hosts("second", 3)).await;
+    let of_the_second = second.watch("").await.resume_token;
+    second.service.kill();
+    restore(&home, &copy, &home.join("third"));
+    let third = Life::start(&home, &home.join("third"));
+    // It goes further than the second did, so that a place of that one could be taken for its own.
+    send(&third.rest(), hosts("third", 10)).await;
+    for token in [&of_the_first, &of_the_second] {
+        let told = third.watch(token).await;
+        assert!(told.gap, "what came between is not skipped in silence");
+        assert!(!told.resume_token.is_empty());
+        assert!(!third.watch(&told.resume_token).await.gap);
+    }
+    let of_the_third = third.watch("").await.resume_token;
+    third.service.kill();
+    // Back to an earlier life: its log does not reach that far.
+    let second = Life::start(&home, &home.join("second"));
+    assert!(second.watch(&of_the_third).await.gap);
+    let goes_on = second.watch(&of_the_second).await;
+    assert!(!goes_on.gap, "its own token still leads on");
+}
