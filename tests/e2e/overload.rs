@@ -1,11 +1,12 @@
 //! Hostile clients: the service keeps its memory, serves the others meanwhile, and ends when asked.
 //!
-//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; CONTRIBUTING.md has the figures.
+//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; BENCHMARKS.md has the figures.
 
 mod attack;
 
 use std::{
     io::Write,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -16,7 +17,7 @@ use bellwether_proto::{
         rule_service_client::RuleServiceClient,
     },
 };
-use bellwether_tests::{grpc::Grpc, world::World};
+use bellwether_tests::{eventually::eventually, grpc::Grpc, world::World};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tonic::Code;
@@ -85,6 +86,56 @@ async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
         hold_open(rest, b"", hostile_times(500, 3_000)).await,
     ];
     withstands(&world, held).await;
+}
+
+/// How often each listener may try to accept in that time, when it cannot.
+fn tries(time: Duration) -> usize {
+    const PAUSE_MS: u128 = 50;
+    const LISTENERS: usize = 2;
+    (usize::try_from(time.as_millis() / PAUSE_MS).unwrap() + 2) * LISTENERS
+}
+
+#[tokio::test]
+async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_does_not_spin() {
+    let world = World::start();
+    let rest = world.rest();
+    rest.get("/healthz").await;
+    let process = world.service().id();
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let limit = open.count() + 20;
+    let limited = Command::new("prlimit")
+        .args([format!("--pid={process}"), format!("--nofile={limit}")])
+        .status();
+    assert!(limited.unwrap().success());
+    let start = Instant::now();
+    let (rest_address, grpc_address) = (
+        world.service().address("rest"),
+        world.service().address("grpc"),
+    );
+    let held = [
+        hold_open(rest_address, b"", 60).await,
+        hold_open(grpc_address, b"", 60).await,
+    ];
+    let refusals = || {
+        let log = world.service().log();
+        let refused = ["could not be accepted", "failed to accept"];
+        let is_one = |line: &&str| refused.iter().any(|text| line.contains(text));
+        log.lines().filter(is_one).count()
+    };
+    eventually("descriptors to run out for a while", async || {
+        (refusals() >= 10).then_some(())
+    })
+    .await;
+    let event = json!({"name": "calm", "dimensions": {"host": "a"}});
+    let sent = rest.post(EVENTS, &json!({"events": [event]})).await;
+    assert_eq!(sent.ok()["succeeded"], 1);
+    let (count, most) = (refusals(), tries(start.elapsed()));
+    assert!(
+        count <= most,
+        "{count} tries to accept, at most {most} expected"
+    );
+    drop(held);
+    others_are_served(&world).await;
 }
 
 #[tokio::test]
