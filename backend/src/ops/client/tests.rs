@@ -18,17 +18,16 @@ async fn names(clients: &Clients) -> Vec<String> {
     page.items.into_iter().map(name).collect()
 }
 
+async fn make(clients: &Clients, name: &str, role: Role) -> (Client, Secret) {
+    let made = clients.create(name, Some(role), Rates::default()).await;
+    made.unwrap()
+}
+
 #[tokio::test]
 async fn a_key_is_recognisable_long_and_different_each_time() {
     let clients = clients();
-    let (_, one) = clients
-        .create("one", Some(Role::Viewer), Rates::default())
-        .await
-        .unwrap();
-    let (client, two) = clients
-        .create("two", Some(Role::Viewer), Rates::default())
-        .await
-        .unwrap();
+    let (_, one) = make(&clients, "one", Role::Viewer).await;
+    let (client, two) = make(&clients, "two", Role::Viewer).await;
     assert_ne!(one.reveal(), two.reveal());
     assert!(one.reveal().starts_with("bw_"));
     assert_eq!(one.reveal().len(), 3 + 43);
@@ -44,10 +43,7 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
     };
     let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
     assert_eq!(fields, ["name", "role"]);
-    clients
-        .create("a", Some(Role::Ingest), Rates::default())
-        .await
-        .unwrap();
+    make(&clients, "a", Role::Ingest).await;
     let again = clients
         .create("a", Some(Role::Admin), Rates::default())
         .await;
@@ -58,10 +54,7 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
 async fn a_list_goes_on_where_the_page_before_ended() {
     let clients = clients();
     for name in ["c", "a", "d", "b", "e"] {
-        clients
-            .create(name, Some(Role::Viewer), Rates::default())
-            .await
-            .unwrap();
+        make(&clients, name, Role::Viewer).await;
     }
     let (mut token, mut seen) = (String::new(), Vec::new());
     loop {
@@ -80,18 +73,9 @@ async fn a_list_goes_on_where_the_page_before_ended() {
 #[tokio::test]
 async fn the_last_admin_is_not_revoked() {
     let clients = clients();
-    clients
-        .create("one", Some(Role::Admin), Rates::default())
-        .await
-        .unwrap();
-    clients
-        .create("two", Some(Role::Admin), Rates::default())
-        .await
-        .unwrap();
-    clients
-        .create("three", Some(Role::Editor), Rates::default())
-        .await
-        .unwrap();
+    make(&clients, "one", Role::Admin).await;
+    make(&clients, "two", Role::Admin).await;
+    make(&clients, "three", Role::Editor).await;
     clients.revoke("one").await.unwrap();
     let Err(Error::FailedPrecondition(message)) = clients.revoke("two").await else {
         panic!("it was revoked");
@@ -109,14 +93,8 @@ async fn the_last_admin_is_not_revoked() {
 async fn two_admins_that_revoke_each_other_do_not_lock_everybody_out() {
     for _ in 0..20 {
         let clients = clients();
-        clients
-            .create("one", Some(Role::Admin), Rates::default())
-            .await
-            .unwrap();
-        clients
-            .create("two", Some(Role::Admin), Rates::default())
-            .await
-            .unwrap();
+        make(&clients, "one", Role::Admin).await;
+        make(&clients, "two", Role::Admin).await;
         let (one, two) = tokio::join!(clients.revoke("one"), clients.revoke("two"));
         assert!(one.is_ok() != two.is_ok());
         assert_eq!(names(&clients).await.len(), 1);
