@@ -231,7 +231,7 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
     // The same over gRPC, where nobody has looked at it before.
     let events = cloud::Events {
         detailed_response: true,
-        events: vec![cloud::Event::default(); hostile_times(300_000, 1_500_000)],
+        events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],
     };
     let mut client = DataReceiverServiceClient::new(world.grpc());
     let refused = client.put_events(events).await.unwrap_err();
@@ -255,7 +255,7 @@ async fn store_large(world: &World, count: usize, round: usize) {
 #[tokio::test]
 async fn many_large_pages_at_once_fit_into_memory_and_are_all_there() {
     let world = World::start();
-    let count = hostile_times(150, 300);
+    let count = hostile_times(100, 300);
     store_large(&world, count, 0).await;
     let rest = world.rest();
     let page = |cursor: &str| {
@@ -263,7 +263,7 @@ async fn many_large_pages_at_once_fit_into_memory_and_are_all_there() {
             "pageInput": {"limit": 1000, "cursor": cursor}}})
     };
     let first = page("");
-    let calls = (0..hostile_times(8, 100)).map(|_| rest.post("/v1/events:search", &first));
+    let calls = (0..hostile_times(6, 100)).map(|_| rest.post("/v1/events:search", &first));
     for answer in futures_util::future::join_all(calls).await {
         assert!(
             matches!(answer.status.as_u16(), 200 | 503),
