@@ -6,7 +6,6 @@ mod delta;
 mod fault;
 mod file;
 mod fresh;
-mod gathered;
 mod journal;
 mod log;
 mod medium;

@@ -16,14 +16,11 @@ use std::{
 use redb::StorageBackend;
 
 use super::{
-    gathered::{Gathered, Waits},
     journal::{self, Journal, Sum},
     medium::Medium,
 };
 
 const BLOCK_BYTES: usize = 4096;
-/// Bytes that wait for a sync; more are written before.
-const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Stands for a sum that is not known yet.
 const UNKNOWN: u32 = 0;
 const LAYOUT: u32 = 1;
@@ -34,7 +31,6 @@ pub(super) struct Blocks {
     file: Box<dyn StorageBackend>,
     medium: Arc<dyn Medium>,
     sums: RwLock<Vec<u32>>,
-    gathered: Mutex<Gathered>,
     notes: Mutex<Notes>,
     /// Whether something was written that was not synced, or failed to be.
     is_unsynced: AtomicBool,
@@ -67,7 +63,6 @@ impl Blocks {
             file,
             medium,
             sums: RwLock::new(vec![UNKNOWN; block_count]),
-            gathered: Mutex::default(),
             notes: Mutex::default(),
             is_unsynced: AtomicBool::new(false),
         };
@@ -200,30 +195,6 @@ impl Blocks {
         self.changed(found.iter().copied());
     }
 
-    fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes what was gathered. What cannot be written is forgotten: it will not be synced, so
-    /// nobody may rely on it.
-    fn write_gathered(&self) -> io::Result<()> {
-        let mut run = Vec::new();
-        loop {
-            let mut gathered = self.gathered();
-            let Some(begin) = gathered.first_run(&mut run) else {
-                return Ok(());
-            };
-            let written = self.file.write(begin, &run);
-            if written.is_ok() {
-                self.set_sums(begin, &run)?;
-                gathered.forget_before(begin + run.len() as u64);
-            } else {
-                gathered.clear();
-            }
-            written?;
-        }
-    }
-
     fn set_sums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let first = usize_of(start)? / BLOCK_BYTES;
         let blocks = bytes.chunks(BLOCK_BYTES).map(sum);
@@ -271,22 +242,9 @@ impl Blocks {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if is_whole(offset, out.len()) {
-            let gathered = self.gathered();
-            match gathered.waits(offset, out.len()) {
-                Waits::Whole(bytes) => {
-                    out.copy_from_slice(bytes);
-                    return Ok(());
-                }
-                Waits::Partly => {
-                    drop(gathered);
-                    self.write_gathered()?;
-                }
-                Waits::Nothing => drop(gathered),
-            }
             self.file.read(offset, out)?;
             return self.verify(offset, out);
         }
-        self.write_gathered()?;
         let (start, bytes) = self.covering(offset, out.len())?;
         self.verify(start, &bytes)?;
         let from = usize_of(offset - start)?;
@@ -297,7 +255,6 @@ impl Blocks {
 
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.is_unsynced.store(true, Ordering::Release);
-        self.write_gathered()?;
         let is_whole = self.file.len()?.is_multiple_of(BLOCK_BYTES as u64);
         self.file.set_len(length)?;
         let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
@@ -310,7 +267,6 @@ impl Blocks {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.write_gathered()?;
         self.note();
         self.file.sync_data()?;
         self.is_unsynced.store(false, Ordering::Release);
@@ -320,20 +276,9 @@ impl Blocks {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.is_unsynced.store(true, Ordering::Release);
         if is_whole(offset, data.len()) {
-            let mut gathered = self.gathered();
-            if matches!(gathered.waits(offset, data.len()), Waits::Partly) {
-                drop(gathered);
-                self.write_gathered()?;
-                gathered = self.gathered();
-            }
-            gathered.add(offset, data);
-            if gathered.len() < GATHERED_BYTES_MAX {
-                return Ok(());
-            }
-            drop(gathered);
-            return self.write_gathered();
+            self.file.write(offset, data)?;
+            return self.set_sums(offset, data);
         }
-        self.write_gathered()?;
         let (start, mut bytes) = self.covering(offset, data.len())?;
         self.verify(start, &bytes)?;
         let from = usize_of(offset - start)?;
