@@ -6,6 +6,7 @@
 use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
 
 use super::open;
 use crate::{
@@ -71,15 +72,60 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
 
+fn first_layout() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in LAYOUT_1 {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+/// Writes every record of a kind again, as any change of it would.
+async fn rewrite<T: Record>(store: &Store) {
+    let range = Range::under(&[]);
+    let page = store.page::<T>(range, Direction::Ascending, 100).await;
+    let mut changes = store.changes();
+    for stored in page.unwrap() {
+        changes.update(&stored, &stored.value);
+    }
+    assert!(!changes.is_empty(), "there is one of every kind");
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
+    let folder = first_layout();
+    let config = Config::new(folder.path());
+    let store = open(&config).await.unwrap();
+    let before = verify(&store, &|_| {}).await;
+    rewrite::<Trigger>(&store).await;
+    rewrite::<Destination>(&store).await;
+    rewrite::<Rule>(&store).await;
+    rewrite::<Client>(&store).await;
+    rewrite::<Occurrence>(&store).await;
+    rewrite::<Delivery>(&store).await;
+    rewrite::<Attempt>(&store).await;
+    rewrite::<Health>(&store).await;
+    rewrite::<Receipt>(&store).await;
+    rewrite::<Revision>(&store).await;
+    drop(store);
+    let store = open(&config).await.unwrap();
+    let after = verify(&store, &|_| {}).await;
+    assert_eq!(after.told, Vec::<String>::new());
+    assert_eq!(
+        (after.records, after.entries),
+        (before.records, before.entries)
+    );
+    assert_eq!(all::<Delivery>(&store).await, deliveries());
+    assert_eq!(all::<Destination>(&store).await, samples::destinations());
+}
+
 #[tokio::test]
 async fn a_folder_of_the_first_layout_opens_with_all_that_is_in_it() {
     if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
         write(Path::new(&folder)).await;
     }
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in LAYOUT_1 {
-        fs::write(folder.path().join(name), bytes).unwrap();
-    }
+    let folder = first_layout();
     let store = open(&Config::new(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
     assert_eq!(all::<Destination>(&store).await, samples::destinations());
