@@ -1,7 +1,8 @@
 //! How many events intake takes in a second, each on disk with its state before it is answered.
 //!
-//! Events come one by one and in lists of 100, as new ones and as repeats. Takes a folder as
-//! argument; without one it makes a temporary one.
+//! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
+//! lists, with a rule that tells of each: of new ones once, of repeats by turns that the severity
+//! changed. Takes a folder as argument; without one it makes a temporary one.
 
 #![expect(
     clippy::print_stdout,
@@ -22,9 +23,19 @@ use std::{
 use bellwether_backend::{
     clock::{Clock, SystemClock},
     config::Config,
-    domain::{IncomingEvent, Severity},
-    ops::{deciding::Deciding, intake::Intake, recent::Traffic, ruleset::Ruleset},
-    store,
+    domain::{
+        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Name, Query,
+        RecordId, Severity, destination::Email,
+    },
+    ops::{
+        deciding::Deciding,
+        intake::Intake,
+        recent::Traffic,
+        rule::{RuleDraft, Rules},
+        ruleset::Ruleset,
+        trigger::{TriggerDraft, Triggers},
+    },
+    store::{self, Lane, Store},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -41,21 +52,28 @@ fn main() {
     };
     let runtime = Runtime::new().unwrap();
     println!("events | in a list | lists in flight | events/s | p50 ms | p99 ms");
-    for (identities, kind) in [(u64::MAX, "new"), (REPEATED, "repeats")] {
-        for (length, in_flight) in [(1, 256), (100, 16)] {
-            let folder = parent.path().join(format!("{kind}-{length}"));
-            let load = Load {
-                identities,
-                length,
-                in_flight,
-            };
-            let mut took = runtime.block_on(load.run(&folder));
-            took.sort_unstable();
-            let at = |share: usize| took[took.len() * share / 100].as_secs_f64() * 1e3;
-            let (p50_ms, p99_ms) = (at(50), at(99));
-            let rate = took.len() as u64 * length / RUN.as_secs();
-            println!("{kind} | {length} | {in_flight} | {rate} | {p50_ms:.1} | {p99_ms:.1}");
-        }
+    let loads = [
+        ("new", u64::MAX, 1, 256, false),
+        ("new", u64::MAX, 100, 16, false),
+        ("repeats", REPEATED, 1, 256, false),
+        ("repeats", REPEATED, 100, 16, false),
+        ("new, told", u64::MAX, 100, 16, true),
+        ("repeats, told", REPEATED, 100, 16, true),
+    ];
+    for (at, (kind, identities, length, in_flight, told)) in loads.into_iter().enumerate() {
+        let folder = parent.path().join(at.to_string());
+        let load = Load {
+            identities,
+            length,
+            in_flight,
+            told,
+        };
+        let mut took = runtime.block_on(load.run(&folder));
+        took.sort_unstable();
+        let at = |share: usize| took[took.len() * share / 100].as_secs_f64() * 1e3;
+        let (p50_ms, p99_ms) = (at(50), at(99));
+        let rate = took.len() as u64 * length / RUN.as_secs();
+        println!("{kind} | {length} | {in_flight} | {rate} | {p50_ms:.1} | {p99_ms:.1}");
     }
 }
 
@@ -64,12 +82,17 @@ struct Load {
     identities: u64,
     length: u64,
     in_flight: u64,
+    /// Whether a rule tells of each event.
+    told: bool,
 }
 
 impl Load {
     /// Sends for a while; answers how long each list took.
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Config::new(folder)).await.unwrap();
+        if self.told {
+            tell_of_everything(&store).await;
+        }
         let deciding = Deciding {
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
@@ -96,7 +119,18 @@ impl Load {
         let mut took = Vec::new();
         while Instant::now() < end {
             let first = next.fetch_add(self.length, Ordering::Relaxed);
-            let events = (first..first + self.length).map(|at| event(at % self.identities));
+            let events = (first..first + self.length).map(|at| {
+                let is_odd_round = at / self.identities % 2 == 1;
+                let severity = if self.told && is_odd_round {
+                    Severity::Critical
+                } else {
+                    Severity::Error
+                };
+                IncomingEvent {
+                    severity: Some(severity),
+                    ..event(at % self.identities)
+                }
+            });
             let events = events.collect();
             let start = Instant::now();
             let submitted = intake.submit(events, None).await.unwrap();
@@ -120,4 +154,46 @@ fn event(number: u64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: SystemClock.now_ms(),
     }
+}
+
+/// Stores a rule with updates that every event matches.
+async fn tell_of_everything(store: &Store) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let query = Query {
+        clause: Clause::Contains("summary".into(), "disk".into()),
+    };
+    let trigger = TriggerDraft {
+        name: "disk".into(),
+        query: Some(query),
+        ..TriggerDraft::default()
+    };
+    let triggers = Triggers::new(store.clone(), Arc::clone(&clock));
+    triggers.create(trigger, false).await.unwrap();
+    let mut changes = store.changes();
+    changes.insert(&Destination {
+        id: RecordId::from_parts(1, 1),
+        name: Name::parse("events").unwrap(),
+        description: String::new(),
+        tags: Vec::new(),
+        kind: DestinationKind::Email(Email {
+            to: "ops@example.com".into(),
+            subject: String::new(),
+            body: String::new(),
+        }),
+        delivery: DeliverySettings::default(),
+        revision: 1,
+        create_ms: 1,
+        update_ms: 1,
+    });
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let rule = RuleDraft {
+        name: "all".into(),
+        enabled: true,
+        trigger_names: vec!["disk".into()],
+        destination_names: vec!["events".into()],
+        send_updates: true,
+        ..RuleDraft::default()
+    };
+    let rules = Rules::new(store.clone(), clock);
+    rules.create(rule, false).await.unwrap();
 }
