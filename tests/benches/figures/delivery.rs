@@ -1,15 +1,13 @@
-//! Deliveries a second beside Alertmanager's, and what a hanging destination does to the others.
+//! Deliveries a second beside Alertmanager's.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Value, json};
 
 use crate::{
-    load::{over_grpc, percentile_99},
+    hanging,
+    load::over_grpc,
     peer::{self, Alertmanager},
     report::{Figure, Goal, Report},
     sink::{Message, Sink},
@@ -18,18 +16,13 @@ use crate::{
 /// Events of a load, and of a request of it.
 const EVENTS: usize = 20_000;
 const BATCH: usize = 100;
-/// Destinations among which one hangs.
-const DESTINATIONS: usize = 100;
-/// Events a second for those destinations, and how long.
-const PACE: usize = 400;
-const PACED_SPAN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(report: &mut Report) {
     if report.wants("delivery: rate") {
         rates(report).await;
     }
     if report.wants("delivery: hanging") {
-        hanging(report).await;
+        hanging::measure(report).await;
     }
 }
 
@@ -58,7 +51,7 @@ async fn rates(report: &mut Report) {
 }
 
 /// A destination and an enabled rule for everything of one kind.
-async fn route(rest: &Rest, name: &str, url: &str, clause: &Value) {
+pub(crate) async fn route(rest: &Rest, name: &str, url: &str, clause: &Value) {
     let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
     rest.post("/v1/notification/triggers", &trigger).await.ok();
     let destination = json!({"name": name, "type": {"webhook": {"url": url}}});
@@ -114,90 +107,4 @@ async fn alertmanager() -> Option<f64> {
     }
     sink.wait_for(EVENTS).await;
     Some(rate(&sink.take()))
-}
-
-async fn hanging(report: &mut Report) {
-    let mut healthy = Vec::new();
-    let mut beside = Vec::new();
-    // In turns, so that what else the machine does meets both.
-    for _ in 0..3 {
-        healthy.push(latency(false).await);
-        beside.push(latency(true).await);
-    }
-    let median = |mut times: Vec<Duration>| {
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e3
-    };
-    let (healthy, beside) = (median(healthy), median(beside));
-    let name = "delivery: hanging one among 100, p99 of the others";
-    report.add(
-        Figure::new(name, beside, "ms")
-            .goal(Goal::Most(healthy * 1.1))
-            .beside("all healthy", Some(healthy)),
-    );
-}
-
-/// The 99th percentile from sending an event to its message, of all destinations but the first.
-async fn latency(first_hangs: bool) -> Duration {
-    let world = World::start();
-    let sink = Sink::start().await;
-    for number in 0..DESTINATIONS {
-        let path = if first_hangs && number == 0 {
-            "/hang"
-        } else {
-            "/take"
-        };
-        let clause =
-            json!({"equals": {"field": "dimensions.part", "stringVal": number.to_string()}});
-        route(
-            &world.rest(),
-            &format!("d{number}"),
-            &sink.url(path),
-            &clause,
-        )
-        .await;
-    }
-    let mut sent = HashMap::new();
-    let start = Instant::now();
-    let mut number = 0_usize;
-    let rest = world.rest();
-    let mut calls = tokio::task::JoinSet::new();
-    while start.elapsed() < PACED_SPAN {
-        let due = start
-            + Duration::from_secs(1) / u32::try_from(PACE).expect("small")
-                * u32::try_from(number).expect("small");
-        tokio::time::sleep_until(due.into()).await;
-        let part = number % DESTINATIONS;
-        let event = json!({"events": [{"name": "bench", "summary": format!("number {number} "),
-            "dimensions": {"host": number.to_string(), "part": part.to_string()}}]});
-        if part != 0 {
-            sent.insert(number.to_string(), Instant::now());
-        }
-        let rest = rest.clone();
-        calls.spawn(async move {
-            rest.post("/v1/data-receiver/events", &event).await.ok();
-        });
-        number += 1;
-    }
-    calls.join_all().await;
-    sink.wait_for(sent.len()).await;
-    let times: Vec<Duration> = sink
-        .take()
-        .iter()
-        .filter_map(|message| {
-            let body: Value = serde_json::from_slice(&message.body).expect("a document");
-            let host = body["event"]["dimensions"]["host"]
-                .as_str()
-                .expect("its host")
-                .to_owned();
-            sent.get(&host).map(|sent| message.at - *sent)
-        })
-        .collect();
-    assert!(
-        times.len() >= sent.len(),
-        "{} of {} came",
-        times.len(),
-        sent.len()
-    );
-    percentile_99(times)
 }

@@ -6,6 +6,7 @@
 
 mod delivery;
 mod gateway;
+mod hanging;
 mod intake;
 mod load;
 mod matching;
