@@ -22,6 +22,14 @@ fn console(world: &World) -> Terminal {
     Terminal::start(world.folder(), &["--connect", &address, "--key-file", key])
 }
 
+/// The screen, pasting and the mouse are the console's: these modes have to be taken back.
+fn has_the_mouse_too(console: &Terminal) {
+    let modes = console.modes_left();
+    for mode in ["1049", "2004", "1000", "1006"] {
+        assert!(modes.iter().any(|set| set == mode), "{mode}: {modes:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn notes_and_status_set_over_rest_are_seen() {
     let world = World::start();
@@ -110,7 +118,7 @@ fn every_mode_of_the_terminal_is_taken_back_on_every_way_out() {
     for way in ["q", "\x03", "-TERM", "-HUP", "-INT"] {
         let mut console = console(&world);
         console.shows(&["Overview"]);
-        assert!(!console.modes_left().is_empty(), "a console sets modes");
+        has_the_mouse_too(&console);
         match way {
             "q" | "\x03" => console.press(way),
             signal => process::signal(signal, console.process()),
@@ -118,6 +126,26 @@ fn every_mode_of_the_terminal_is_taken_back_on_every_way_out() {
         console.ended();
         assert_eq!(console.modes_left(), Vec::<String>::new(), "after {way:?}");
     }
+}
+
+#[test]
+fn a_mouse_left_to_the_terminal_and_taken_again_is_given_back() {
+    let world = World::start();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    console.press("M");
+    console.shows(&["it selects text"]);
+    assert!(!console.modes_left().iter().any(|mode| mode == "1000"));
+    console.press("M");
+    console.shows(&["selects, opens and scrolls"]);
+    has_the_mouse_too(&console);
+    console.press("4");
+    console.shows(&["No destinations yet"]);
+    console.press("\x1b[<0;3;1M");
+    console.shows(&["› Overview"]);
+    console.press("q");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
 }
 
 #[test]
@@ -145,6 +173,7 @@ fn a_panic_gives_the_terminal_back_and_says_what_it_was() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
+    has_the_mouse_too(&console);
 
     process::signal("-USR2", console.process());
 
@@ -164,6 +193,7 @@ fn a_panic_of_a_task_is_logged_and_does_not_touch_the_screen() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
+    has_the_mouse_too(&console);
 
     process::signal("-USR1", console.process());
 
@@ -196,7 +226,7 @@ fn stopped_it_gives_the_terminal_back_and_takes_it_again() {
         console.press("1");
         console.shows(&["Overview"]);
     }
-    assert!(!console.modes_left().is_empty());
+    has_the_mouse_too(&console);
     console.press("q");
     assert!(console.ended().success());
     assert_eq!(console.modes_left(), Vec::<String>::new());
@@ -235,7 +265,7 @@ async fn an_editor_has_the_terminal_to_itself() {
     console.press("\r");
 
     console.shows(&["Destinations"]);
-    assert!(!console.modes_left().is_empty());
+    has_the_mouse_too(&console);
     console.press("q");
     console.ended();
     assert_eq!(console.modes_left(), Vec::<String>::new());

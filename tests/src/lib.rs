@@ -10,6 +10,7 @@
 
 pub mod eventually;
 pub mod grpc;
+pub mod middleman;
 pub mod process;
 pub mod providers;
 pub mod proxy;

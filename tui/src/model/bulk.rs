@@ -4,11 +4,14 @@ use super::Model;
 use crate::{
     client::{Chosen, Request, Ticket},
     data::{BulkTally, Deed},
+    text,
     theme::Token,
 };
 
 /// Destinations that are told by name.
 const DESTINATIONS: usize = 8;
+/// Cells that a name has in a line of its own.
+const NAME_CELLS: usize = 40;
 
 /// Where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,12 +105,18 @@ impl Bulk {
         let mut destinations: Vec<_> = counted.destinations.iter().collect();
         destinations.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
         for (name, count) in destinations.iter().take(DESTINATIONS) {
+            let name = text::fit(name, NAME_CELLS);
             lines.push((Token::Text, format!("{count:>9}  to {name}")));
         }
         if destinations.len() > DESTINATIONS {
             let rest = &destinations[DESTINATIONS..];
             let count: i64 = rest.iter().map(|(_, count)| **count).sum();
-            let told = format!("{count:>9}  to {} more destinations", rest.len());
+            let more = if rest.len() == 1 {
+                "destination"
+            } else {
+                "destinations"
+            };
+            let told = format!("{count:>9}  to {} more {more}", rest.len());
             lines.push((Token::Text, told));
         }
         for (reason, count) in &counted.skipped {

@@ -28,6 +28,12 @@ fn rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
+/// How much of a question is below what is shown.
+fn more_lines(count: usize) -> String {
+    let lines = if count == 1 { "line" } else { "lines" };
+    format!("↓ {count} more {lines} (j)")
+}
+
 pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let room = usize::from(width.saturating_sub(4));
@@ -49,7 +55,7 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, y, usize::from(inside.width), *token, line);
     }
     if lines.len() > body + top {
-        let words = format!("↓ {} more lines (j)", lines.len() - body - top);
+        let words = more_lines(lines.len() - body - top);
         pen.put(
             inside.x,
             foot.saturating_sub(1),
@@ -100,7 +106,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, y, room, *token, line);
     }
     if lines.len() > body + top {
-        let words = format!("↓ {} more lines (j)", lines.len() - body - top);
+        let words = more_lines(lines.len() - body - top);
         pen.put(inside.x, foot.saturating_sub(1), room, Token::Dim, &words);
     }
     let mut x = inside.x;

@@ -230,10 +230,10 @@ fn first_steps(model: &Model) -> String {
         return model.tell(first_step(&model.page.route));
     }
     if model.first_steps().is_none() {
-        return match model.store.events.filter.open_only {
-            true => model.tell("No open events.\n\n‹open_only› also shows closed ones."),
-            false => "No events.".to_owned(),
-        };
+        if !model.store.events.filter.open_only {
+            return "No events.".to_owned();
+        }
+        return model.tell("No open events.\n\n‹open_only› also shows closed ones.");
     }
     let how = match &model.sending {
         Some(command) => {

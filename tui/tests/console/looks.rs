@@ -94,8 +94,8 @@ async fn open(service: &mut Service, world: World, scene: &Scene) -> Headless {
         {
             let mut state = service.state();
             let rule = state.rules.get_mut("night").unwrap();
-            rule.description = "changed by somebody else".to_owned();
-            rule.etag = "2".to_owned();
+            "changed by somebody else".clone_into(&mut rule.description);
+            "2".clone_into(&mut rule.etag);
         }
         press(&mut console, "<C-s>y").await;
     }

@@ -12,6 +12,7 @@ use crate::{
         Caller, Client, DestinationTraffic, Failure, FailureKind, FieldError, Overview, Role,
         Severity, Status,
     },
+    limits,
 };
 
 pub(in crate::client) fn failure(status: &tonic::Status) -> Failure {
@@ -44,6 +45,11 @@ pub(in crate::client) fn failure(status: &tonic::Status) -> Failure {
                 .collect()
         });
     let message = match kind {
+        // The wire's own words for it tell nobody whose limit it is.
+        FailureKind::Invalid if is_too_large(status) => format!(
+            "the answer is larger than the {} MiB that this console takes",
+            limits::MESSAGE_BYTES / (1024 * 1024)
+        ),
         FailureKind::Unreachable => status
             .source()
             .map_or_else(|| status.message().to_owned(), deepest),
@@ -54,6 +60,11 @@ pub(in crate::client) fn failure(status: &tonic::Status) -> Failure {
         message,
         fields,
     }
+}
+
+fn is_too_large(status: &tonic::Status) -> bool {
+    status.code() == tonic::Code::OutOfRange
+        && status.message().contains("message length too large")
 }
 
 pub(in crate::client) fn unreachable(error: &tonic::transport::Error) -> Failure {

@@ -1,0 +1,194 @@
+//! Answers that a console does not expect: too large, without end, and of a newer service.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1;
+use bellwether_tests::middleman::{Change, Middleman};
+use prost::Message;
+
+use super::*;
+
+/// What a console may hold while answers come without end: many times what it needs.
+const MEMORY_MAX_MIB: u64 = 256;
+/// A number that no enumeration has, and fields that no message has, as they are on the wire.
+const NO_VALUE: i32 = 77;
+const NO_FIELDS: [u8; 9] = [0x80, 0x7d, 0x01, 0x8a, 0x7d, 0x03, b'n', b'e', b'w'];
+
+fn middleman(world: &World) -> Middleman {
+    Middleman::start(world.service().address("grpc"))
+}
+
+fn console(world: &World, middleman: &Middleman) -> Terminal {
+    console_at(world, &middleman.address().to_string())
+}
+
+/// Messages of this type as a newer service makes them.
+fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
+    Change::Message(Arc::new(move |bytes| {
+        let mut message = M::decode(bytes).unwrap();
+        change(&mut message);
+        let mut bytes = message.encode_to_vec();
+        bytes.extend_from_slice(&NO_FIELDS);
+        bytes
+    }))
+}
+
+/// Answers as a newer service does: with values and fields that no console of today knows, and
+/// without a method.
+fn speak_newer(middleman: &Middleman) {
+    middleman.change(
+        "OverviewService/GetOverview",
+        newer(|overview: &mut v1::GetOverviewResponse| "9.8.7".clone_into(&mut overview.version)),
+    );
+    middleman.change(
+        "DestinationService/ListDestinations",
+        newer(|list: &mut v1::ListDestinationsResponse| {
+            for health in list
+                .destinations
+                .iter_mut()
+                .filter_map(|row| row.health.as_mut())
+            {
+                health.state = NO_VALUE;
+            }
+        }),
+    );
+    middleman.change(
+        "DeliveryService/ListDeliveries",
+        newer(|list: &mut v1::ListDeliveriesResponse| {
+            list.deliveries
+                .iter_mut()
+                .for_each(|row| row.state = NO_VALUE);
+        }),
+    );
+    middleman.change(
+        "EventQueryService/SearchEvents",
+        newer(|list: &mut v1::SearchEventsResponse| {
+            for occurrence in list.results.iter_mut().flat_map(|row| &mut row.occurrences) {
+                occurrence.severity = NO_VALUE;
+            }
+        }),
+    );
+    middleman.change(
+        "EventQueryService/WatchEvents",
+        newer(|_: &mut v1::WatchEventsResponse| {}),
+    );
+    middleman.change("ClientService/ListClients", Change::Missing);
+}
+
+fn memory_mib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    kib.parse::<u64>().unwrap() / 1024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_too_large_is_told_and_everything_else_goes_on() {
+    let world = World::start();
+    let middleman = middleman(&world);
+    happen(&world.rest(), &["ash", "birch"]).await;
+    middleman.change("EventQueryService/SearchEvents", Change::Oversize);
+    middleman.change("EventQueryService/WatchEvents", Change::Oversize);
+    let mut console = console(&world, &middleman);
+    console.shows(&["Overview", "● connected"]);
+
+    console.press("2");
+    console.shows(&["● connected", "not live", "larger than the 16 MiB"]);
+    console.press("7");
+    console.shows(&["● connected", "Last used"]);
+    keys_are_answered(&mut console, "7");
+    assert!(memory_mib(console.process()) < MEMORY_MAX_MIB);
+
+    middleman.be_honest();
+    console.press("2");
+    console.press("R");
+    let screen = console.shows(&["● connected", "live", "it is ash", "it is birch"]);
+    assert_stands_once(&screen, &["ash", "birch"]);
+    assert_left(console);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_end_takes_neither_the_keys_nor_the_memory() {
+    let world = World::start();
+    let middleman = middleman(&world);
+    happen(&world.rest(), &["ash", "birch"]).await;
+    let found = world
+        .rest()
+        .post("/v1/events:search", &serde_json::json!({}))
+        .await
+        .ok();
+    let id = found["results"][0]["id"].as_str().unwrap().to_owned();
+    let occurrence = v1::Occurrence {
+        id: format!("{id}:1"),
+        event_id: id.clone(),
+        summary: "it is a flood".to_owned(),
+        ..v1::Occurrence::default()
+    };
+    let event = v1::Event {
+        id,
+        occurrences: vec![occurrence],
+        ..v1::Event::default()
+    };
+    let told = v1::WatchEventsResponse {
+        events: vec![event; 50],
+        resume_token: "on".to_owned(),
+        ..v1::WatchEventsResponse::default()
+    };
+    let endless = Change::Endless(told.encode_to_vec().into());
+    middleman.change("EventQueryService/WatchEvents", endless);
+    let mut console = console(&world, &middleman);
+    console.shows(&["Overview", "● connected"]);
+
+    console.press("2");
+    console.shows(&["it is a flood"]);
+    keys_are_answered(&mut console, "2");
+    let held = memory_mib(console.process());
+    assert!(held < MEMORY_MAX_MIB, "{held} MiB");
+    assert_left(console);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_comes_back_newer_is_worked_with_as_far_as_it_is_known() {
+    let mut world = World::start();
+    let middleman = middleman(&world);
+    let receiver = Receiver::start().await;
+    crate::journey::set_up(&world.rest(), &receiver).await;
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "the disk is full");
+    let rest = world.rest();
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    let mut console = console(&world, &middleman);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&["the disk is full"]);
+    console.press("4n");
+    console.shows(&["New destination"]);
+    console.press("night-shift");
+    console.shows(&["night-shift"]);
+
+    assert!(world.terminate().success());
+    console.shows(&["✗ not connected", "night-shift"]);
+    speak_newer(&middleman);
+    world.start_again();
+    middleman.lead_to(world.service().address("grpc"));
+
+    console.shows(&["● connected", "night-shift"]);
+    console.press("\x1b");
+    console.shows(&["What was typed is lost"]);
+    console.press("y");
+    console.shows(&["hook", "unknown"]);
+    console.press("1");
+    console.shows(&["9.8.7"]);
+    console.press("2");
+    let screen = console.shows(&["the disk is full", "live"]);
+    assert_eq!(screen.matches("the disk is full").count(), 1, "{screen}");
+    console.press("6");
+    console.shows(&["unknown", "hook"]);
+    console.press("7");
+    console.shows(&[
+        "not supported by this service: this method is gone",
+        "● connected",
+    ]);
+    assert_left(console);
+}
