@@ -39,6 +39,10 @@ bench *ARGUMENTS:
 growth *NUMBERS:
     cargo bench --package bellwether-tests --bench growth -- {{NUMBERS}}
 
+# Print every promised figure of the console beside its goal and an empty ratatui program.
+bench-console *ARGUMENTS:
+    cargo bench --package bellwether-tests --bench console -- {{ARGUMENTS}}
+
 # Fuzz TARGET (a file of tests/fuzz/targets) for SECONDS; needs cargo-fuzz and a nightly toolchain.
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run --fuzz-dir tests/fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -timeout=10 -rss_limit_mb=2048

@@ -1,0 +1,87 @@
+//! From a key to the end of the frame that answers it, whatever the service does meanwhile.
+
+use std::time::Duration;
+
+use bellwether_tests::{
+    process,
+    proxy::{Proxy, Weather},
+    world::World,
+};
+
+use crate::{
+    load::{self, Load},
+    pty::{Pty, selected, shows},
+    report::{Figure, Goal, Report},
+    stage,
+    times::Times,
+};
+
+/// Keys pressed in each state: at some 30 ms each, longer than a broken link is unnoticed.
+const KEYS: usize = 150;
+/// Events at the start.
+const EVENTS: usize = 2_000;
+const GOALS: Option<[f64; 2]> = Some([2.0, 16.0]);
+
+pub(crate) fn measure(report: &mut Report) {
+    if !report.wants("key") {
+        return;
+    }
+    let (mut empty, _) = Pty::start(stage::empty_program(), "", |_| true);
+    let reference = keys(&mut empty, KEYS);
+    empty.quit();
+    let mut tell = |name: &str, times: &Times| {
+        let name = format!("key -> end of frame, {name}");
+        times.tell(report, &name, GOALS, Some(&reference));
+    };
+
+    let mut world = World::start();
+    stage::fill(&world, 0, EVENTS);
+    let mut pty = stage::console_on_events(&world, &stage::address(&world));
+    tell("quiet", &keys(&mut pty, KEYS));
+
+    let load = Load::start(&world);
+    let times = keys(&mut pty, KEYS);
+    let rate = load.rate();
+    drop(load);
+    tell("5,000 events/s", &times);
+    pty.quit();
+
+    let proxy = Proxy::start(&stage::address(&world));
+    let mut pty = stage::console_on_events(&world, &proxy.address().to_string());
+    proxy.set(Weather::HalfOpen);
+    tell("half-open", &keys(&mut pty, KEYS));
+    pty.until(shows("not connected"));
+    pty.quit();
+
+    let mut pty = stage::console_on_events(&world, &stage::address(&world));
+    process::signal("-STOP", world.service().id());
+    tell("stalled", &keys(&mut pty, KEYS));
+    pty.until(shows("not connected"));
+    process::signal("-CONT", world.service().id());
+    pty.until(shows("\u{25cf} connected"));
+
+    world.kill();
+    tell("down", &keys(&mut pty, KEYS));
+    pty.until(shows("not connected"));
+    pty.quit();
+
+    let figure = Figure::new("key: events that arrived meanwhile", rate, "/s");
+    report.add(figure.goal(Goal::Least(load::PACE * 0.95)));
+}
+
+/// Goes down the list, or through the empty program, key by key.
+pub(crate) fn keys(pty: &mut Pty, count: usize) -> Times {
+    let paused_step = |number| {
+        stage::pause(number);
+        step(pty, "j")
+    };
+    (0..count).map(paused_step).collect()
+}
+
+/// Presses a key that moves the cursor; answers when the frame with the new row was complete.
+pub(crate) fn step(pty: &mut Pty, key: &str) -> Duration {
+    let before = pty.look(selected).expect("a cursor");
+    pty.press(key, move |screen| {
+        selected(screen).is_some_and(|row| row != before)
+    })
+}

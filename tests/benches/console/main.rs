@@ -1,0 +1,46 @@
+//! Every figure that is promised for the console, beside its goal and an empty ratatui program.
+//!
+//! `cargo bench --package bellwether-tests --bench console -- [ROW…] [--out FILE] [--against FILE]`
+//! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
+//! they changed since an earlier such file. The real binary, on a pseudo-terminal of 120 by 36.
+
+mod empty;
+mod idle;
+mod keys;
+mod load;
+mod many;
+mod news;
+mod pty;
+mod quit;
+#[path = "../figures/report.rs"]
+mod report;
+mod stage;
+mod start;
+mod times;
+
+use std::io::Write;
+
+use report::Report;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == empty::FLAG) {
+        return empty::run();
+    }
+    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let _inside = runtime.enter();
+    let mut report = Report::new(&arguments);
+    start::measure(&mut report);
+    keys::measure(&mut report);
+    quit::measure(&mut report);
+    news::measure(&mut report);
+    many::measure(&mut report);
+    idle::measure(&mut report);
+    std::io::stdout()
+        .write_all(report.finish().as_bytes())
+        .expect("standard output");
+}

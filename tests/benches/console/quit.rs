@@ -1,0 +1,90 @@
+//! From `q` to the end of the process, in every state of the connection.
+
+use bellwether_tests::{
+    process,
+    proxy::{Proxy, Weather},
+    world::World,
+};
+
+use crate::{
+    load::Load,
+    pty::{Pty, shows},
+    report::Report,
+    stage,
+    times::Times,
+};
+
+/// Consoles that are left in each state; half of them before it can have been noticed.
+const CONSOLES: usize = 16;
+const GOALS: Option<[f64; 2]> = Some([50.0, 100.0]);
+
+pub(crate) fn measure(report: &mut Report) {
+    if !report.wants("quit") {
+        return;
+    }
+    let empty: Times = (0..CONSOLES)
+        .map(|_| Pty::start(stage::empty_program(), "", |_| true).0.quit())
+        .collect();
+    let mut tell = |name: &str, times: Times| {
+        times.tell(
+            report,
+            &format!("quit: q -> exit, {name}"),
+            GOALS,
+            Some(&empty),
+        );
+    };
+    let mut world = World::start();
+    stage::fill(&world, 0, 1_000);
+    let direct = stage::address(&world);
+    let open = |address: &str| stage::console_on_events(&world, address);
+
+    tell(
+        "quiet",
+        (0..CONSOLES).map(|_| open(&direct).quit()).collect(),
+    );
+
+    let load = Load::start(&world);
+    let under_load = (0..CONSOLES).map(|_| open(&direct).quit()).collect();
+    drop(load);
+    tell("5,000 events/s", under_load);
+
+    let proxy = Proxy::start(&direct);
+    let through = proxy.address().to_string();
+    let consoles = (0..CONSOLES).map(|_| open(&through)).collect();
+    proxy.set(Weather::HalfOpen);
+    tell("half-open", leave(consoles));
+
+    // Connections are taken, and nobody answers: the console is still connecting.
+    proxy.set(Weather::Stalls);
+    let connecting = (0..CONSOLES).map(|_| {
+        let command = stage::console(&world, &through);
+        Pty::start(command, "", shows("connecting")).0.quit()
+    });
+    tell("connecting", connecting.collect());
+
+    let consoles = (0..CONSOLES).map(|_| open(&direct)).collect();
+    process::signal("-STOP", world.service().id());
+    tell("stalled", leave(consoles));
+    process::signal("-CONT", world.service().id());
+
+    let consoles = (0..CONSOLES).map(|_| open(&direct)).collect();
+    world.kill();
+    tell("down", leave(consoles));
+
+    let own = stage::own_service(world.folder());
+    let own = (0..CONSOLES).map(|_| Pty::start(own.clone(), "2", shows("happened")).0.quit());
+    tell("service of its own", own.collect());
+}
+
+/// Leaves half of the consoles at once, and the others when they say what is wrong.
+fn leave(mut consoles: Vec<Pty>) -> Times {
+    let later = consoles.split_off(CONSOLES / 2);
+    let mut times: Times = consoles.into_iter().map(Pty::quit).collect();
+    for console in &later {
+        console.until(shows("not connected"));
+    }
+    for console in later {
+        times.push(console.quit());
+    }
+    times
+}

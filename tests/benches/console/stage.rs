@@ -1,0 +1,132 @@
+//! What figures are measured on: services, consoles on them, the empty program, and events.
+
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
+
+use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
+use bellwether_tests::{grpc::Grpc, process, world::World};
+use portable_pty::CommandBuilder;
+use tokio::{runtime::Handle, task::JoinSet};
+
+use crate::{
+    empty,
+    pty::{Pty, shows},
+};
+
+/// Events of a request, and requests under way, while many are made.
+const BATCH: usize = 500;
+const IN_FLIGHT: usize = 16;
+
+/// Nothing of this machine's settings reaches a program that is measured.
+fn command(program: &Path, home: &Path) -> CommandBuilder {
+    let mut command = CommandBuilder::new(program);
+    command.env_clear();
+    command.env("HOME", home);
+    command.env("TERM", "xterm-256color");
+    command
+}
+
+/// The empty program.
+pub(crate) fn empty_program() -> CommandBuilder {
+    let program = std::env::current_exe().expect("this program");
+    let mut command = command(&program, Path::new("/"));
+    command.arg(empty::FLAG);
+    command
+}
+
+/// A console on the service at that address, with the key of that world.
+pub(crate) fn console(world: &World, address: &str) -> CommandBuilder {
+    let mut command = command(process::binary(), world.folder());
+    command.args(["--connect", &format!("http://{address}"), "--key-file"]);
+    command.arg(world.data_dir().join("admin.key"));
+    command
+}
+
+/// A console with a service of its own in that folder.
+pub(crate) fn own_service(folder: &Path) -> CommandBuilder {
+    let mut command = command(process::binary(), folder);
+    command.args(["--grpc-listen", "127.0.0.1:0"]);
+    command.args(["--rest-listen", "127.0.0.1:0", "--data-dir"]);
+    command.arg(folder.join("data"));
+    command
+}
+
+/// A console that shows the events of that world; there must be some.
+pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
+    let (mut pty, _) = Pty::start(console(world, address), "", shows("connected"));
+    pty.press("2", shows("\u{25b6}"));
+    pty
+}
+
+/// The address of a world's service.
+pub(crate) fn address(world: &World) -> String {
+    world.service().address("grpc").to_owned()
+}
+
+/// Makes events with the numbers below that, many at once.
+pub(crate) fn fill(world: &World, from: usize, to: usize) {
+    Handle::current().block_on(async {
+        let mut calls = JoinSet::new();
+        for first in (from..to).step_by(BATCH) {
+            calls.spawn(send(world.grpc(), first, BATCH.min(to - first)));
+            if calls.len() >= IN_FLIGHT {
+                calls.join_next().await.expect("a call").expect("no panic");
+            }
+        }
+        calls.join_all().await;
+    });
+}
+
+/// Sends events with these numbers, each of a thing of its own.
+pub(crate) async fn send(channel: Grpc, first: usize, count: usize) {
+    let event = |number: usize| cloud::Event {
+        name: "bench".into(),
+        dimensions: [("host".to_owned(), format!("h{number}"))].into(),
+        summary: format!("something {number:07} happened that somebody may want to know"),
+        severity: cloud::Severity::Warning.into(),
+        ..cloud::Event::default()
+    };
+    let request = cloud::Events {
+        detailed_response: false,
+        events: (first..first + count).map(event).collect(),
+    };
+    let answer = DataReceiverServiceClient::new(channel)
+        .put_events(request)
+        .await;
+    let succeeded = answer.expect("an answer").into_inner().succeeded;
+    assert_eq!(usize::try_from(succeeded), Ok(count));
+}
+
+/// A pause between two of what is measured, never the same, so that no beat with the console's own
+/// is measured.
+pub(crate) fn pause(number: usize) {
+    let milliseconds = 10 + number * 37 % 41;
+    std::thread::sleep(Duration::from_millis(milliseconds as u64));
+}
+
+/// The processor time that a process has spent so far.
+pub(crate) fn cpu(process: u32) -> Duration {
+    let threads = of_threads(process, "schedstat", cpu_seconds);
+    Duration::from_secs_f64(threads.values().sum())
+}
+
+/// The processor time of a thread, out of its `schedstat`.
+pub(crate) fn cpu_seconds(schedstat: &str) -> Option<f64> {
+    let nanoseconds: f64 = schedstat.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
+/// A number that the kernel tells about each thread of a process.
+pub(crate) fn of_threads(
+    process: u32,
+    file: &str,
+    read: impl Fn(&str) -> Option<f64>,
+) -> BTreeMap<OsString, f64> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    // A thread that has ended meanwhile is no matter.
+    let number = |thread: std::io::Result<std::fs::DirEntry>| {
+        let thread = thread.ok()?;
+        let told = std::fs::read_to_string(thread.path().join(file)).ok()?;
+        Some((thread.file_name(), read(&told)?))
+    };
+    threads.filter_map(number).collect()
+}
