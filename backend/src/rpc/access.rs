@@ -39,6 +39,20 @@ pub struct Caller {
     pub revoked: CancellationToken,
 }
 
+#[cfg(test)]
+impl Caller {
+    /// A caller who may do everything, as often as it likes.
+    pub(crate) fn admin() -> Self {
+        Self {
+            id: RecordId::from_parts(0, 1),
+            name: Name::parse("admin").unwrap(),
+            role: Role::Admin,
+            meter: Arc::new(Meter::new(crate::domain::Rates::default(), 0)),
+            revoked: CancellationToken::new(),
+        }
+    }
+}
+
 /// The address that a call came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub std::net::IpAddr);

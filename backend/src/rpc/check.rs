@@ -51,6 +51,10 @@ impl Checking {
     /// What is to be told next, and whether more may follow.
     async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
         tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => {
+                (Err(Error::Unavailable("the service is stopping".into()).into()), false)
+            }
             findings = self.findings.as_mut() => {
                 let progress = *self.progress.borrow();
                 (Ok(response(progress, Some(findings))), false)
@@ -58,9 +62,6 @@ impl Checking {
             Ok(()) = self.progress.changed() => {
                 let progress = *self.progress.borrow_and_update();
                 (Ok(response(progress, None)), true)
-            }
-            () = self.shutdown.cancelled() => {
-                (Err(Error::Unavailable("the service is stopping".into()).into()), false)
             }
         }
     }
@@ -104,5 +105,46 @@ impl CheckService for Checks {
             Some((told, goes_on.then_some(checking)))
         });
         Ok(Response::new(Box::pin(told)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+    use tonic::Code;
+
+    use super::*;
+    use crate::ops::samples;
+
+    fn request() -> Request<CheckStoreRequest> {
+        let mut request = Request::new(CheckStoreRequest {});
+        request.extensions_mut().insert(access::Caller::admin());
+        request
+    }
+
+    #[tokio::test]
+    async fn one_check_reads_at_a_time_and_one_that_is_left_makes_room() {
+        let checks = Checks::new(samples::store(), CancellationToken::new());
+        let first = checks.check_store(request()).await.unwrap();
+        let second = checks.check_store(request()).await.err().unwrap();
+        assert_eq!(second.code(), Code::ResourceExhausted);
+        drop(first);
+        let told = checks.check_store(request()).await.unwrap().into_inner();
+        let told: Vec<_> = told.map(Result::unwrap).collect().await;
+        let (last, before) = told.split_last().unwrap();
+        assert!(before.iter().all(|told| told.findings.is_none()));
+        let findings = last.findings.as_ref().unwrap();
+        assert_eq!((findings.faults, findings.is_complete), (0, true));
+    }
+
+    #[tokio::test]
+    async fn a_check_ends_with_the_service() {
+        let shutdown = CancellationToken::new();
+        let checks = Checks::new(samples::store(), shutdown.clone());
+        let mut told = checks.check_store(request()).await.unwrap().into_inner();
+        shutdown.cancel();
+        let ended = told.next().await.unwrap().unwrap_err();
+        assert_eq!(ended.code(), Code::Unavailable);
+        assert!(told.next().await.is_none());
     }
 }
