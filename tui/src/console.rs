@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ratatui::{Terminal, backend::Backend, layout::Size};
 
 use crate::{
-    client::{self, Link, News},
+    client::{self, Command, Link, News},
     data::FailureKind,
     headless::Standing,
     limits,
@@ -37,6 +37,8 @@ pub(crate) struct Console<B: Backend> {
     model: Model,
     link: Link,
     outward: VecDeque<Outward>,
+    /// How many requests that change something have left.
+    writes: u64,
     /// Whether anything changed since the last frame.
     changed: bool,
 }
@@ -70,8 +72,13 @@ impl<B: Backend> Console<B> {
             model,
             link,
             outward,
+            writes: 0,
             changed: true,
         })
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
     }
 
     pub(crate) fn wants_to_quit(&self) -> bool {
@@ -144,6 +151,8 @@ impl<B: Backend> Console<B> {
         for effect in effects {
             match effect {
                 Effect::Send(command) => {
+                    let writes = matches!(&command, Command::Call(_, it) if it.is_write());
+                    self.writes += u64::from(writes);
                     if !self.link.send(command) {
                         let token = crate::theme::Token::Bad;
                         self.model

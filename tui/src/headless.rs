@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::{backend::TestBackend, buffer::Buffer};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     console::{Console, Outward},
@@ -102,6 +102,9 @@ pub struct UnknownScreen(String);
 
 /// Time that a console gets to become idle.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Time that news get to come.
+const BREATH: Duration = Duration::from_millis(2);
 
 /// A whole console in memory, for tests, documents and pipes. It connects, follows and changes as
 /// the real one does.
@@ -224,6 +227,44 @@ impl Headless {
         if self.console.wake_in_ms() == Some(0) {
             self.console.handle(Msg::Tick);
         }
+    }
+
+    /// Takes in what has come, or waits a moment for it.
+    pub async fn breathe(&mut self) {
+        self.tick_if_due();
+        let _nothing_came = timeout(BREATH, self.console.hear()).await;
+    }
+
+    /// Whether calls can be made.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.console.model().is_up()
+    }
+
+    /// The id of the selected row, where a list is on the screen.
+    #[must_use]
+    pub fn selected(&self) -> Option<String> {
+        self.console.model().selected()
+    }
+
+    /// Whether a row with this id is in the list on the screen.
+    #[must_use]
+    pub fn lists(&self, id: &str) -> bool {
+        self.console.model().rows().position(id).is_some()
+    }
+
+    /// Whether something that was asked waits for a Yes, or a Yes is being carried out.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        use crate::model::overlay::Overlay;
+        let overlay = &self.console.model().overlay;
+        matches!(overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_)))
+    }
+
+    /// How many requests that change something have left.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.console.writes()
     }
 
     /// Lets `edit` stand in for the editor, if one was asked for. `false` when none was.

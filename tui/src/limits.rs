@@ -12,6 +12,9 @@ pub(crate) const DELIVERY_PAGE: i32 = 200;
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
 /// Deliveries that one call sends again or cancels: small, so that there is progress to see.
 pub(crate) const BULK_STEP: i32 = 100;
+/// Events that one deed changes at most, and with one call: their ids are held meanwhile.
+pub(crate) const BULK_EVENTS: usize = 10_000;
+pub(crate) const BULK_EVENT_STEP: usize = 100;
 /// Obligations that are read.
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
 /// Triggers, destinations, rules or clients held in a list.

@@ -1,8 +1,12 @@
-//! Calls about many deliveries: deeds to them, and who is still owed one.
+//! Calls about many at once: deeds to deliveries, who is still owed one, and which events a filter
+//! leaves.
 
-use bellwether_proto::v1::delivery_service_client::DeliveryServiceClient;
+use bellwether_proto::v1::{
+    self, delivery_service_client::DeliveryServiceClient,
+    event_query_service_client::EventQueryServiceClient,
+};
 
-use super::{Answer, Request, call::failed, convert, link::Carrier};
+use super::{Answer, EventFilter, Request, call::failed, convert, link::Carrier};
 use crate::{
     data::{Deed, Failure},
     limits,
@@ -10,6 +14,9 @@ use crate::{
 
 /// Makes the call.
 pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
+    if let Request::GatherEvents { filter, cursor } = request {
+        return gather(carrier, filter, cursor).await;
+    }
     let mut service =
         DeliveryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     match request {
@@ -49,4 +56,22 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
         }
         _ => Err(convert::misplaced()),
     }
+}
+
+/// Reads a page of the events that a filter leaves; before the first, counts them.
+async fn gather(carrier: Carrier, filter: EventFilter, cursor: String) -> Result<Answer, Failure> {
+    let mut service =
+        EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
+    let mut count = None;
+    if cursor.is_empty() {
+        let query = Some(convert::event_query(filter.clone(), None));
+        let answer = service.count_events(v1::CountEventsRequest { query }).await;
+        count = answer.map_err(failed)?.into_inner().count.map(i64::from);
+    }
+    let query = Some(convert::event_query(filter, Some(cursor)));
+    let answer = service
+        .search_events(v1::SearchEventsRequest { query })
+        .await;
+    let page = convert::event_page(answer.map_err(failed)?.into_inner());
+    Ok(Answer::Gathered { page, count })
 }

@@ -42,7 +42,7 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
         | Request::GetDelivery { .. }
         | Request::RetryDelivery { .. }
         | Request::CancelDelivery { .. } => deliveries(carrier, request).await,
-        Request::Bulk { .. } | Request::ListObligations { .. } => {
+        Request::Bulk { .. } | Request::ListObligations { .. } | Request::GatherEvents { .. } => {
             bulk::make(carrier, request).await
         }
         Request::SearchEvents { .. } | Request::GetEvent { .. } | Request::ExplainEvent { .. } => {
@@ -263,10 +263,10 @@ async fn manage(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
             ))
         }
         Request::Annotate {
-            occurrence_id,
+            occurrence_ids,
             text,
         } => {
-            let request = convert::annotate(occurrence_id, text);
+            let request = convert::annotate(occurrence_ids, &text);
             let answer = service
                 .annotate(request)
                 .await

@@ -371,13 +371,14 @@ pub(super) fn set_status(ids: Vec<String>, change: StatusChange) -> v1::SetStatu
     }
 }
 
-pub(super) fn annotate(occurrence_id: String, text: String) -> v1::AnnotateRequest {
+pub(super) fn annotate(ids: Vec<String>, text: &str) -> v1::AnnotateRequest {
+    let annotations = ids.into_iter().map(|occurrence_id| v1::AnnotationItem {
+        event_id: event_id(&occurrence_id),
+        occurrence_id,
+        annotation_id: String::new(),
+        annotation: text.to_owned(),
+    });
     v1::AnnotateRequest {
-        annotations: vec![v1::AnnotationItem {
-            event_id: event_id(&occurrence_id),
-            occurrence_id,
-            annotation_id: String::new(),
-            annotation: text,
-        }],
+        annotations: annotations.collect(),
     }
 }

@@ -348,6 +348,7 @@ async fn answer_in_time(carrier: Carrier, request: Request) -> Result<Answer, Fa
     let limit = match &request {
         Request::TestDestination { .. }
         | Request::Bulk { .. }
+        | Request::GatherEvents { .. }
         | Request::ListObligations { .. } => limits::TEST_CALL,
         _ => limits::CALL,
     };

@@ -93,8 +93,13 @@ pub(crate) enum Request {
         occurrence_ids: Vec<String>,
         change: StatusChange,
     },
+    /// Which events a filter leaves, and with the first page, how many there are.
+    GatherEvents {
+        filter: EventFilter,
+        cursor: String,
+    },
     Annotate {
-        occurrence_id: String,
+        occurrence_ids: Vec<String>,
         text: String,
     },
     RetryDelivery {
@@ -205,6 +210,11 @@ pub(crate) enum Answer {
         warnings: Vec<String>,
     },
     TestReport(Box<TestReport>),
+    /// A page of events, and how many there are in all where that was counted.
+    Gathered {
+        page: Page<EventRow>,
+        count: Option<i64>,
+    },
     /// What was done to many deliveries, or would be, and where to go on.
     Bulk {
         tally: BulkTally,

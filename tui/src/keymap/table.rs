@@ -74,6 +74,14 @@ actions! {
         "reopen": "Open again, or end suppression";
     Annotate ["N"] in EVENTS, OPERATE, 18
         "note": "Write a note";
+    AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0
+        "ack all": "Acknowledge all that the filter leaves, after a count";
+    CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0
+        "close all": "Close all that the filter leaves, after a count";
+    SuppressAll ["<A-s>"] in &[Place::Events], OPERATE, 0
+        "suppress all": "Suppress all that the filter leaves, after a count";
+    AnnotateAll ["<A-n>"] in &[Place::Events], OPERATE, 0
+        "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain: which rules notified, and why or why not";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22

@@ -1,5 +1,8 @@
-//! Many deliveries sent again or cancelled: counted first, asked, then done some at a time.
+//! Much done at once, to deliveries or events: counted first, asked, then done some at a time.
 
+mod events;
+
+pub(crate) use self::events::{EventBulk, EventDeed};
 use super::Model;
 use crate::{
     client::{Chosen, Request, Ticket},
@@ -28,11 +31,17 @@ pub(crate) enum Stage {
     Failed(String),
 }
 
-/// A deed to many deliveries.
+/// What is done, and to what.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    Deliveries(Deed, Chosen),
+    Events(EventBulk),
+}
+
+/// Something done to many.
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
-    pub(crate) deed: Deed,
-    pub(crate) chosen: Chosen,
+    pub(crate) work: Work,
     pub(crate) stage: Stage,
     /// What the service counted.
     pub(crate) counted: BulkTally,
@@ -46,10 +55,9 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    pub(crate) fn new(deed: Deed, chosen: Chosen) -> Self {
+    pub(crate) fn new(work: Work) -> Self {
         Self {
-            deed,
-            chosen,
+            work,
             stage: Stage::Counting,
             counted: BulkTally::default(),
             done: BulkTally::default(),
@@ -61,21 +69,29 @@ impl Bulk {
 
     /// What to ask the service next.
     pub(crate) fn request(&self) -> Request {
-        Request::Bulk {
-            deed: self.deed,
-            chosen: self.chosen.clone(),
-            dry_run: !self.is_counted,
-            page_token: self.token.clone(),
+        match &self.work {
+            Work::Deliveries(deed, chosen) => Request::Bulk {
+                deed: *deed,
+                chosen: chosen.clone(),
+                dry_run: !self.is_counted,
+                page_token: self.token.clone(),
+            },
+            Work::Events(events) if self.is_counted => events.step(),
+            Work::Events(events) => events.gather(self.token.clone()),
         }
     }
 
     pub(crate) fn title(&self) -> String {
-        let all = match &self.chosen {
+        let (deed, chosen) = match &self.work {
+            Work::Deliveries(deed, chosen) => (deed, chosen),
+            Work::Events(events) => return events.title(),
+        };
+        let all = match chosen {
             Chosen::Ids(ids) => format!("the {} marked deliveries", ids.len()),
             Chosen::Matching { words, .. } if words.is_empty() => "all deliveries".to_owned(),
             Chosen::Matching { words, .. } => format!("all deliveries with {words}"),
         };
-        match self.deed {
+        match deed {
             Deed::SendAgain => format!("Send {all} again?"),
             Deed::Cancel => format!("Cancel {all}?"),
         }
@@ -83,9 +99,28 @@ impl Bulk {
 
     /// What Yes does.
     pub(crate) fn verb(&self) -> &'static str {
-        match self.deed {
-            Deed::SendAgain => "Send",
-            Deed::Cancel => "Cancel them",
+        match &self.work {
+            Work::Deliveries(Deed::SendAgain, _) => "Send",
+            Work::Deliveries(Deed::Cancel, _) => "Cancel them",
+            Work::Events(events) => events.verb(),
+        }
+    }
+
+    /// What Yes does, for who is told that there is nothing to do it to.
+    pub(crate) fn nothing(&self) -> String {
+        let (what, verb) = match &self.work {
+            Work::Deliveries(Deed::SendAgain, _) => ("delivery", "send again"),
+            Work::Deliveries(Deed::Cancel, _) => ("delivery", "cancel"),
+            Work::Events(events) => ("event", events.infinitive()),
+        };
+        let skipped = self.counted.skipped.iter();
+        let why: Vec<_> = skipped
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
+        if why.is_empty() {
+            format!("there is no {what} to {verb}")
+        } else {
+            format!("there is no {what} to {verb}: {}", why.join(", "))
         }
     }
 
@@ -94,19 +129,28 @@ impl Bulk {
         let counted = &self.counted;
         let mut lines = Vec::new();
         if self.is_counted {
-            let (what, token) = match self.deed {
-                Deed::SendAgain => ("will be sent again", Token::Text),
-                Deed::Cancel => ("will be cancelled", Token::Warning),
+            let (what, token) = match &self.work {
+                Work::Deliveries(Deed::SendAgain, _) => ("will be sent again", Token::Text),
+                Work::Deliveries(Deed::Cancel, _) => ("will be cancelled", Token::Warning),
+                Work::Events(events) => (&*events.promise(counted.count), Token::Text),
             };
-            lines.push((token, format!("{} {what}:", deliveries(counted.count))));
+            let told = match &self.work {
+                Work::Deliveries(..) => format!("{} {what}:", plural(counted.count, "delivery")),
+                Work::Events(_) => what.to_owned(),
+            };
+            lines.push((token, told));
         } else {
             lines.push((Token::Info, format!("… counting: {}", counted.count)));
         }
+        let to = match self.work {
+            Work::Deliveries(..) => "to ",
+            Work::Events(_) => "",
+        };
         let mut destinations: Vec<_> = counted.destinations.iter().collect();
         destinations.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
         for (name, count) in destinations.iter().take(DESTINATIONS) {
             let name = text::fit(name, NAME_CELLS);
-            lines.push((Token::Text, format!("{count:>9}  to {name}")));
+            lines.push((Token::Text, format!("{count:>9}  {to}{name}")));
         }
         if destinations.len() > DESTINATIONS {
             let rest = &destinations[DESTINATIONS..];
@@ -122,7 +166,10 @@ impl Bulk {
         for (reason, count) in &counted.skipped {
             lines.push((Token::Dim, format!("{count:>9}  not: {reason}")));
         }
-        if let (Deed::SendAgain, Chosen::Matching { filter, .. }) = (self.deed, &self.chosen)
+        if let Work::Events(events) = &self.work {
+            lines.extend(events.lines());
+        }
+        if let Work::Deliveries(Deed::SendAgain, Chosen::Matching { filter, .. }) = &self.work
             && filter.states.is_empty()
         {
             let told = "Without a state in the filter, only dead deliveries are meant.";
@@ -139,26 +186,40 @@ impl Bulk {
         format!("{} of {}", self.done.count, self.counted.count)
     }
 
-    /// What was done in the end.
-    pub(crate) fn outcome(&self) -> String {
-        let done = match self.deed {
-            Deed::SendAgain => "on the way again",
-            Deed::Cancel => "cancelled",
+    /// What was done in the end, and whether it was refused for any.
+    pub(crate) fn outcome(&self) -> (String, bool) {
+        let done = match &self.work {
+            Work::Deliveries(Deed::SendAgain, _) => "on the way again",
+            Work::Deliveries(Deed::Cancel, _) => "cancelled",
+            Work::Events(events) => return events.outcome(self.done.count),
         };
-        format!("{} {done}", deliveries(self.done.count))
+        (
+            format!("{} {done}", plural(self.done.count, "delivery")),
+            false,
+        )
+    }
+
+    /// Whether everything that was counted is through, whatever came of it.
+    pub(crate) fn is_through(&self) -> bool {
+        let through = match &self.work {
+            Work::Deliveries(..) => self.done.count,
+            Work::Events(events) => i64::try_from(events.through).unwrap_or(i64::MAX),
+        };
+        self.is_counted && through >= self.counted.count
     }
 }
 
-/// So many deliveries.
-fn deliveries(count: i64) -> String {
-    match count {
-        1 => "1 delivery".to_owned(),
-        _ => format!("{count} deliveries"),
+/// So many of them.
+fn plural(count: i64, word: &str) -> String {
+    match (count, word.strip_suffix('y')) {
+        (1, _) => format!("1 {word}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {word}s"),
     }
 }
 
 impl Model {
-    /// The deed to many deliveries that lies over the page.
+    /// What is done to many and lies over the page.
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut Bulk> {
         match &mut self.overlay {
             Some(super::overlay::Overlay::Bulk(bulk)) => Some(bulk),

@@ -113,8 +113,9 @@ pub(crate) struct Prompt {
 /// What a prompt's text is for.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
-    /// A note on this occurrence.
-    Annotate(String),
+    /// A note on these occurrences, or on all that the list's filter leaves.
+    Annotate(Vec<String>),
+    AnnotateAll,
     /// What to look for in the document on the screen.
     Search,
 }

@@ -5,6 +5,7 @@ mod bulk;
 mod clash;
 mod completion;
 mod confirm;
+mod events;
 mod forms;
 mod keys;
 mod mouse;

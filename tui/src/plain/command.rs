@@ -76,6 +76,10 @@ fn is_about_rows(entry: &Entry) -> bool {
             | Action::MarkAll
             | Action::SendAllAgain
             | Action::CancelAll
+            | Action::AcknowledgeAll
+            | Action::CloseAll
+            | Action::SuppressAll
+            | Action::AnnotateAll
     );
     entry.places.iter().any(on_screen) && !is_everywhere && !about_all
 }
@@ -89,6 +93,7 @@ fn takes_several(action: Action) -> bool {
             | Action::CloseEvent
             | Action::Suppress
             | Action::Reopen
+            | Action::Annotate
             | Action::SendAgain
             | Action::CancelDelivery
             | Action::Mark
@@ -99,7 +104,11 @@ fn takes_several(action: Action) -> bool {
 pub(super) fn takes_text(action: Action) -> bool {
     matches!(
         action,
-        Action::Filter | Action::Search | Action::Annotate | Action::TestWithEvent
+        Action::Filter
+            | Action::Search
+            | Action::Annotate
+            | Action::AnnotateAll
+            | Action::TestWithEvent
     )
 }
 
@@ -227,7 +236,15 @@ fn act(
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
-        rows(model, rest, numbered)?
+        // In a text there may be numbers as well.
+        let end = if takes_text(action) {
+            rest.find(' ').unwrap_or(rest.len())
+        } else {
+            rest.len()
+        };
+        let (ids, unread) = rows(model, &rest[..end], numbered)?;
+        let unread = rest.len() - end + unread.len();
+        (ids, rest[rest.len() - unread..].trim_start())
     } else {
         (Vec::new(), rest)
     };

@@ -302,7 +302,7 @@ impl Talk {
     pub(super) fn answer_prompt(&mut self, model: &Model) -> Vec<Msg> {
         let text = self.text.take();
         match (&model.overlay, text) {
-            (Some(Overlay::Prompt(_)), Some(text)) => question::reply(text),
+            (Some(Overlay::Prompt(_) | Overlay::Pick(_)), Some(text)) => question::reply(text),
             _ => vec![],
         }
     }

@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[cfg(feature = "embedded")]
+mod backend;
 mod finding;
 mod flows;
 mod looks;
+mod many;
 mod map;
+#[cfg(feature = "embedded")]
+mod monkey;
 mod mouse;
 mod outbox;
 mod reference;

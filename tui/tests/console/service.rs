@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) searches: Vec<Option<v1::Clause>>,
     pub(crate) statuses: Vec<v1::StatusItem>,
     pub(crate) notes: Vec<v1::AnnotationItem>,
+    /// Events that cannot be changed, by their ids.
+    pub(crate) refused: Vec<String>,
     pub(crate) refuse_key: bool,
     /// Tries of triggers that go on until the console ends them.
     pub(crate) tries: Vec<trial::Teller>,

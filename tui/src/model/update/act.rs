@@ -1,8 +1,8 @@
 //! Takes an action of the list.
 
-use super::{bulk, call, confirm, forms, navigate, read};
+use super::{bulk, call, confirm, events, forms, navigate, read};
 use crate::{
-    client::{Command, Request, Span},
+    client::{Command, Request, Span, StatusChange},
     data::{Deed, Draft, EventRow, ObligationFilter, Status, TriggerSpec},
     keymap::{self, Action},
     limits,
@@ -115,7 +115,15 @@ fn work(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::SendAllAgain => bulk::matching(model, Deed::SendAgain, effects),
         Action::CancelAll => bulk::matching(model, Deed::Cancel, effects),
         Action::Obligations => obligations(model, effects),
-        Action::Annotate => annotate(model),
+        Action::AcknowledgeAll => events::set_all(model, StatusChange::Acknowledged(true), effects),
+        Action::CloseAll => events::set_all(model, StatusChange::Status(Status::Closed), effects),
+        Action::SuppressAll => {
+            events::set_all(model, StatusChange::Status(Status::Suppressed), effects);
+        }
+        Action::AnnotateAll => {
+            events::note(model, "Write a note on all of them", Asked::AnnotateAll);
+        }
+        Action::Annotate => events::annotate(model),
         Action::Explain => explain(model, effects),
         Action::TestDestination => test_destination(model, effects),
         Action::TestTrigger => test_trigger(model, effects),
@@ -267,16 +275,6 @@ fn pause(model: &mut Model) {
         "following again".to_owned()
     };
     model.say(Token::Info, words);
-}
-
-fn annotate(model: &mut Model) {
-    let Some(id) = model.occurrence() else { return };
-    model.overlay = Some(Overlay::Prompt(Prompt {
-        title: "Write a note".to_owned(),
-        help: "others see it with your key's name; Enter goes on",
-        field: TextField::default(),
-        then: Asked::Annotate(id),
-    }));
 }
 
 fn explain(model: &mut Model, effects: &mut Vec<Effect>) {

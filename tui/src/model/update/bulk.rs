@@ -1,15 +1,15 @@
-//! A deed to many deliveries: the count, the question, the work, and how it is stopped.
+//! Something done to many: the count, the question, the work, and how it is stopped.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{call, news};
 use crate::{
     client::{Answer, Chosen, Command, Ticket},
-    data::{Deed, Failure},
+    data::{BulkTally, Deed, Failure},
     limits,
     model::{
         Model,
-        bulk::{Bulk, Stage},
+        bulk::{Bulk, EventBulk, EventDeed, Stage, Work},
         filter,
         message::{Effect, Purpose},
         overlay::Overlay,
@@ -21,7 +21,10 @@ use crate::{
 pub(super) fn matching(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
     match filter::deliveries(&words, &model.clock()) {
-        Ok(filter) => begin(model, deed, Chosen::Matching { filter, words }, effects),
+        Ok(filter) => {
+            let chosen = Chosen::Matching { filter, words };
+            begin(model, Work::Deliveries(deed, chosen), effects);
+        }
         Err(message) => model.say(Token::Bad, message),
     }
 }
@@ -33,12 +36,23 @@ pub(super) fn marked(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) -
         return false;
     }
     let ids = marks.iter().take(limits::BULK_ITEMS).cloned().collect();
-    begin(model, deed, Chosen::Ids(ids), effects);
+    begin(model, Work::Deliveries(deed, Chosen::Ids(ids)), effects);
     true
 }
 
-fn begin(model: &mut Model, deed: Deed, chosen: Chosen, effects: &mut Vec<Effect>) {
-    model.overlay = Some(Overlay::Bulk(Box::new(Bulk::new(deed, chosen))));
+/// Begins with all events that the list's filter leaves.
+pub(super) fn events(model: &mut Model, deed: EventDeed, effects: &mut Vec<Effect>) {
+    let filter = model.store.events.filter.clone();
+    let words = model.page.list.filter.trim().to_owned();
+    begin(
+        model,
+        Work::Events(EventBulk::new(deed, filter, words)),
+        effects,
+    );
+}
+
+fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
+    model.overlay = Some(Overlay::Bulk(Box::new(Bulk::new(work))));
     go_on(model, effects);
 }
 
@@ -53,9 +67,21 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Goes on after the link was away: what was done before is not done again.
+/// Goes on after the link was away: what was done before is not done again. Where that is not sure,
+/// somebody has to say so.
 pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
-    let waits = |bulk: &mut Bulk| bulk.waiting.take().is_some();
+    let waits = |bulk: &mut Bulk| {
+        let waited = bulk.waiting.take().is_some();
+        let is_sure = match &bulk.work {
+            Work::Deliveries(..) => true,
+            Work::Events(events) => !bulk.is_counted || events.is_repeatable(),
+        };
+        if waited && !is_sure {
+            let told = "the connection broke: the last part may be written already; Enter goes on";
+            bulk.stage = Stage::Failed(told.to_owned());
+        }
+        waited && is_sure
+    };
     if model.bulk_mut().is_some_and(waits) {
         go_on(model, effects);
     }
@@ -122,15 +148,16 @@ pub(super) fn heard(
         return;
     };
     bulk.waiting = None;
-    let (tally, next) = match result {
-        Ok(Answer::Bulk { tally, next }) => (tally, next),
-        Ok(_) => {
-            bulk.stage = Stage::Failed(news::mixed_up().sentence());
-            model.overlay = Some(Overlay::Bulk(bulk));
-            return;
-        }
-        Err(failure) => {
-            bulk.stage = Stage::Failed(format!("{}; Enter goes on", failure.sentence()));
+    let found = match (result, &mut bulk.work) {
+        (Ok(Answer::Bulk { tally, next }), Work::Deliveries(..)) => Ok((tally, next)),
+        (Ok(answer), Work::Events(events)) => of_events(events, answer),
+        (Ok(_), _) => Err(news::mixed_up().sentence()),
+        (Err(failure), _) => Err(format!("{}; Enter goes on", failure.sentence())),
+    };
+    let (tally, next) = match found {
+        Ok(found) => found,
+        Err(reason) => {
+            bulk.stage = Stage::Failed(reason);
             model.overlay = Some(Overlay::Bulk(bulk));
             return;
         }
@@ -145,7 +172,7 @@ pub(super) fn heard(
     } else {
         bulk.counted.add(tally);
         if is_end && bulk.counted.count == 0 {
-            return nothing(model, &bulk);
+            return model.say(Token::Info, bulk.nothing());
         }
         if is_end {
             bulk.is_counted = true;
@@ -158,28 +185,36 @@ pub(super) fn heard(
     go_on(model, effects);
 }
 
-fn nothing(model: &mut Model, bulk: &Bulk) {
-    let why: Vec<_> = bulk
-        .counted
-        .skipped
-        .iter()
-        .map(|(reason, count)| format!("{count} {reason}"))
-        .collect();
-    let verb = match bulk.deed {
-        Deed::SendAgain => "send again",
-        Deed::Cancel => "cancel",
-    };
-    let told = if why.is_empty() {
-        format!("there is no delivery to {verb}")
-    } else {
-        format!("there is no delivery to {verb}: {}", why.join(", "))
-    };
-    model.say(Token::Info, told);
+/// What an answer about events adds, and where to go on.
+fn of_events(events: &mut EventBulk, answer: Answer) -> Result<(BulkTally, String), String> {
+    match answer {
+        Answer::Gathered { page, count } => {
+            let (tally, is_full) = events.take(page.rows, count);
+            let next = if is_full { String::new() } else { page.next };
+            Ok((tally, next))
+        }
+        Answer::Done {
+            failed,
+            first_error,
+        } => {
+            let failed = i64::try_from(failed).unwrap_or(i64::MAX);
+            let (count, is_last) = events.done(failed, first_error);
+            let tally = BulkTally {
+                count,
+                ..BulkTally::default()
+            };
+            let next = if is_last { "" } else { "more" };
+            Ok((tally, next.to_owned()))
+        }
+        _ => Err(news::mixed_up().sentence()),
+    }
 }
 
 fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
-    let outcome = bulk.outcome();
-    if bulk.done.count >= bulk.counted.count && bulk.is_counted {
+    let (outcome, has_failed) = bulk.outcome();
+    if bulk.is_through() && has_failed {
+        model.say(Token::Bad, format!("✗ {outcome}"));
+    } else if bulk.is_through() {
         model.say(Token::Good, format!("✓ {outcome}"));
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;

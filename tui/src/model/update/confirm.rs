@@ -216,7 +216,7 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
         many => format!("{verb} these {} occurrences?", many.len()),
     };
     let count = ids.len();
-    let described: Vec<String> = ids.iter().take(5).map(|id| model.describe(id)).collect();
+    let described = model.describe_some(&ids);
     let request = Request::SetStatus {
         occurrence_ids: ids,
         change,
@@ -230,9 +230,6 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
     let mut confirm = Confirm::new(title, verb, then);
     for line in described {
         confirm = confirm.line(Token::Text, line);
-    }
-    if count > 5 {
-        confirm = confirm.line(Token::Dim, format!("and {} more", count - 5));
     }
     if !told.is_empty() {
         confirm = confirm.line(Token::Dim, told);
@@ -280,17 +277,25 @@ pub(super) fn delivery(model: &mut Model, again: bool) {
 }
 
 /// Writing the note.
-pub(super) fn note(model: &mut Model, occurrence_id: String, text: String) {
-    let line = model.describe(&occurrence_id);
+pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String) {
+    let lines = model.describe_some(&ids);
+    let (title, done) = match ids.len() {
+        1 => ("Write this note?".to_owned(), "note written".to_owned()),
+        count => (
+            format!("Write this note on {count} occurrences?"),
+            format!("note written on {count}"),
+        ),
+    };
     let request = Request::Annotate {
-        occurrence_id,
+        occurrence_ids: ids,
         text: text.clone(),
     };
-    let then = Consequence::Write(Box::new(request), write("note written"));
-    let confirm = Confirm::new("Write this note?", "Write", then)
-        .line(Token::Dim, line)
-        .line(Token::Text, text);
-    ask(model, confirm);
+    let then = Consequence::Write(Box::new(request), write(done));
+    let mut confirm = Confirm::new(title, "Write", then);
+    for line in lines {
+        confirm = confirm.line(Token::Dim, line);
+    }
+    ask(model, confirm.line(Token::Text, text));
 }
 
 /// Storing a draft, with the difference to what is stored.
@@ -376,7 +381,7 @@ pub(super) fn client(model: &mut Model, new: NewClient) {
 
 impl Model {
     /// The marked rows, else the selected or shown occurrence or row.
-    fn targets(&self) -> Vec<String> {
+    pub(super) fn targets(&self) -> Vec<String> {
         let marks = &self.page.list.marks;
         if !marks.is_empty() {
             return marks.iter().take(limits::BULK_ITEMS).cloned().collect();
@@ -386,6 +391,14 @@ impl Model {
             _ => self.selected(),
         };
         one.into_iter().collect()
+    }
+
+    /// The first of these occurrences in a line each, and how many more there are.
+    fn describe_some(&self, ids: &[String]) -> Vec<String> {
+        let first = ids.iter().take(5).map(|id| self.describe(id));
+        let more = ids.len().saturating_sub(5);
+        let rest = (more > 0).then(|| format!("and {more} more"));
+        first.chain(rest).collect()
     }
 
     /// An occurrence in one line.

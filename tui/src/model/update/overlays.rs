@@ -8,6 +8,7 @@ use crate::{
     keymap,
     model::{
         Model,
+        bulk::EventDeed,
         message::{Effect, Purpose},
         overlay::{
             Asked, Clash, ClashChoice, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target,
@@ -22,7 +23,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
         Some(Overlay::Clash(clash)) => choose_version(model, clash, key),
         Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
-        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key),
+        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
         Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
         Some(Overlay::Key { name, key: secret }) => match key.code {
@@ -114,14 +115,15 @@ fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     }
 }
 
-fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent) {
+fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => {}
         KeyCode::Enter => {
             let text = prompt.field.text().trim().to_owned();
             match prompt.then {
-                Asked::Annotate(_) if text.is_empty() => {}
-                Asked::Annotate(occurrence_id) => confirm::note(model, occurrence_id, text),
+                Asked::Annotate(_) | Asked::AnnotateAll if text.is_empty() => {}
+                Asked::Annotate(ids) => confirm::note(model, ids, text),
+                Asked::AnnotateAll => bulk::events(model, EventDeed::Note(text), effects),
                 Asked::Search => navigate::search(model, text),
             }
         }

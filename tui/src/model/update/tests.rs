@@ -1,5 +1,7 @@
 //! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
 
+mod selection;
+
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use ratatui::{Terminal, backend::TestBackend};
@@ -107,11 +109,11 @@ fn answer(request: &Request) -> Result<Answer, Failure> {
             update_ms: None,
             etag: "1".to_owned(),
         }]),
-        Request::SearchEvents { .. } => Answer::Events(Page {
-            rows: (0..5).map(row).collect(),
-            next: String::new(),
-            total: Some(5),
-        }),
+        Request::SearchEvents { .. } => Answer::Events(events()),
+        Request::GatherEvents { .. } => Answer::Gathered {
+            page: events(),
+            count: Some(5),
+        },
         Request::GetEvent { .. } => Answer::Event(Box::new(EventDetail {
             id: "e0".to_owned(),
             occurrence: OccurrenceDetail {
@@ -128,6 +130,14 @@ fn answer(request: &Request) -> Result<Answer, Failure> {
         },
         _ => return Err(Failure::new(FailureKind::Unsupported, "not here")),
     })
+}
+
+fn events() -> Page<EventRow> {
+    Page {
+        rows: (0..5).map(row).collect(),
+        next: String::new(),
+        total: Some(5),
+    }
 }
 
 fn row(number: i64) -> EventRow {
@@ -157,6 +167,12 @@ fn a_write_leaves_only_after_a_yes() {
         ("5e<C-s>", "y", 1),
         ("5e<C-s>", "s<C-s><Enter>", 0),
         ("7nname<C-s>", "y", 1),
+        ("2<Space><Space>Nnote<Enter>", "y", 1),
+        ("2<A-a>", "<Esc>", 0),
+        ("2<A-c>", "<Enter>", 0),
+        ("2<A-a>", "y", 1),
+        ("2<A-s>", "<Tab><Enter>", 1),
+        ("2<A-n>note<Enter>", "y", 1),
     ];
     for (start, end, count) in cases {
         let mut model = model(Role::Admin);
@@ -165,7 +181,7 @@ fn a_write_leaves_only_after_a_yes() {
             "{start} wrote before it was confirmed"
         );
         assert!(
-            matches!(model.overlay, Some(Overlay::Confirm(_))),
+            matches!(model.overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_))),
             "{start} did not ask"
         );
         assert_eq!(press(&mut model, end).len(), count, "{start}{end}");
@@ -375,7 +391,8 @@ fn keys_that_were_begun_wait_for_the_next_run_out_and_are_dropped_by_esc() {
 }
 
 const KEYS: &str = "jkgGlhaAcsuNxTpoyne EDdtvr123456789*/?:[]RqY<Enter><Esc><Tab><S-Tab><Up><Down>\
-                    <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><C-c><Space>y";
+                    <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><C-c><Space>y\
+                    <A-a><A-c><A-s><A-n>";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
@@ -396,7 +413,7 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 hear(&mut model, News::Link(down));
             }
-            let asked = matches!(model.overlay, Some(Overlay::Confirm(_)));
+            let asked = matches!(model.overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_)));
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));
             let writes = reply(&mut model, effects);

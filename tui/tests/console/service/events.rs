@@ -49,8 +49,10 @@ impl v1::event_management_service_server::EventManagementService for Shared {
             }
         }
         tell(&mut state, changed);
-        let result = |_: &v1::StatusItem| v1::StatusResult {
-            success: Some(true),
+        let is_refused = |item: &v1::StatusItem| state.refused.contains(&item.event_id);
+        let result = |item: &v1::StatusItem| v1::StatusResult {
+            success: Some(!is_refused(item)),
+            error: if is_refused(item) { "it is gone" } else { "" }.to_owned(),
             ..Default::default()
         };
         let status_responses = items.iter().map(result).collect();
@@ -111,7 +113,8 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         &self,
         _: Request<v1::CountEventsRequest>,
     ) -> Answer<v1::CountEventsResponse> {
-        Err(Status::unimplemented("not needed by the console"))
+        let count = i32::try_from(self.lock().events.len()).ok();
+        Ok(Response::new(v1::CountEventsResponse { count }))
     }
 
     async fn event_frequency(

@@ -1,0 +1,253 @@
+//! A change of many events: the ids that were found, and how far they are through.
+
+use std::collections::HashSet;
+
+use super::plural;
+use crate::{
+    client::{EventFilter, Request, StatusChange},
+    data::{BulkTally, EventRow, Status},
+    limits,
+    theme::Token,
+};
+
+/// Occurrences that are named in the question.
+const NAMED: usize = 5;
+
+/// What is done to each of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum EventDeed {
+    Set(StatusChange),
+    /// Write this note.
+    Note(String),
+}
+
+/// A change of all events that a filter leaves. The ids are those that were found while it was
+/// counted: what comes later is not among them.
+#[derive(Clone, Debug)]
+pub(crate) struct EventBulk {
+    pub(crate) deed: EventDeed,
+    filter: EventFilter,
+    /// The filter as an operator wrote it.
+    words: String,
+    ids: Vec<String>,
+    known: HashSet<String>,
+    named: Vec<String>,
+    /// How many the service counted.
+    found: Option<i64>,
+    /// How many of the ids are through, whatever came of them.
+    pub(crate) through: usize,
+    /// How many it was refused for, and why for the first.
+    failed: i64,
+    first_error: String,
+    /// Whether there are more than are taken at once.
+    left: bool,
+}
+
+impl EventBulk {
+    pub(crate) fn new(deed: EventDeed, filter: EventFilter, words: String) -> Self {
+        Self {
+            deed,
+            filter,
+            words,
+            ids: Vec::new(),
+            known: HashSet::new(),
+            named: Vec::new(),
+            found: None,
+            through: 0,
+            failed: 0,
+            first_error: String::new(),
+            left: false,
+        }
+    }
+
+    /// Asks for the next ids.
+    pub(crate) fn gather(&self, cursor: String) -> Request {
+        Request::GatherEvents {
+            filter: self.filter.clone(),
+            cursor,
+        }
+    }
+
+    /// Takes in a page of what was found. Says what it adds, and whether that is all there is room
+    /// for.
+    pub(crate) fn take(&mut self, rows: Vec<EventRow>, found: Option<i64>) -> (BulkTally, bool) {
+        self.found = found.or(self.found);
+        let mut tally = BulkTally::default();
+        for row in rows {
+            if !self.known.insert(row.id.to_string()) {
+                continue;
+            }
+            if let Some(reason) = self.needless(&row) {
+                *tally.skipped.entry(reason).or_default() += 1;
+                continue;
+            }
+            if self.ids.len() >= limits::BULK_EVENTS {
+                self.left = true;
+                break;
+            }
+            if self.named.len() < NAMED {
+                let words = format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);
+                self.named.push(words);
+            }
+            tally.count += 1;
+            let severity = row.severity.word().to_owned();
+            *tally.destinations.entry(severity).or_default() += 1;
+            self.ids.push(row.id.into());
+        }
+        (tally, self.left)
+    }
+
+    /// Why nothing is to be done to an occurrence, if so.
+    fn needless(&self, row: &EventRow) -> Option<&'static str> {
+        match self.deed {
+            EventDeed::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
+                Some("acknowledged before")
+            }
+            EventDeed::Set(StatusChange::Status(Status::Closed))
+                if row.status == Status::Closed =>
+            {
+                Some("closed before")
+            }
+            EventDeed::Set(StatusChange::Status(Status::Suppressed))
+                if row.status == Status::Suppressed =>
+            {
+                Some("suppressed before")
+            }
+            _ => None,
+        }
+    }
+
+    fn part(&self) -> &[String] {
+        let end = self.ids.len().min(self.through + limits::BULK_EVENT_STEP);
+        &self.ids[self.through..end]
+    }
+
+    /// Changes the next ones.
+    pub(crate) fn step(&self) -> Request {
+        let occurrence_ids = self.part().to_vec();
+        match &self.deed {
+            EventDeed::Set(change) => Request::SetStatus {
+                occurrence_ids,
+                change: *change,
+            },
+            EventDeed::Note(text) => Request::Annotate {
+                occurrence_ids,
+                text: text.clone(),
+            },
+        }
+    }
+
+    /// Takes in what became of a part; says how many were changed, and whether it was the last.
+    pub(crate) fn done(&mut self, failed: i64, first_error: String) -> (i64, bool) {
+        let count = self.part().len();
+        self.through += count;
+        self.failed += failed;
+        if self.first_error.is_empty() {
+            self.first_error = first_error;
+        }
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        (count - failed, self.through >= self.ids.len())
+    }
+
+    pub(crate) fn title(&self) -> String {
+        let all = match (self.words.is_empty(), self.filter.open_only) {
+            (true, true) => "all open events".to_owned(),
+            (true, false) => "all events".to_owned(),
+            (false, true) => format!("all open events with {}", self.words),
+            (false, false) => format!("all events with {}", self.words),
+        };
+        match &self.deed {
+            EventDeed::Note(_) => format!("Write a note on {all}?"),
+            EventDeed::Set(_) => format!("{} {all}?", self.verb()),
+        }
+    }
+
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.deed {
+            EventDeed::Set(StatusChange::Acknowledged(true)) => "Acknowledge",
+            EventDeed::Set(StatusChange::Acknowledged(false)) => "Take back",
+            EventDeed::Set(StatusChange::Status(Status::Closed)) => "Close",
+            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "Suppress",
+            EventDeed::Set(StatusChange::Status(_)) => "Open",
+            EventDeed::Note(_) => "Write",
+        }
+    }
+
+    /// What a Yes does to how many.
+    pub(crate) fn promise(&self, count: i64) -> String {
+        let events = plural(count, "event");
+        match &self.deed {
+            EventDeed::Note(text) => format!("{events} will get the note: {text}"),
+            EventDeed::Set(_) => format!("{events} will be {}:", self.participle()),
+        }
+    }
+
+    fn participle(&self) -> &'static str {
+        match self.deed {
+            EventDeed::Set(StatusChange::Acknowledged(true)) => "acknowledged",
+            EventDeed::Set(StatusChange::Acknowledged(false)) => "no longer acknowledged",
+            EventDeed::Set(StatusChange::Status(Status::Closed)) => "closed",
+            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "suppressed",
+            EventDeed::Set(StatusChange::Status(_)) => "opened again",
+            EventDeed::Note(_) => "written on",
+        }
+    }
+
+    /// The first of them by name, and what is not among them.
+    pub(crate) fn lines(&self) -> Vec<(Token, String)> {
+        let mut lines: Vec<(Token, String)> = Vec::new();
+        lines.extend(self.named.iter().map(|line| (Token::Text, line.clone())));
+        if self.ids.len() > self.named.len() {
+            let more = self.ids.len() - self.named.len();
+            lines.push((Token::Dim, format!("and {more} more")));
+        }
+        if self.left {
+            let found = self
+                .found
+                .map_or_else(String::new, |it| format!(" of {it} found"));
+            let most = limits::BULK_EVENTS;
+            let told = format!("At most {most}{found} at once; the rest is left as it is.");
+            lines.push((Token::Warning, told));
+        }
+        lines
+    }
+
+    /// What came of it, and whether it was refused for any.
+    pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
+        let events = plural(count, "event");
+        let done = match self.deed {
+            EventDeed::Note(_) => format!("note written on {events}"),
+            EventDeed::Set(_) => format!("{events} {}", self.participle()),
+        };
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!("; {failed} failed: {}", self.first_error),
+        };
+        let left = match (self.left, self.found) {
+            (false, _) => String::new(),
+            (true, Some(found)) => {
+                let rest = found - i64::try_from(self.through).unwrap_or(found);
+                format!("; {rest} are left, do it again for them")
+            }
+            (true, None) => "; more are left, do it again for them".to_owned(),
+        };
+        (format!("{done}{failed}{left}"), self.failed > 0)
+    }
+
+    /// Whether a part whose answer was lost may simply be sent again.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        !matches!(self.deed, EventDeed::Note(_))
+    }
+
+    /// What a reader of the answer to nothing found is told.
+    pub(crate) fn infinitive(&self) -> &'static str {
+        match self.deed {
+            EventDeed::Set(StatusChange::Acknowledged(true)) => "acknowledge",
+            EventDeed::Set(StatusChange::Acknowledged(false)) => "take back",
+            EventDeed::Set(StatusChange::Status(Status::Closed)) => "close",
+            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "suppress",
+            EventDeed::Set(StatusChange::Status(_)) => "open again",
+            EventDeed::Note(_) => "write on",
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Notes on events, and changes of all that a filter leaves.
+
+use super::bulk;
+use crate::{
+    client::StatusChange,
+    model::{
+        Model,
+        bulk::EventDeed,
+        field::TextField,
+        message::Effect,
+        overlay::{Asked, Overlay, Prompt},
+    },
+};
+
+/// Asks for a note on what is marked, selected or shown.
+pub(super) fn annotate(model: &mut Model) {
+    let ids = model.targets();
+    match ids.len() {
+        0 => {}
+        1 => note(model, "Write a note", Asked::Annotate(ids)),
+        count => {
+            let title = format!("Write a note on {count} occurrences");
+            note(model, &title, Asked::Annotate(ids));
+        }
+    }
+}
+
+/// Asks for a note.
+pub(super) fn note(model: &mut Model, title: &str, then: Asked) {
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: title.to_owned(),
+        help: "others see it with your key's name; Enter goes on",
+        field: TextField::default(),
+        then,
+    }));
+}
+
+/// Begins to change all events that the list's filter leaves.
+pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
+    bulk::events(model, EventDeed::Set(change), effects);
+}

@@ -1,0 +1,138 @@
+//! A property of lists: what is selected stays selected while it is there, whatever comes and goes.
+
+use super::*;
+use crate::model::{overlay::Target, sort};
+
+/// Something that happens to a list.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Occurrences come or are seen again, and some leave.
+    Stream(Vec<(u8, i64)>, Vec<u8>),
+    /// The list is read again, with these.
+    Read(Vec<u8>),
+    Sort(usize),
+    Filter(&'static str),
+    Pause,
+    Resize(u16),
+    Select(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let id = 0_u8..12;
+    prop_oneof![
+        (
+            prop::collection::vec((id.clone(), 0_i64..40), 0..5),
+            prop::collection::vec(id.clone(), 0..3),
+        )
+            .prop_map(|(rows, left)| Step::Stream(rows, left)),
+        prop::collection::btree_set(id.clone(), 0..10)
+            .prop_map(|ids| Step::Read(ids.into_iter().collect())),
+        (0_usize..8).prop_map(Step::Sort),
+        prop::sample::select(vec!["", "t", "1", "nothing"]).prop_map(Step::Filter),
+        Just(Step::Pause),
+        (8_u16..40).prop_map(Step::Resize),
+        id.prop_map(Step::Select),
+    ]
+}
+
+fn triggers(ids: &[u8]) -> Vec<Trigger> {
+    let one = |id: &u8| Trigger {
+        spec: TriggerSpec {
+            name: format!("t{id}"),
+            ..TriggerSpec::default()
+        },
+        rule_names: vec!["r".to_owned(); usize::from(*id % 3)],
+        recent_count: i32::from(*id % 4),
+        create_ms: None,
+        update_ms: None,
+        etag: "1".to_owned(),
+    };
+    ids.iter().map(one).collect()
+}
+
+/// What happened, without answers: nothing is asked of anybody here.
+fn apply(model: &mut Model, step: &Step) {
+    let on_events = model.page.route == Route::Events;
+    let msg = match step {
+        Step::Stream(rows, left) => {
+            let news = News::Watched {
+                generation: model.store.events.generation,
+                rows: rows
+                    .iter()
+                    .map(|(id, seen)| EventRow {
+                        last_seen_ms: *seen,
+                        ..row(i64::from(*id))
+                    })
+                    .collect(),
+                left: left.iter().map(|id| format!("e{id}:1")).collect(),
+                token: "token".to_owned(),
+                gap: false,
+            };
+            Msg::News(news)
+        }
+        Step::Read(ids) => {
+            let effects = update(model, Msg::Act(keymap::Action::RetryNow));
+            for effect in effects {
+                if let Effect::Send(Command::Call(ticket, request)) = effect
+                    && *request == Request::ListTriggers
+                {
+                    let answer = Answer::Triggers(triggers(ids));
+                    update(model, Msg::News(News::Answer(ticket, Ok(answer))));
+                }
+            }
+            return;
+        }
+        Step::Sort(at) => {
+            let columns = sort::columns(&model.page.route);
+            let column = columns[at % columns.len()];
+            Msg::Find(Target::Sort(sort::Sort {
+                column,
+                descending: at % 2 == 0,
+            }))
+        }
+        Step::Filter(text) if !on_events => Msg::Find(Target::Filter((*text).to_owned())),
+        Step::Filter(_) => return,
+        Step::Pause => Msg::Act(keymap::Action::Pause),
+        Step::Resize(rows) => Msg::Resize(80, *rows),
+        Step::Select(id) => {
+            let id = if on_events {
+                format!("e{id}:1")
+            } else {
+                format!("t{id}")
+            };
+            Msg::Choose(vec![id], false)
+        }
+    };
+    update(model, msg);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_selected_row_survives_whatever_comes_goes_is_sorted_or_filtered(
+        steps in prop::collection::vec(step(), 1..60),
+        on_events in any::<bool>(),
+    ) {
+        let mut model = model(Role::Admin);
+        press(&mut model, if on_events { "2" } else { "3" });
+        for step in steps {
+            let before = match &step {
+                Step::Select(_) => None,
+                // Events are read afresh by it, as another list.
+                Step::Read(_) if on_events => continue,
+                _ => model.selected(),
+            };
+            apply(&mut model, &step);
+            settle(&mut model);
+            let is_there = |id: &String| model.rows().position(id).is_some();
+            if let Some(before) = before.filter(is_there) {
+                prop_assert_eq!(model.selected(), Some(before), "after {:?}", step);
+            }
+            let list = &model.page.list;
+            let count = model.rows().len();
+            prop_assert!(count == 0 || list.index < count, "{:?}", step);
+            prop_assert!(count == 0 || model.selected().is_some(), "{:?}", step);
+        }
+    }
+}

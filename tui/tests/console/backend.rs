@@ -1,0 +1,101 @@
+//! The real service in this process, on a store of its own.
+
+use std::net::SocketAddr;
+
+use bellwether_backend::{Backend, Config};
+use bellwether_proto::{
+    cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
+    v1::{self, event_query_service_client::EventQueryServiceClient},
+};
+use bellwether_tui::{Key, Options, Theme};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, transport::Channel};
+
+/// A running service. Dropping it ends it.
+pub(crate) struct Real {
+    pub(crate) address: SocketAddr,
+    key: String,
+    _serving: JoinSet<()>,
+    _folder: TempDir,
+}
+
+impl Real {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::new(folder.path());
+        config.grpc_listen = ([127, 0, 0, 1], 0).into();
+        let backend = Backend::bind(config).await.unwrap();
+        let address = backend.grpc_addr();
+        let key = std::fs::read_to_string(folder.path().join("admin.key")).unwrap();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { backend.serve(CancellationToken::new()).await.unwrap() });
+        Self {
+            address,
+            key: key.trim().to_owned(),
+            _serving: serving,
+            _folder: folder,
+        }
+    }
+
+    /// What a console at this address is started with.
+    pub(crate) fn options(&self, address: SocketAddr) -> Options {
+        let mut options = Options::new(&format!("http://{address}")).unwrap();
+        options.key = Some(Key::new(&self.key).unwrap());
+        options.time_zone = jiff::tz::TimeZone::UTC;
+        options.theme = Theme::Terminal;
+        options
+    }
+
+    pub(crate) async fn channel(&self) -> Channel {
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{}", self.address));
+        endpoint.unwrap().connect().await.unwrap()
+    }
+
+    /// A request with the admin's key.
+    pub(crate) fn with_key<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        let value = format!("Bearer {}", self.key).parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+        request
+    }
+
+    /// Sends events about these hosts.
+    pub(crate) async fn send(
+        &self,
+        severity: cloud::Severity,
+        hosts: impl Iterator<Item = String>,
+    ) {
+        let event = |host: String| cloud::Event {
+            name: "disk".to_owned(),
+            summary: format!("the disk of {host} is full"),
+            dimensions: [("host".to_owned(), host)].into(),
+            severity: severity.into(),
+            ..cloud::Event::default()
+        };
+        let events = cloud::Events {
+            events: hosts.map(event).collect(),
+            ..cloud::Events::default()
+        };
+        let mut service = DataReceiverServiceClient::new(self.channel().await);
+        let answer = service.put_events(self.with_key(events)).await.unwrap();
+        assert_eq!(answer.into_inner().failed, 0);
+    }
+
+    /// All occurrences.
+    pub(crate) async fn occurrences(&self) -> Vec<v1::Occurrence> {
+        let query = v1::EventQuery {
+            page_input: Some(v1::PageInput {
+                limit: 1_000,
+                ..v1::PageInput::default()
+            }),
+            ..v1::EventQuery::default()
+        };
+        let request = v1::SearchEventsRequest { query: Some(query) };
+        let mut service = EventQueryServiceClient::new(self.channel().await);
+        let answer = service.search_events(self.with_key(request)).await.unwrap();
+        let events = answer.into_inner().results.into_iter();
+        events.flat_map(|event| event.occurrences).collect()
+    }
+}

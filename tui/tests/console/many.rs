@@ -1,0 +1,105 @@
+//! All events that a filter leaves, changed at once.
+
+use super::{flows::assert_shows, *};
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use bellwether_proto::cloud::Status;
+
+    use super::*;
+    use crate::backend::Real;
+
+    async fn with_events() -> (Real, Headless) {
+        let real = Real::start().await;
+        let hosts = |word: &'static str| (0..130).map(move |number| format!("{word}-{number}"));
+        real.send(Severity::Error, hosts("db")).await;
+        real.send(Severity::Info, hosts("web")).await;
+        let mut console = Headless::start(real.options(real.address), 80, 30);
+        assert!(console.shows("error").await, "{}", console.screen());
+        (real, console)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn all_that_match_are_counted_named_asked_for_and_changed_in_parts() {
+        let (real, mut console) = with_events().await;
+        press(&mut console, "2").await;
+        press(&mut console, "/severity>=error<Enter>").await;
+        let screen = press(&mut console, "<A-a>").await;
+        assert_shows(&screen, "Acknowledge all open events with severity>=error?");
+        assert_shows(&screen, "130 events will be acknowledged:");
+        assert_shows(&screen, "130  error");
+        assert_shows(&screen, "the disk of db-");
+        assert_shows(&screen, "and 125 more");
+        press(&mut console, "<Enter>").await;
+        let acknowledged = |all: Vec<v1::Occurrence>| {
+            let meant = all.into_iter().filter(|it| it.acknowledged == Some(true));
+            meant.map(|it| it.summary).collect::<Vec<_>>()
+        };
+        assert_eq!(acknowledged(real.occurrences().await).len(), 0);
+
+        press(&mut console, "<A-a>").await;
+        let screen = press(&mut console, "y").await;
+        assert_shows(&screen, "✓ 130 events acknowledged");
+        let done = acknowledged(real.occurrences().await);
+        assert_eq!(done.len(), 130);
+        assert!(
+            done.iter().all(|summary| summary.contains("of db-")),
+            "{done:?}"
+        );
+
+        let screen = press(&mut console, "<A-a>").await;
+        assert_shows(
+            &screen,
+            "there is no event to acknowledge: 130 acknowledged before",
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_under_way_can_be_stopped_after_a_part() {
+        let (real, mut console) = with_events().await;
+        press(&mut console, "2").await;
+        press(&mut console, "<A-c>").await;
+        let screen = press(&mut console, "y<Esc>").await;
+        assert_shows(&screen, "stopped: 100 events closed, of 260 counted");
+        let closed = |it: &v1::Occurrence| it.status() == Status::Closed;
+        let count = real
+            .occurrences()
+            .await
+            .iter()
+            .filter(|it| closed(it))
+            .count();
+        assert_eq!(count, 100);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_note_is_written_on_all_of_them_or_on_those_that_are_marked() {
+        let (real, mut console) = with_events().await;
+        press(&mut console, "2").await;
+        press(&mut console, "/host:db-1 severity=error<Enter>").await;
+        press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
+        let screen = console.screen();
+        assert_shows(&screen, "Write a note on all open events");
+        assert_shows(&screen, "will get the note: the array is being rebuilt");
+        let screen = press(&mut console, "y").await;
+        assert_shows(&screen, "note written on ");
+        press(&mut console, "/<C-u>host:web-7<Enter>").await;
+        press(&mut console, "<Space><Space>Nalso here<Enter>").await;
+        assert_shows(&console.screen(), "Write this note on 2 occurrences?");
+        let screen = press(&mut console, "y").await;
+        assert_shows(&screen, "note written on 2");
+        press(&mut console, "g<Enter><Tab>").await;
+        assert_shows(&console.screen(), "also here");
+        drop(real);
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_for_some_is_told_with_the_reason() {
+    let service = stocked();
+    service.state().refused = vec![format!("{:028}", 3)];
+    let mut console = console(&service, 80, 30).await;
+    press(&mut console, "2").await;
+    press(&mut console, "<A-s>").await;
+    let screen = press(&mut console, "y").await;
+    assert_shows(&screen, "✗ 39 events suppressed; 1 failed: it is gone");
+}
