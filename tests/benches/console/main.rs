@@ -38,8 +38,8 @@ fn main() {
     keys::measure(&mut report);
     quit::measure(&mut report);
     news::measure(&mut report);
-    many::measure(&mut report);
     idle::measure(&mut report);
+    many::measure(&mut report);
     std::io::stdout()
         .write_all(report.finish().as_bytes())
         .expect("standard output");
