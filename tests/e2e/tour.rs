@@ -196,6 +196,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
 async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
     guide.happens("SEVERITY_CRITICAL", "disk is gone").await;
     let told = guide.is_told(2).await;
+    guide.all_has_ended().await;
     assert_eq!(told.json()["rule"]["message"], "disk is gone on db-1");
     assert_eq!(told.json()["clear"], false);
 
@@ -240,6 +241,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
     assert_eq!(told.json()["clear"], true);
     assert_eq!(told.json()["event"]["status"], 3);
 
+    guide.all_has_ended().await;
     guide.press("6").sees(&["3/4", "tell-us (up"]);
     guide.page(
         "Who was told of what",
@@ -263,6 +265,19 @@ impl Guide {
             .post("/v1/data-receiver/events", &samples::events(&[event]))
             .await;
         assert_eq!(answer.ok()["succeeded"], 1);
+    }
+
+    /// Waits until no delivery is on its way any more.
+    async fn all_has_ended(&mut self) {
+        let rest = self.rest();
+        eventually("every delivery to end", async || {
+            let list = rest.get("/v1/notification/deliveries").await.ok();
+            let rows = list["deliveries"].as_array().cloned().unwrap_or_default();
+            rows.iter()
+                .all(|row| row["endTime"].is_string())
+                .then_some(())
+        })
+        .await;
     }
 
     /// Waits until the receiver has as many messages, and gives the last.
