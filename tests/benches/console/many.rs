@@ -65,7 +65,7 @@ pub(crate) fn measure(report: &mut Report) {
     pty.quit();
 
     stage::fill(&world, HELD, STORED);
-    let mut pty = hold_all(&world, shows("100000/100,000 of 1,000,000"));
+    let mut pty = hold_all(&world, shows("100000/100,000+"));
     Scrolled::up(&mut pty).tell(report, "1,000,000 events", &reference);
     pty.quit();
 }
