@@ -20,6 +20,7 @@ mod foreign;
 mod grpc;
 mod idempotency;
 mod journey;
+mod listing;
 mod lives;
 mod looks;
 mod mail;

@@ -87,7 +87,7 @@ fn delimited(tag: u32, length: usize, to: &mut Vec<u8>) {
     encode_varint(length as u64, to);
 }
 
-/// How many bytes [`bytes`] adds.
+/// How many bytes [`bytes()`] adds.
 fn length(tag: u32, bytes: &[u8]) -> usize {
     if bytes.is_empty() {
         return 0;

@@ -1,0 +1,92 @@
+//! What a screen lists, as JSON for programs: the answer of REST.
+
+use bellwether_tests::{eventually::eventually, process, receiver::Receiver, world::World};
+use serde_json::{Value, json};
+
+use crate::{journey, samples};
+
+/// What `--snapshot SCREEN --json` writes.
+fn listed(world: &World, screen: &str) -> Value {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let mut command = process::command(world.folder(), ["--snapshot", screen, "--json"]);
+    command.args(["--connect", &address, "--key-file"]);
+    let output = command.arg(world.data_dir().join("admin.key")).output();
+    let output = output.expect("the command");
+    assert!(output.status.success(), "{screen}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("one document of JSON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_list_is_written_as_rest_answers_it() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    let events = ["db-1", "db-2", "gone"]
+        .map(|host| samples::event("full", host, "SEVERITY_ERROR", "disk is full"));
+    rest.post("/v1/data-receiver/events", &samples::events(&events))
+        .await
+        .ok();
+    let mut over = samples::event("full", "gone", "SEVERITY_ERROR", "disk is full");
+    over["status"] = json!("STATUS_CLOSED");
+    rest.post("/v1/data-receiver/events", &samples::events(&[over]))
+        .await
+        .ok();
+    eventually("every delivery to end", async || {
+        let list = rest.get("/v1/notification/deliveries").await.ok();
+        let rows = list["deliveries"].as_array()?;
+        let ended = rows.iter().all(|row| row["endTime"].is_string());
+        (rows.len() >= 3 && ended).then_some(())
+    })
+    .await;
+
+    for (screen, list, path, rows) in [
+        ("triggers", "triggers", "/v1/notification/triggers", 1),
+        (
+            "destinations",
+            "destinations",
+            "/v1/notification/destinations",
+            1,
+        ),
+        ("rules", "rules", "/v1/notification/rules", 1),
+        ("deliveries", "deliveries", "/v1/notification/deliveries", 3),
+    ] {
+        let written = listed(&world, screen);
+        assert_eq!(written, rest.get(path).await.ok(), "{screen}");
+        assert_eq!(
+            written[list].as_array().expect("rows").len(),
+            rows,
+            "{screen}"
+        );
+    }
+
+    let open = json!({"query": {"statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"]}});
+    let found = rest.post("/v1/events:search", &open).await.ok();
+    let written = listed(&world, "events");
+    assert_eq!(written["results"], found["results"]);
+    assert_eq!(written["results"].as_array().expect("rows").len(), 2);
+
+    let overview = rest.get("/v1/overview").await.ok();
+    let written = listed(&world, "overview");
+    let names = |value: &Value| -> Vec<String> {
+        let fields = value.as_object().expect("an object");
+        fields.keys().cloned().collect()
+    };
+    assert_eq!(names(&written), names(&overview));
+
+    let written = listed(&world, "clients");
+    assert_eq!(written["clients"][0]["name"], "admin", "{written}");
+}
+
+#[test]
+fn a_screen_that_lists_nothing_is_refused_with_those_that_do() {
+    let world = World::start();
+    let output = process::command(world.folder(), ["--snapshot", "map", "--json"])
+        .output()
+        .expect("the command");
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    for name in ["`map` lists nothing", "events", "deliveries", "clients"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
