@@ -35,6 +35,7 @@ use crate::{
     client::Ticket,
     data::{Caller, Draft, Failure},
     keymap::Keymap,
+    text,
     theme::{Background, Depth, Look, Theme, Token},
 };
 
@@ -160,10 +161,22 @@ impl Model {
         Look::new(self.theme, self.depth, self.background)
     }
 
-    /// Rows that a list or a document has on the screen.
+    /// Rows that a list or a document has on the screen, without those that a notice lies over: the
+    /// cursor is never below it.
     pub(crate) fn body_rows(&self) -> usize {
         let banner = u16::from(matches!(self.link, Connection::Down { .. }));
-        usize::from(self.size.1.saturating_sub(3 + banner)).max(1)
+        let rows = usize::from(self.size.1.saturating_sub(3 + banner));
+        rows.saturating_sub(self.notice_lines().len()).max(1)
+    }
+
+    /// The notice as it fits the screen.
+    pub(crate) fn notice_lines(&self) -> Vec<String> {
+        let Some(notice) = &self.notice else {
+            return Vec::new();
+        };
+        let mut lines = text::wrap(&notice.text, self.columns().saturating_sub(4));
+        lines.truncate(usize::from(self.size.1 / 2).max(1));
+        lines
     }
 
     /// Columns of the screen.

@@ -226,9 +226,8 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
 /// The sentence at the bottom, over the page.
 pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(notice) = &model.notice else { return };
-    let lines = text::wrap(&notice.text, usize::from(area.width).saturating_sub(4));
-    let count = lines.len().min(usize::from(area.height / 2)).max(1);
-    let height = u16::try_from(count).unwrap_or(1);
+    let lines = model.notice_lines();
+    let height = u16::try_from(lines.len()).unwrap_or(1);
     let y = area.bottom().saturating_sub(1 + height);
     let place = Rect {
         x: area.x,
@@ -237,7 +236,7 @@ pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         height,
     };
     pen.clear(place);
-    for (row, line) in (y..).zip(lines.iter().take(count)) {
+    for (row, line) in (y..).zip(&lines) {
         pen.put(
             area.x + 1,
             row,

@@ -16,6 +16,7 @@ use crate::{
     },
     keymap,
     model::{Connection, overlay::Overlay, page::Route},
+    theme::Token,
     view,
 };
 
@@ -281,6 +282,32 @@ fn the_end_of_the_events_is_read_page_by_page_until_a_key_comes() {
         let is_at_end = model.page.list.index + 1 == model.store.events.len();
         assert_eq!(is_at_end, key.is_empty(), "{key}");
     }
+}
+
+#[test]
+fn a_notice_never_lies_over_the_cursor() {
+    let mut model = model(Role::Admin);
+    model.size = (60, 8);
+    press(&mut model, "2G");
+    let last = model.page.list.index;
+    assert_eq!(last + 1, model.store.events.len());
+    let shown = |model: &Model| {
+        let mut terminal = Terminal::new(TestBackend::new(60, 8)).unwrap();
+        terminal.draw(|frame| view::draw(model, frame)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(shown(&model).contains('▶'));
+    model.say(
+        Token::Text,
+        "a sentence of more than sixty columns, which takes two lines of them",
+    );
+    settle(&mut model);
+    let screen = shown(&model);
+    assert!(
+        screen.contains('▶') && screen.contains("a sentence"),
+        "{screen}"
+    );
+    assert_eq!(model.page.list.index, last);
 }
 
 #[test]
