@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 pub use authorities::{Authorities, BadAuthorities};
 
-use crate::domain::{Secret, Severity};
+use crate::secret::Secret;
 
 /// All settings. [`Config::new`] gives every one but the data folder its default.
 #[derive(Debug, Clone)]
@@ -86,18 +86,6 @@ pub struct LifetimeConfig {
     pub error_age_max: Duration,
     /// How long closed occurrences are kept.
     pub retention: Duration,
-}
-
-impl LifetimeConfig {
-    /// How long an occurrence of that severity stays open without news; none means for ever.
-    pub fn age_max(&self, severity: Severity) -> Option<Duration> {
-        let age_max = match severity {
-            Severity::Debug | Severity::Info => self.info_age_max,
-            Severity::Warning => self.warning_age_max,
-            Severity::Error | Severity::Critical => self.error_age_max,
-        };
-        (!age_max.is_zero()).then_some(age_max)
-    }
 }
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -1,8 +1,10 @@
 //! What can go wrong with an operation, by what the caller should do about it.
 
+mod violation;
+
 use std::time::Duration;
 
-use crate::domain::Violation;
+pub use violation::Violation;
 
 /// Why an operation was not carried out. The message of each kind is for people.
 #[derive(Debug, thiserror::Error)]

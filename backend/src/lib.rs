@@ -12,6 +12,7 @@ pub mod ops;
 #[cfg(test)]
 mod reference_tests;
 pub mod rpc;
+pub mod secret;
 pub mod server;
 pub mod store;
 pub mod template;

@@ -141,12 +141,13 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The rooms of the backend, and those that each may look into.
-const ROOM_ARROWS: [(&str, &[&str]); 13] = [
+const ROOM_ARROWS: [(&str, &[&str]); 14] = [
     ("clock", &[]),
-    ("error", &["domain"]),
+    ("error", &[]),
     ("limits", &[]),
-    ("domain", &["limits"]),
-    ("config", &["domain"]),
+    ("secret", &[]),
+    ("domain", &["limits", "secret"]),
+    ("config", &["secret"]),
     ("template", &["domain", "error", "limits"]),
     ("matching", &["domain", "error", "limits"]),
     ("message", &["domain", "error", "limits", "template"]),

@@ -8,7 +8,8 @@ use super::{
     literal::Operand,
 };
 use crate::{
-    domain::{Clause, Literal, Occurrence, Query, Violation},
+    domain::{Clause, Literal, Occurrence, Query},
+    error::Violation,
     limits::{CLAUSE_DEPTH_MAX, CLAUSES_MAX},
 };
 

@@ -1,9 +1,6 @@
 //! What is wrong with templates, told when they are saved.
 
-use crate::{
-    domain::{DestinationKind, Violation},
-    template::Template,
-};
+use crate::{domain::DestinationKind, error::Violation, template::Template};
 
 /// What is wrong with the templates of a destination, every one of them; paths begin at the
 /// destination, such as `type.email.subject`.

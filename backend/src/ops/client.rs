@@ -11,8 +11,8 @@ use tokio::{
 
 use crate::{
     clock::Clock,
-    domain::{Client, Name, Rates, RecordId, Role, Secret, Violation},
-    error::Error,
+    domain::{Client, Name, Rates, RecordId, Role, Secret},
+    error::{Error, Violation},
     limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX, PAGE_SIZE_MAX},
     ops::{
         commit::commit,

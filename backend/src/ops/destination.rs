@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    domain::{DeliverySettings, Destination, DestinationKind, Health, Name, Violation},
-    error::Error,
+    domain::{DeliverySettings, Destination, DestinationKind, Health, Name},
+    error::{Error, Violation},
     ops::{
         page::{Page, PageRequest},
         recent::Recent,

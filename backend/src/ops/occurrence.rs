@@ -266,12 +266,22 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -
 fn review_after(occurrence: &Occurrence, since_ms: i64, lifetime: &LifetimeConfig) -> i64 {
     let wait = match occurrence.close {
         Some(_) => (!lifetime.retention.is_zero()).then_some(lifetime.retention),
-        None => lifetime.age_max(occurrence.severity),
+        None => age_max(lifetime, occurrence.severity),
     };
     let later = |wait: Duration| {
         since_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(REVIEW_NEVER_MS))
     };
     wait.map_or(REVIEW_NEVER_MS, later)
+}
+
+/// How long an occurrence of that severity stays open without news; none means for ever.
+fn age_max(lifetime: &LifetimeConfig, severity: Severity) -> Option<Duration> {
+    let age_max = match severity {
+        Severity::Debug | Severity::Info => lifetime.info_age_max,
+        Severity::Warning => lifetime.warning_age_max,
+        Severity::Error | Severity::Critical => lifetime.error_age_max,
+    };
+    (!age_max.is_zero()).then_some(age_max)
 }
 
 #[cfg(test)]

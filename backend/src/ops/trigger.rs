@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    domain::{Name, Query, Trigger, Violation},
-    error::Error,
+    domain::{Name, Query, Trigger},
+    error::{Error, Violation},
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{

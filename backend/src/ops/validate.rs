@@ -3,8 +3,8 @@
 use url::Url;
 
 use crate::{
-    domain::{Name, Violation},
-    error::Error,
+    domain::Name,
+    error::{Error, Violation},
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, URL_CHARACTERS_MAX},
 };
 

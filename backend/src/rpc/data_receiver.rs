@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Name, Refusal, Violation},
-    error::Error,
+    domain::{IncomingEvent, Name, Refusal},
+    error::{Error, Violation},
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
     ops::{
         intake::{Intake, Once},

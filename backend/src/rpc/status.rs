@@ -5,7 +5,7 @@ use std::{collections::HashMap, error::Error as StdError};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-use crate::{domain::Violation, error::Error};
+use crate::{error::Error, error::Violation};
 
 /// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{IncomingEvent, Violation, value::json_bytes},
+    domain::{IncomingEvent, value::json_bytes},
+    error::Violation,
     limits::{
         EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
         EVENT_DIMENSIONS_MAX, EVENT_METADATA_BYTES_MAX, EVENT_NAME_BYTES_MAX,

@@ -9,8 +9,8 @@ use super::{
     list::count,
 };
 use crate::{
-    domain::{RecordId, Violation},
-    error::Error,
+    domain::RecordId,
+    error::{Error, Violation},
     limits::{BULK_DEFAULT, BULK_MAX, ITEMS_PER_REQUEST_MAX, PAGE_SIZE_MAX},
     ops::delivery::{Selection, Skip, Tally},
 };

@@ -10,10 +10,10 @@ use super::{
 use crate::{
     delivery::About,
     domain::{
-        Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId, Violation,
+        Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId,
         delivery::{Request, Response},
     },
-    error::Error,
+    error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{delivery::Filter, intake::check::check, page::PageRequest},
 };

@@ -4,7 +4,8 @@ use bellwether_proto::cloud;
 use prost_types::value::Kind;
 
 use crate::{
-    domain::{IncomingEvent, Severity, Status, Value, Violation, value::Fields},
+    domain::{IncomingEvent, Severity, Status, Value, value::Fields},
+    error::Violation,
     ops::intake::check::check,
 };
 

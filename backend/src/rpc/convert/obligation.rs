@@ -4,8 +4,8 @@ use bellwether_proto::v1;
 
 use super::{delivery::NO_EVENT_ID, time::timestamp};
 use crate::{
-    domain::{EventId, Violation},
-    error::Error,
+    domain::EventId,
+    error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
         delivery::{Obligation, ObligationFilter},

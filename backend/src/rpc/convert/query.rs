@@ -3,7 +3,8 @@
 use bellwether_proto::v1::{self, clause::Kind, equals::Value as EqualsValue};
 use prost_types::{Value, value::Kind as ValueKind};
 
-use crate::domain::{Clause, Literal, Query, Violation};
+use crate::domain::{Clause, Literal, Query};
+use crate::error::Violation;
 
 /// Takes a query from the wire; none, and a fault, when there is no clause.
 ///

@@ -5,8 +5,8 @@ use prost::Message;
 
 use super::query::clause;
 use crate::{
-    domain::{Query, Severity, Status, Violation},
-    error::Error,
+    domain::{Query, Severity, Status},
+    error::{Error, Violation},
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
     matching::{CompiledQuery, compile},
     ops::search::{Filter, SearchRequest, SortField},

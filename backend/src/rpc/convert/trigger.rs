@@ -4,7 +4,8 @@ use bellwether_proto::v1::{self, trigger_type::Type};
 
 use super::{list::count, query, time::timestamp};
 use crate::{
-    domain::{Query, Trigger, Violation},
+    domain::{Query, Trigger},
+    error::Violation,
     ops::{
         etag::etag,
         trigger::{QUERY_PATH, TriggerDraft, TriggerView},

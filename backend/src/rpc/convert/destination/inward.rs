@@ -6,12 +6,13 @@ use bellwether_proto::v1::{self, destination_type::Type};
 
 use crate::{
     domain::{
-        DeliverySettings, DestinationKind, Secret, Severity, Violation,
+        DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
             Webhook, WebhookMethod,
         },
     },
+    error::Violation,
     ops::destination::{DestinationDraft, is_secret_header},
 };
 
