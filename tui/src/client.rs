@@ -4,6 +4,7 @@
 
 mod bulk;
 mod call;
+mod carrier;
 mod convert;
 mod link;
 mod protocol;

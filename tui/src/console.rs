@@ -9,7 +9,6 @@ use ratatui::{Terminal, backend::Backend, layout::Size};
 use crate::{
     client::{self, Command, Link, News},
     data::FailureKind,
-    headless::Standing,
     limits,
     model::{
         Connection, Model, Notice,
@@ -28,6 +27,17 @@ pub(crate) enum Outward {
     Copy(String),
     Suspend,
     Mouse(bool),
+}
+
+/// How a console stands with its service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// What is shown was read.
+    Up,
+    /// The service is away; why, for people.
+    Away(String),
+    /// The service does not take the key, or its role is too low; why, for people.
+    NotAllowed(String),
 }
 
 /// A console on any backend.

@@ -7,7 +7,7 @@ use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    console::{Console, Outward},
+    console::{Console, Outward, Standing},
     keymap::{self, Action},
     model::message::Msg,
     options::Options,
@@ -52,17 +52,6 @@ pub struct Snapshot {
     pub frame: String,
     /// How the console stands with the service.
     pub standing: Standing,
-}
-
-/// How a console stands with its service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// What is shown was read.
-    Up,
-    /// The service is away; why, for people.
-    Away(String),
-    /// The service does not take the key, or its role is too low; why, for people.
-    NotAllowed(String),
 }
 
 /// The screens, and the actions that lead to them.

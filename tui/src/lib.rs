@@ -15,7 +15,8 @@ mod text;
 mod theme;
 mod view;
 
-pub use headless::{Headless, Snapshot, Standing, UnknownScreen, screens, snapshot};
+pub use console::Standing;
+pub use headless::{Headless, Snapshot, UnknownScreen, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{Background, Depth, Error, Key, Options, Theme};
 

@@ -25,8 +25,7 @@ use self::{
     talk::Talk,
 };
 use crate::{
-    console::{Console, Outward},
-    headless::Standing,
+    console::{Console, Outward, Standing},
     limits,
     model::message::Msg,
     options::{Error, Options},

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{
     event_query_service_client::EventQueryServiceClient,
 };
 
-use super::{Answer, EventFilter, Request, call::failed, convert, link::Carrier};
+use super::{Answer, EventFilter, Request, carrier::Carrier, convert, convert::failed};
 use crate::{
     data::{Deed, Failure},
     limits,

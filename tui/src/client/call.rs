@@ -13,7 +13,7 @@ use bellwether_proto::{
 };
 use tonic::Status;
 
-use super::{Answer, Page, Request, bulk, convert, link::Carrier};
+use super::{Answer, Page, Request, bulk, carrier::Carrier, convert, convert::failed};
 use crate::{
     data::{Draft, Failure, Kind},
     limits,
@@ -93,14 +93,6 @@ pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, F
             answer.map(|_| DONE).map_err(failed)
         }
     }
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err wants"
-)]
-pub(super) fn failed(status: Status) -> Failure {
-    convert::failure(&status)
 }
 
 /// Reads every page of a list, up to the limit.

@@ -31,6 +31,14 @@ use crate::{
     limits,
 };
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err wants"
+)]
+pub(super) fn failed(status: tonic::Status) -> Failure {
+    failure(&status)
+}
+
 pub(super) fn role(role: Role) -> v1::Role {
     match role {
         Role::Unknown => v1::Role::Unspecified,

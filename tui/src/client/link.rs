@@ -12,11 +12,13 @@ use tokio::{
 use tonic::{
     metadata::{Ascii, MetadataValue},
     service::interceptor::InterceptedService,
-    transport::{Channel, Endpoint},
+    transport::Endpoint,
 };
 
 use super::{
-    Answer, Command, EventFilter, LinkState, News, Request, Ticket, call, convert, trial, watch,
+    Answer, Command, EventFilter, LinkState, News, Request, Ticket, call,
+    carrier::{Carrier, KeyHolder},
+    convert, trial, watch,
 };
 use crate::{
     data::{Caller, Failure, FailureKind},
@@ -54,25 +56,6 @@ impl Link {
     }
 }
 
-/// The channel with the key on every call.
-pub(super) type Carrier = InterceptedService<Channel, KeyHolder>;
-
-/// Puts the key on every call.
-#[derive(Clone)]
-pub(super) struct KeyHolder(Option<MetadataValue<Ascii>>);
-
-impl tonic::service::Interceptor for KeyHolder {
-    fn call(
-        &mut self,
-        mut request: tonic::Request<()>,
-    ) -> Result<tonic::Request<()>, tonic::Status> {
-        if let Some(key) = &self.0 {
-            request.metadata_mut().insert("authorization", key.clone());
-        }
-        Ok(request)
-    }
-}
-
 /// Starts the connection. The first attempt begins at once.
 pub(crate) fn start(
     endpoint: Endpoint,
@@ -90,7 +73,7 @@ pub(crate) fn start(
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
         endpoint,
-        key: KeyHolder(key),
+        key: KeyHolder::new(key),
         commands: command_queue,
         news: news_queue,
         watched: None,

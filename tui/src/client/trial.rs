@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, trigger_service_client::TriggerServiceClient};
 use tokio::{sync::mpsc, time};
 use tonic::{Code, Status};
 
-use super::{Answer, News, Progress, Ticket, convert, link::Carrier};
+use super::{Answer, News, Progress, Ticket, carrier::Carrier, convert};
 use crate::{
     data::{Failure, FailureKind, TriggerSpec},
     limits,

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{
 };
 use tokio::{sync::mpsc, time};
 
-use super::{EventFilter, News, Ticket, convert, link::Carrier};
+use super::{EventFilter, News, Ticket, carrier::Carrier, convert};
 use crate::{
     data::{Failure, FailureKind},
     limits,

@@ -6,10 +6,10 @@ mod config;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod failure;
-#[cfg(feature = "embedded")]
-mod keep;
 mod key;
 mod log;
+#[cfg(feature = "embedded")]
+mod maintenance;
 mod operate;
 mod ready;
 #[cfg(feature = "embedded")]
@@ -86,15 +86,15 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Some(Command::Gateway) => serve::run(&settings, embedded::Parts::Gateway).await,
             #[cfg(feature = "embedded")]
             Some(Command::Check(arguments)) => {
-                keep::check::run(arguments, &settings, io::stdout()).await
+                maintenance::check::run(arguments, &settings, io::stdout()).await
             }
             #[cfg(feature = "embedded")]
             Some(Command::Backup(arguments)) => {
-                keep::backup::run(arguments, &settings, io::stdout()).await
+                maintenance::backup::run(arguments, &settings, io::stdout()).await
             }
             #[cfg(feature = "embedded")]
             Some(Command::Restore(arguments)) => {
-                keep::restore::run(arguments, &settings, io::stdout()).await
+                maintenance::restore::run(arguments, &settings, io::stdout()).await
             }
             #[cfg(not(feature = "embedded"))]
             Some(

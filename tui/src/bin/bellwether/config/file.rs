@@ -4,7 +4,10 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigError, keys, setting};
+use super::{ConfigError, setting};
+
+/// The section of keys, which [`super::keys`] reads with its lines.
+pub(super) const KEYS_SECTION: &str = "keys";
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
@@ -29,8 +32,7 @@ pub(crate) fn values(text: &str, path: &Path) -> Result<Vec<(String, Value)>, Co
         let (path, message) = (path.display(), error.message());
         ConfigError(format!("{path}:{line}:{column}: {message}"))
     })?;
-    // What stands in it is read with its lines, by `keys::read`.
-    table.remove(keys::SECTION);
+    table.remove(KEYS_SECTION);
     let mut values = Vec::new();
     flatten("", table, &mut values, path)?;
     Ok(values)

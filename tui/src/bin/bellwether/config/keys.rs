@@ -8,10 +8,10 @@ use toml::{
     de::{DeString, DeTable, DeValue},
 };
 
-use super::{ConfigError, file};
-
-/// The name of the section.
-pub(super) const SECTION: &str = "keys";
+use super::{
+    ConfigError,
+    file::{self, KEYS_SECTION as SECTION},
+};
 
 /// Reads the section, if there is one.
 ///

@@ -25,7 +25,7 @@ use self::setting::Setting;
 use crate::cli::Flags;
 
 /// A configuration file with every setting, its default and its meaning.
-pub(crate) const DEFAULT_FILE: &str = include_str!("../bellwether.default.toml");
+pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
 
 /// What every variable starts with.
 const VARIABLE_PREFIX: &str = "BELLWETHER_";
