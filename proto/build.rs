@@ -37,6 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut prost = tonic_prost_build::Config::new();
     // Sorted maps make the wire, and so every answer and test, the same from run to run.
     prost.btree_map(["."]);
+    // A message that knows its name finds its tables for JSON.
+    prost.enable_type_names();
     tonic_prost_build::configure()
         .compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
     Ok(())

@@ -1,14 +1,17 @@
 //! Puts a request together from path, query, body and `If-Match`: path before body before query.
 
+use bellwether_proto::json::{
+    plan::{Kind, MessageId, Plan},
+    read::{self, Options, Rejected},
+    violation::{Violations, quoted},
+    wire::{self, Value},
+};
 use http::{HeaderMap, Method, header};
 
 use crate::{
-    json_in::{self, Options, Rejected},
-    plan::{BodyRule, Kind, MessageId, Operation, PathBinding, Plan},
+    operation::{BodyRule, Operation, PathBinding},
     problem::Problem,
     query, route,
-    violation::{Violations, quoted},
-    wire::{self, Value},
 };
 
 /// The parts of an HTTP request that a message is made of.
@@ -85,7 +88,7 @@ fn body(
         return Err(Problem::invalid("the body is empty: send a JSON object"));
     }
     let depth = usize::from(matches!(operation.body, BodyRule::Field(..)));
-    match json_in::read(
+    match read::read(
         plan,
         message,
         body,

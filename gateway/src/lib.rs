@@ -9,27 +9,18 @@ mod binding;
 mod codec;
 mod config;
 mod connection;
-mod descriptor;
 mod docs;
-mod json_in;
-mod json_out;
 mod limits;
 mod metrics;
 mod openapi;
-mod plan;
+mod operation;
 mod problem;
 mod query;
 mod request;
 mod route;
 mod server;
-mod transcoder;
-#[cfg(test)]
-mod transcoding;
 mod upstream;
-mod violation;
-mod wire;
 
 pub use config::{Config, ConfigError};
 pub use server::{Gateway, StartError};
-pub use transcoder::{TranscodeError, Transcoder};
 pub use upstream::{Upstream, UpstreamError};

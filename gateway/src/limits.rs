@@ -2,14 +2,6 @@
 
 use std::time::Duration;
 
-/// Messages inside one another that the backend's decoder still reads.
-pub(crate) const MESSAGE_DEPTH: usize = 100;
-/// Violated fields listed in one answer; the rest is only counted.
-pub(crate) const VIOLATIONS: usize = 100;
-/// Characters of a client's own text (a key, a value) repeated in an answer.
-pub(crate) const QUOTED_CHARS: usize = 60;
-/// Fields of one message type, so that a `u128` can hold which were seen.
-pub(crate) const FIELDS: usize = 128;
 /// Keys and values in one query string.
 pub(crate) const QUERY_PAIRS: usize = 2_000;
 /// Characters of a request id taken over from a client.

@@ -6,15 +6,16 @@ mod schema;
 
 use std::collections::BTreeMap;
 
+use bellwether_proto::json::plan::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::plan::Plan;
+use crate::operation::Operation;
 
 /// Makes the document.
-pub(crate) fn document(plan: &Plan) -> Value {
+pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags = BTreeMap::new();
-    for operation in &plan.operations {
+    for operation in operations {
         let item = paths.entry(path::text(operation)).or_default();
         item.insert(
             operation.method.as_str().to_lowercase(),
@@ -26,7 +27,7 @@ pub(crate) fn document(plan: &Plan) -> Value {
             json!({"name": tag, "description": &*operation.service_doc}),
         );
     }
-    let mut schemas = schema::all(plan);
+    let mut schemas = schema::all(plan, operations);
     schemas.insert(answers::ERROR.to_owned(), answers::error());
     json!({
         "openapi": "3.1.0",

@@ -2,13 +2,14 @@
 
 use std::error::Error as _;
 
+use bellwether_proto::json::{plan::Plan, violation::Violations, write};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use prost::Message as _;
 use prost_types::Any;
 use tonic::{Code, Status};
 use tonic_types::pb;
 
-use crate::{json_out, limits, plan::Plan, violation::Violations};
+use crate::limits;
 
 /// An answer that says what went wrong.
 #[derive(Debug, Clone)]
@@ -226,7 +227,7 @@ impl Problem {
             let written = plan
                 .by_name
                 .get("google.rpc.Status")
-                .map(|id| json_out::write(plan, *id, &bytes, &mut out));
+                .map(|id| write::write(plan, *id, &bytes, &mut out));
             if matches!(written, Some(Ok(()))) {
                 break;
             }

@@ -1,13 +1,13 @@
 //! Reads query parameters into fields of the request.
 
-use percent_encoding::percent_decode_str;
-
-use crate::{
-    json_in, limits,
-    plan::{Cardinality, Operation, Plan},
-    route,
+use bellwether_proto::json::{
+    plan::{Cardinality, Plan},
+    read,
     violation::{Violations, nearest, quoted},
 };
+use percent_encoding::percent_decode_str;
+
+use crate::{limits, operation::Operation, route};
 
 /// Reads a query string into wire bytes, noting every parameter that does not fit.
 pub(crate) fn read(
@@ -50,7 +50,7 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
-        if let Err(description) = json_in::read_text_field(plan, field, &value, &mut out) {
+        if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {
             violations.add_at(&*field.json_name, description);
         }
     }

@@ -8,6 +8,7 @@ mod reply;
 
 use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
+use bellwether_proto::json::{descriptor, plan::Plan};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response};
@@ -24,7 +25,7 @@ use crate::{
     docs, limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
-    plan::{Operation, Plan},
+    operation::{self, Operation},
     problem::Problem,
     route::{Found, Router},
 };
@@ -39,6 +40,7 @@ pub(crate) struct Handler {
     /// The counters.
     pub(crate) metrics: Metrics,
     plan: Plan,
+    operations: Vec<Operation>,
     router: Router,
     upstream: Upstream,
     room: Arc<Semaphore>,
@@ -71,15 +73,17 @@ impl Handler {
             bellwether_proto::FILE_DESCRIPTOR_SET,
             tonic_types::pb::FILE_DESCRIPTOR_SET,
         ];
-        let plan = Plan::compile(&sets).map_err(|error| error.to_string())?;
+        let files = descriptor::files(&sets).map_err(|error| error.to_string())?;
+        let plan = Plan::of(&files).map_err(|error| error.to_string())?;
+        let operations = operation::compile(&files, &plan)?;
         let mut router = Router::default();
-        for (at, operation) in plan.operations.iter().enumerate() {
+        for (at, operation) in operations.iter().enumerate() {
             router.add(&operation.method, &operation.template, at)?;
         }
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
-        let document = openapi::document(&plan);
+        let document = openapi::document(&plan, &operations);
         Ok(Self {
-            metrics: Metrics::new(plan.operations.iter().map(name)),
+            metrics: Metrics::new(operations.iter().map(name)),
             room: Arc::new(Semaphore::new(config.max_in_flight)),
             memory: Arc::new(Semaphore::new(
                 limits::BODIES_KIB.max(config.body_limit_bytes / 1024),
@@ -87,6 +91,7 @@ impl Handler {
             openapi: document.to_string().into(),
             docs: docs::page(&document).into(),
             plan,
+            operations,
             router,
             upstream,
             config,
@@ -111,7 +116,7 @@ impl Handler {
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
-            Target::Operation(at, _) => (Some(*at), &*self.plan.operations[*at].template.text),
+            Target::Operation(at, _) => (Some(*at), &*self.operations[*at].template.text),
             Target::Page(page) => (None, page.path()),
             Target::Problem(_) => (None, UNMATCHED),
         };
@@ -175,7 +180,7 @@ impl Handler {
             Target::Page(page) => return self.page(page).await,
             Target::Operation(at, captures) => (at, captures),
         };
-        let operation = &self.plan.operations[at];
+        let operation = &self.operations[at];
         let calling = self.call(operation, &captures, request, exchange, permit);
         match tokio::time::timeout_at(exchange.deadline, calling).await {
             Ok(reply) => reply,

@@ -2,6 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
+use bellwether_proto::json::wire::{self, Value};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tonic::{
@@ -13,11 +14,7 @@ use tonic::{
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
 
-use crate::{
-    codec::RawCodec,
-    limits,
-    wire::{self, Value},
-};
+use crate::{codec::RawCodec, limits};
 
 /// The backend that answers the gateway's calls.
 #[derive(Debug, Clone)]

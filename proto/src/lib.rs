@@ -1,16 +1,20 @@
 //! The wire: generated messages and services, and the descriptor set they come from.
 //!
 //! The `.proto` files beside this crate are the API reference, the files in `reference` what people
-//! look up beside it; nothing else is written by hand here.
-#![expect(
-    clippy::doc_markdown,
-    clippy::enum_variant_names,
-    reason = "names and comments are taken over from the .proto files"
-)]
+//! look up beside it. [`json`] is the one way between the wire and JSON.
 
+pub mod json;
 pub mod reference;
 
 /// Bellwether's own services.
+#[expect(
+    unused_qualifications,
+    clippy::pedantic,
+    clippy::enum_variant_names,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated from the .proto files"
+)]
 pub mod bellwether {
     /// Version 1: fields and methods are added, never changed in meaning or removed.
     pub mod v1 {
@@ -19,6 +23,13 @@ pub mod bellwether {
 }
 
 /// The published interface that event senders already speak.
+#[expect(
+    unused_qualifications,
+    clippy::pedantic,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated from the .proto files"
+)]
 pub mod zenoss {
     /// Events on their way in.
     pub mod cloud {

@@ -1,10 +1,11 @@
 //! Describes what an operation answers: every status that the gateway can give, and the headers.
 
+use bellwether_proto::json::plan::Plan;
 use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::schema;
-use crate::plan::{BodyRule, Operation, Plan};
+use crate::operation::{BodyRule, Operation};
 
 /// The one operation that gives its first answer again to a request with the same key.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";

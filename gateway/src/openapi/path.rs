@@ -1,10 +1,11 @@
 //! Describes the operations.
 
+use bellwether_proto::json::plan::{Cardinality, FieldPlan, Plan};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::{answers, schema};
-use crate::plan::{BodyRule, Cardinality, FieldPlan, Operation, Plan};
+use crate::operation::{BodyRule, Operation};
 
 /// The path with the plain names of its parameters: `{trigger.name}` trips up readers of these
 /// documents.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
-
-use crate::plan::{
+use bellwether_proto::json::plan::{
     Cardinality, EnumId, EnumPlan, FieldPlan, Kind, MessageId, MessagePlan, Plan, Shape,
 };
+use serde_json::{Map, Value, json};
+
+use crate::operation::Operation;
 
 /// How a type's fields come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,10 +21,10 @@ enum Use {
 }
 
 /// The schemas of every type that an operation needs, by full name.
-pub(super) fn all(plan: &Plan) -> BTreeMap<String, Value> {
+pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Value> {
     let mut uses = BTreeMap::new();
     let mut enums = BTreeSet::new();
-    for operation in &plan.operations {
+    for operation in operations {
         let how = if operation.lenient {
             Use::Lenient
         } else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_proto::json::write;
 use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
@@ -11,8 +12,7 @@ use tonic::Status;
 use super::{Exchange, Handler, Reply, body, headers};
 use crate::{
     binding::{self, Parts},
-    json_out,
-    plan::{BodyRule, Operation},
+    operation::{BodyRule, Operation},
     problem::Problem,
 };
 
@@ -78,7 +78,7 @@ impl Handler {
 
     fn answered(&self, operation: &Operation, answer: &[u8]) -> Reply {
         let mut json = Vec::with_capacity(answer.len() * 2 + 16);
-        match json_out::write(&self.plan, operation.output, answer, &mut json) {
+        match write::write(&self.plan, operation.output, answer, &mut json) {
             Ok(()) => Reply::json(json),
             Err(error) => {
                 tracing::error!(operation = &*operation.name, %error, "cannot write the answer");

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use bellwether_gateway::Transcoder;
+use bellwether_proto::json::{wire_from_json, wire_to_json};
 use libfuzzer_sys::fuzz_target;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 
@@ -18,38 +18,29 @@ const MESSAGES: &[&str] = &[
     "bellwether.v1.SetStatusRequest",
 ];
 
-static SUBJECTS: LazyLock<Vec<(Transcoder, MessageDescriptor)>> = LazyLock::new(|| {
+static DESCRIPTORS: LazyLock<Vec<MessageDescriptor>> = LazyLock::new(|| {
     let set = bellwether_proto::FILE_DESCRIPTOR_SET;
     let pool = DescriptorPool::decode(set).expect("the set was compiled");
-    let subject = |name: &&str| {
-        let descriptor = pool
-            .get_message_by_name(name)
-            .expect("the message is known");
-        (
-            Transcoder::new(set, name).expect("the set was compiled"),
-            descriptor,
-        )
+    let descriptor = |name: &&str| {
+        let found = pool.get_message_by_name(name);
+        found.expect("the message is known")
     };
-    MESSAGES.iter().map(subject).collect()
+    MESSAGES.iter().map(descriptor).collect()
 });
 
 fuzz_target!(|input: &[u8]| {
     let Some((pick, json)) = input.split_first() else {
         return;
     };
-    let (transcoder, descriptor) = &SUBJECTS[usize::from(*pick) % MESSAGES.len()];
-    let Ok(wire) = transcoder.read(json) else {
+    let pick = usize::from(*pick) % MESSAGES.len();
+    let (name, descriptor) = (MESSAGES[pick], &DESCRIPTORS[pick]);
+    let Ok(wire) = wire_from_json(name, json) else {
         return;
     };
     let message =
         DynamicMessage::decode(descriptor.clone(), &*wire).expect("what was read decodes");
-    let mut text = Vec::new();
-    transcoder
-        .write(&wire, &mut text)
-        .expect("what was read can be written");
-    let again = transcoder
-        .read(&text)
-        .expect("what was written can be read");
+    let text = wire_to_json(name, &wire).expect("what was read can be written");
+    let again = wire_from_json(name, &text).expect("what was written can be read");
     let message_again = DynamicMessage::decode(descriptor.clone(), &*again).expect("it decodes");
     // No number equals NaN, not even NaN.
     if !text.windows(3).any(|three| three == b"NaN") {

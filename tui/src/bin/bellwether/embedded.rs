@@ -1,7 +1,7 @@
 //! The one place where backend and gateway are put together in one process.
 
 use bellwether_backend::{Backend, server::StartError, store::open::OpenError};
-use bellwether_gateway::{Gateway, Transcoder, Upstream};
+use bellwether_gateway::{Gateway, Upstream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -129,17 +129,4 @@ fn not_started(error: &StartError, settings: &Settings) -> Failure {
         )),
         _ => Failure::new(sentence),
     }
-}
-
-/// A message of the wire in the JSON that REST answers.
-///
-/// # Errors
-/// When the bytes are no message of this type.
-pub(crate) fn canonical_json(message: &str, wire: &[u8]) -> Result<Vec<u8>, Failure> {
-    let failed = |error| Failure::new(format!("the answer cannot be written as JSON: {error}"));
-    let mut json = Vec::new();
-    let transcoder = Transcoder::new(bellwether_proto::FILE_DESCRIPTOR_SET, message);
-    let transcoder = transcoder.map_err(failed)?;
-    transcoder.write(wire, &mut json).map_err(failed)?;
-    Ok(json)
 }

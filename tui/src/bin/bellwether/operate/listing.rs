@@ -2,21 +2,23 @@
 
 use std::{io::Write, time::Duration};
 
-use bellwether_proto::v1::{
-    self, client_service_client::ClientServiceClient,
-    delivery_service_client::DeliveryServiceClient,
-    destination_service_client::DestinationServiceClient,
-    event_query_service_client::EventQueryServiceClient,
-    overview_service_client::OverviewServiceClient, rule_service_client::RuleServiceClient,
-    trigger_service_client::TriggerServiceClient,
+use bellwether_proto::{
+    json::to_json,
+    v1::{
+        self, client_service_client::ClientServiceClient,
+        delivery_service_client::DeliveryServiceClient,
+        destination_service_client::DestinationServiceClient,
+        event_query_service_client::EventQueryServiceClient,
+        overview_service_client::OverviewServiceClient, rule_service_client::RuleServiceClient,
+        trigger_service_client::TriggerServiceClient,
+    },
 };
-use prost::Message;
+use prost::Name;
 use tonic::Status;
 
 use crate::{
     clients::{Connection, patiently, refused},
     config::Settings,
-    embedded,
     failure::Failure,
 };
 
@@ -70,10 +72,7 @@ async fn read(screen: &str, address: &str, settings: &Settings) -> Result<Vec<u8
         "overview" => {
             let mut service = OverviewServiceClient::new(carrier);
             let answer = service.get_overview(v1::GetOverviewRequest {}).await;
-            json(
-                "GetOverviewResponse",
-                &answer.map_err(refused)?.into_inner(),
-            )
+            json(&answer.map_err(refused)?.into_inner())
         }
         "events" => events(carrier).await,
         "triggers" => triggers(carrier).await,
@@ -84,13 +83,14 @@ async fn read(screen: &str, address: &str, settings: &Settings) -> Result<Vec<u8
     }
 }
 
-fn json(message: &str, answer: &impl Message) -> Result<Vec<u8>, Failure> {
-    embedded::canonical_json(&format!("bellwether.v1.{message}"), &answer.encode_to_vec())
+fn json(answer: &impl Name) -> Result<Vec<u8>, Failure> {
+    let failed = |error| Failure::new(format!("the answer cannot be written as JSON: {error}"));
+    to_json(answer).map_err(failed)
 }
 
 /// Reads every page of a list into one answer.
 macro_rules! list {
-    ($name:ident, $client:ident, $method:ident, $request:ident, $rows:ident, $answer:literal) => {
+    ($name:ident, $client:ident, $method:ident, $request:ident, $rows:ident) => {
         async fn $name(carrier: Connection) -> Result<Vec<u8>, Failure> {
             let mut service = $client::new(carrier).max_decoding_message_size(ANSWER_BYTES);
             let mut request = v1::$request {
@@ -106,7 +106,7 @@ macro_rules! list {
                 whole.$rows.extend(next.$rows);
                 whole.next_page_token = next.next_page_token;
             }
-            json($answer, &whole)
+            json(&whole)
         }
     };
 }
@@ -116,40 +116,35 @@ list!(
     TriggerServiceClient,
     list_triggers,
     ListTriggersRequest,
-    triggers,
-    "ListTriggersResponse"
+    triggers
 );
 list!(
     destinations,
     DestinationServiceClient,
     list_destinations,
     ListDestinationsRequest,
-    destinations,
-    "ListDestinationsResponse"
+    destinations
 );
 list!(
     rules,
     RuleServiceClient,
     list_rules,
     ListRulesRequest,
-    rules,
-    "ListRulesResponse"
+    rules
 );
 list!(
     deliveries,
     DeliveryServiceClient,
     list_deliveries,
     ListDeliveriesRequest,
-    deliveries,
-    "ListDeliveriesResponse"
+    deliveries
 );
 list!(
     clients,
     ClientServiceClient,
     list_clients,
     ListClientsRequest,
-    clients,
-    "ListClientsResponse"
+    clients
 );
 
 /// The occurrences that the screen shows at first: open and suppressed ones, newest first.
@@ -190,7 +185,7 @@ async fn events(carrier: Connection) -> Result<Vec<u8>, Failure> {
             if let Some(info) = &mut whole.page_info {
                 info.count = Some(i32::try_from(held).unwrap_or(i32::MAX));
             }
-            return json("SearchEventsResponse", &whole);
+            return json(&whole);
         }
         cursor = info.end_cursor;
     }

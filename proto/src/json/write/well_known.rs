@@ -5,7 +5,7 @@ use std::io::Write as _;
 use jiff::{SignedDuration, civil::DateTime};
 
 use super::{Writer, scalar};
-use crate::{
+use crate::json::{
     plan::{Kind, MessageId},
     wire::{Malformed, Reader, Value},
 };

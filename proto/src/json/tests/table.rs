@@ -1,7 +1,7 @@
 //! A table of JSON and what becomes of it.
 
 use super::{Subject, normalized};
-use crate::json_in::Rejected;
+use crate::json::read::Rejected;
 
 /// JSON that is taken in, and what it comes back as.
 const TAKEN: &[(&str, &str)] = &[
@@ -416,7 +416,7 @@ fn only_so_many_violations_are_listed_and_the_rest_is_counted() {
     let Err(Rejected::Violations(violations)) = subject.read(&json) else {
         panic!("taken")
     };
-    assert_eq!(violations.list().len(), crate::limits::VIOLATIONS);
+    assert_eq!(violations.list().len(), crate::json::limits::VIOLATIONS);
     assert!(
         violations.sentence().ends_with("(and 999 more problems)"),
         "{}",
@@ -480,11 +480,11 @@ fn nesting_is_refused_beyond_what_the_backend_decodes_and_not_before() {
 fn unknown_fields_are_ignored_where_senders_add_their_own_and_enum_names_are_not() {
     let subject = Subject::kinds();
     let read = |json: &str| {
-        let options = crate::json_in::Options {
+        let options = crate::json::read::Options {
             lenient: true,
             depth: 0,
         };
-        crate::json_in::read(&subject.plan, subject.message, json.as_bytes(), options)
+        crate::json::read::read(&subject.plan, subject.message, json.as_bytes(), options)
     };
     let wire = read(r#"{"x":{"y":[1,{}]},"aBool":true,"child":{"z":null},"x":2}"#).unwrap();
     assert_eq!(subject.write(&wire), r#"{"aBool":true,"child":{}}"#);

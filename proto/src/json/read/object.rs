@@ -9,7 +9,7 @@ use super::{
     scalar::from_text,
     slot::{Place, Slot},
 };
-use crate::{
+use crate::json::{
     plan::{FieldPlan, Kind, MessageId, MessagePlan},
     violation::{nearest, quoted},
     wire::{self, WireType},

@@ -7,7 +7,7 @@ use super::{
     scalar::{Token, from_text, from_token},
     time,
 };
-use crate::{
+use crate::json::{
     plan::{Cardinality, FieldPlan, Kind, MessageId, Shape},
     violation::quoted,
     wire::{self, WireType},

@@ -8,7 +8,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use crate::{
+use crate::json::{
     plan::{EnumPlan, Kind, Plan},
     violation::{nearest, quoted},
     wire::{WireType, put_tag, put_varint},

@@ -1,36 +1,32 @@
 //! The tables that everything else follows from, compiled once from the descriptors.
 
 mod compile;
-mod operation;
 
 use std::collections::HashMap;
 
-pub(crate) use compile::CompileError;
-pub(crate) use operation::{BodyRule, Operation, PathBinding};
+pub use compile::CompileError;
 
-use crate::wire::WireType;
+use crate::json::wire::WireType;
 
 /// Place of a message type in [`Plan::messages`].
-pub(crate) type MessageId = usize;
+pub type MessageId = usize;
 /// Place of an enum type in [`Plan::enums`].
-pub(crate) type EnumId = usize;
+pub type EnumId = usize;
 
-/// Every message, enum and operation that the descriptors state.
+/// Every message and enum that the descriptors state.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Message types.
-    pub(crate) messages: Vec<MessagePlan>,
+    pub messages: Vec<MessagePlan>,
     /// Enum types.
-    pub(crate) enums: Vec<EnumPlan>,
-    /// Operations that have an HTTP rule, in the order of the files.
-    pub(crate) operations: Vec<Operation>,
+    pub enums: Vec<EnumPlan>,
     /// Message types by full name, without a leading dot.
-    pub(crate) by_name: HashMap<Box<str>, MessageId>,
+    pub by_name: HashMap<Box<str>, MessageId>,
 }
 
 impl Plan {
     /// Finds a field of a message by either spelling of its name.
-    pub(crate) fn field(&self, message: MessageId, name: &str) -> Option<&FieldPlan> {
+    pub fn field(&self, message: MessageId, name: &str) -> Option<&FieldPlan> {
         let message = &self.messages[message];
         message.index_of(name).map(|index| &message.fields[index])
     }
@@ -38,7 +34,7 @@ impl Plan {
 
 /// How a message type is written in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// An object with its fields.
     Plain,
     /// `google.protobuf.Any`: an object with `@type`. Only ever written.
@@ -61,22 +57,22 @@ pub(crate) enum Shape {
 
 /// A message type.
 #[derive(Debug)]
-pub(crate) struct MessagePlan {
+pub struct MessagePlan {
     /// Full name, without a leading dot.
-    pub(crate) name: Box<str>,
+    pub name: Box<str>,
     /// Its comment.
-    pub(crate) doc: Box<str>,
+    pub doc: Box<str>,
     /// How it is written in JSON.
-    pub(crate) shape: Shape,
+    pub shape: Shape,
     /// Its fields by number.
-    pub(crate) fields: Vec<FieldPlan>,
+    pub fields: Vec<FieldPlan>,
     /// Both spellings of every field's name, sorted, with the field's place.
     names: Vec<(Box<str>, usize)>,
 }
 
 impl MessagePlan {
     /// Finds a field's place by either spelling of its name.
-    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+    pub fn index_of(&self, name: &str) -> Option<usize> {
         let found = self
             .names
             .binary_search_by(|(spelling, _)| (**spelling).cmp(name))
@@ -85,7 +81,7 @@ impl MessagePlan {
     }
 
     /// Finds a field's place by its number.
-    pub(crate) fn index_of_number(&self, number: u32) -> Option<usize> {
+    pub fn index_of_number(&self, number: u32) -> Option<usize> {
         self.fields
             .binary_search_by_key(&number, |field| field.number)
             .ok()
@@ -94,7 +90,7 @@ impl MessagePlan {
 
 /// The type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// `bool`.
     Bool,
     /// `int32`.
@@ -133,7 +129,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// How a single value of this kind stands on the wire.
-    pub(crate) fn wire_type(self) -> WireType {
+    pub fn wire_type(self) -> WireType {
         match self {
             Self::Fixed64 | Self::Sfixed64 | Self::Double => WireType::Fixed64,
             Self::Fixed32 | Self::Sfixed32 | Self::Float => WireType::Fixed32,
@@ -145,7 +141,7 @@ impl Kind {
 
 /// How many values a field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cardinality {
+pub enum Cardinality {
     /// At most one.
     Single,
     /// A list, in one length-delimited part when packed.
@@ -159,43 +155,43 @@ pub(crate) enum Cardinality {
 
 /// A field of a message type.
 #[derive(Debug)]
-pub(crate) struct FieldPlan {
+pub struct FieldPlan {
     /// lowerCamelCase.
-    pub(crate) json_name: Box<str>,
+    pub json_name: Box<str>,
     /// As in the `.proto` file.
-    pub(crate) name: Box<str>,
+    pub name: Box<str>,
     /// The JSON name quoted and followed by a colon.
-    pub(crate) key: Box<[u8]>,
+    pub key: Box<[u8]>,
     /// Its comment.
-    pub(crate) doc: Box<str>,
+    pub doc: Box<str>,
     /// Its number.
-    pub(crate) number: u32,
+    pub number: u32,
     /// The type of its values.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// How many values it takes.
-    pub(crate) cardinality: Cardinality,
+    pub cardinality: Cardinality,
     /// The group of which at most one field is set; not for `optional` fields.
-    pub(crate) oneof: Option<usize>,
+    pub oneof: Option<usize>,
     /// Whether a zero value differs from an absent one.
-    pub(crate) presence: bool,
+    pub presence: bool,
     /// Whether it is to go.
-    pub(crate) deprecated: bool,
+    pub deprecated: bool,
 }
 
 /// An enum type.
 #[derive(Debug)]
-pub(crate) struct EnumPlan {
+pub struct EnumPlan {
     /// Full name, without a leading dot.
-    pub(crate) name: Box<str>,
+    pub name: Box<str>,
     /// Its comment.
-    pub(crate) doc: Box<str>,
+    pub doc: Box<str>,
     /// Its values in the order of the file; of two with one number the first is written.
-    pub(crate) values: Vec<EnumValuePlan>,
+    pub values: Vec<EnumValuePlan>,
 }
 
 impl EnumPlan {
     /// The number of a name.
-    pub(crate) fn number_of(&self, name: &str) -> Option<i32> {
+    pub fn number_of(&self, name: &str) -> Option<i32> {
         self.values
             .iter()
             .find(|value| &*value.name == name)
@@ -203,7 +199,7 @@ impl EnumPlan {
     }
 
     /// The name of a number.
-    pub(crate) fn name_of(&self, number: i32) -> Option<&str> {
+    pub fn name_of(&self, number: i32) -> Option<&str> {
         self.values
             .iter()
             .find(|value| value.number == number)
@@ -211,18 +207,18 @@ impl EnumPlan {
     }
 
     /// Whether this is `google.protobuf.NullValue`, which is `null` in JSON.
-    pub(crate) fn is_null_value(&self) -> bool {
+    pub fn is_null_value(&self) -> bool {
         &*self.name == "google.protobuf.NullValue"
     }
 }
 
 /// A value of an enum type.
 #[derive(Debug)]
-pub(crate) struct EnumValuePlan {
+pub struct EnumValuePlan {
     /// Its name.
-    pub(crate) name: Box<str>,
+    pub name: Box<str>,
     /// Its number.
-    pub(crate) number: i32,
+    pub number: i32,
     /// Its comment.
-    pub(crate) doc: Box<str>,
+    pub doc: Box<str>,
 }

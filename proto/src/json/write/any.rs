@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{Writer, scalar};
-use crate::{
+use crate::json::{
     plan::Shape,
     wire::{Malformed, Reader, Value},
 };

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
-use crate::{
+use crate::json::{
     plan::{EnumPlan, Kind, Plan},
     wire::{Malformed, Value, WireType},
 };

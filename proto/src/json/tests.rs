@@ -1,6 +1,7 @@
 //! Checks JSON in both directions: a table of cases, and the reference implementation.
 
 mod differential;
+mod product;
 mod reference;
 mod table;
 
@@ -8,10 +9,10 @@ use std::path::Path;
 
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor};
 
-use crate::{
-    json_in::{self, Options, Rejected},
-    json_out,
+use crate::json::{
     plan::{MessageId, Plan},
+    read::{self, Options, Rejected},
+    write,
 };
 
 /// A type to be read and written, in our tables and in the reference's.
@@ -24,7 +25,7 @@ struct Subject {
 impl Subject {
     /// A message with every kind of field.
     fn kinds() -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/transcoding");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/json/tests");
         let mut compiler = protox::Compiler::new([folder]).unwrap();
         compiler
             .include_imports(true)
@@ -35,7 +36,7 @@ impl Subject {
 
     /// A message of the product.
     fn of_product(name: &str) -> Self {
-        Self::of(bellwether_proto::FILE_DESCRIPTOR_SET, name)
+        Self::of(crate::FILE_DESCRIPTOR_SET, name)
     }
 
     fn of(set: &[u8], name: &str) -> Self {
@@ -53,12 +54,12 @@ impl Subject {
             lenient: false,
             depth: 0,
         };
-        json_in::read(&self.plan, self.message, json.as_bytes(), options)
+        read::read(&self.plan, self.message, json.as_bytes(), options)
     }
 
     fn write(&self, wire: &[u8]) -> String {
         let mut out = Vec::new();
-        json_out::write(&self.plan, self.message, wire, &mut out).unwrap();
+        write::write(&self.plan, self.message, wire, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -236,7 +236,7 @@ fn bytes_that_are_no_message_are_an_error_and_never_a_panic() {
     let subject = Subject::kinds();
     proptest!(|(bytes in prop::collection::vec(any::<u8>(), 0..60))| {
         let mut out = Vec::new();
-        if crate::json_out::write(&subject.plan, subject.message, &bytes, &mut out).is_ok() {
+        if crate::json::write::write(&subject.plan, subject.message, &bytes, &mut out).is_ok() {
             let parsed: Result<Value, _> = serde_json::from_slice(&out);
             prop_assert!(parsed.is_ok(), "{}", String::from_utf8_lossy(&out));
         }

@@ -7,35 +7,37 @@ mod time;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::{
+use crate::json::{
     limits,
     plan::{FieldPlan, MessageId, Plan},
     violation::Violations,
 };
 
-/// Why a body was not read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rejected {
+/// Why a text was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
     /// It is not JSON; says what is wrong, with line and column.
+    #[error("not JSON: {0}")]
     Syntax(String),
     /// It is JSON, but does not fit the message.
+    #[error("{}", .0.sentence())]
     Violations(Violations),
 }
 
 /// How a body is read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub struct Options {
     /// Unknown fields are ignored instead of refused. Unknown enum names are always refused.
-    pub(crate) lenient: bool,
+    pub lenient: bool,
     /// How many messages the message stands in when it is sent on.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// Reads a JSON object into the wire bytes of a message.
 ///
 /// # Errors
 /// When the body is not JSON, or with every field of it that does not fit the message.
-pub(crate) fn read(
+pub fn read(
     plan: &Plan,
     message: MessageId,
     body: &[u8],
@@ -68,7 +70,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// What the text ought to be.
-pub(crate) fn read_text_field(
+pub fn read_text_field(
     plan: &Plan,
     field: &FieldPlan,
     text: &str,

@@ -1,52 +1,43 @@
 //! Turns descriptors into the tables of [`Plan`].
 
-use std::{
-    collections::{HashMap, HashSet},
-    str::Utf8Error,
-};
-
-use prost::Message as _;
+use std::collections::HashMap;
 
 use super::{
-    Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId, MessagePlan,
-    Operation, Plan, Shape, operation,
+    Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId, MessagePlan, Plan,
+    Shape,
 };
-use crate::{descriptor as pb, limits};
+use crate::json::{
+    descriptor::{self as pb, Comments, index},
+    limits,
+};
 
-/// A descriptor set that the gateway cannot serve.
+/// A descriptor set of which no tables can be made.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CompileError {
+pub enum CompileError {
     /// The bytes are no descriptor set.
     #[error("the descriptor set cannot be read")]
     Unreadable(#[from] prost::DecodeError),
-    /// A name in it is not text.
-    #[error("a name in the descriptor set is not text")]
-    NotText(#[from] Utf8Error),
     /// Something in it has no meaning here; says what and where.
     #[error("{0}")]
     Unsupported(String),
 }
 
 impl CompileError {
-    pub(super) fn unsupported(place: &str, reason: impl std::fmt::Display) -> Self {
+    fn unsupported(place: &str, reason: impl std::fmt::Display) -> Self {
         Self::Unsupported(format!("{place}: {reason}"))
     }
 }
 
-/// Tags within `FileDescriptorProto`, `DescriptorProto`, `EnumDescriptorProto` and
-/// `ServiceDescriptorProto`, of which the paths of comments are made.
+/// Tags within `FileDescriptorProto`, `DescriptorProto` and `EnumDescriptorProto`, of which the paths
+/// of comments are made.
 mod tag {
     pub(super) const FILE_MESSAGE: i32 = 4;
     pub(super) const FILE_ENUM: i32 = 5;
-    pub(super) const FILE_SERVICE: i32 = 6;
     pub(super) const MESSAGE_FIELD: i32 = 2;
     pub(super) const MESSAGE_NESTED: i32 = 3;
     pub(super) const MESSAGE_ENUM: i32 = 4;
     pub(super) const ENUM_VALUE: i32 = 2;
-    pub(super) const SERVICE_METHOD: i32 = 2;
 }
-
-type Comments<'a> = HashMap<&'a [i32], &'a str>;
 
 /// A declaration with the full name it is known by and its path within the file.
 struct Declared<'a, T> {
@@ -67,56 +58,27 @@ impl Plan {
     /// Compiles encoded descriptor sets; a file that stands in several of them counts once.
     ///
     /// # Errors
-    /// When the bytes cannot be read, or an HTTP rule or a type asks for what the gateway lacks.
-    pub(crate) fn compile(sets: &[&[u8]]) -> Result<Self, CompileError> {
-        let mut known = HashSet::new();
-        let mut files = Vec::new();
-        for set in sets {
-            for file in pb::FileSet::decode(*set)?.file {
-                if known.insert(file.name.clone()) {
-                    files.push(file);
-                }
-            }
-        }
+    /// When the bytes cannot be read, or a type in them has no form in JSON.
+    pub fn compile(sets: &[&[u8]]) -> Result<Self, CompileError> {
+        Self::of(&pb::files(sets)?)
+    }
+
+    /// Compiles files that were read.
+    ///
+    /// # Errors
+    /// When a type in them has no form in JSON.
+    pub fn of(files: &[pb::File]) -> Result<Self, CompileError> {
         let mut declarations = Declarations::default();
-        for file in &files {
+        for file in files {
             declarations.add_file(file);
         }
-        let mut plan = declarations.compile()?;
-        for (file, comments) in files.iter().zip(&declarations.comments) {
-            for (service_at, service) in file.service.iter().enumerate() {
-                let name = format!("{}.{}", file.package, service.name);
-                let doc = comment(comments, &[tag::FILE_SERVICE, index(service_at)]);
-                let described = operation::Service {
-                    name: &name,
-                    doc: &doc,
-                };
-                for (at, method) in service.method.iter().enumerate() {
-                    let path = [
-                        tag::FILE_SERVICE,
-                        index(service_at),
-                        tag::SERVICE_METHOD,
-                        index(at),
-                    ];
-                    let doc = comment(comments, &path);
-                    let found = Operation::compile(&plan, &described, method, &doc)?;
-                    plan.operations.extend(found);
-                }
-            }
-        }
-        Ok(plan)
+        declarations.compile()
     }
 }
 
 impl<'a> Declarations<'a> {
     fn add_file(&mut self, file: &'a pb::File) {
-        let comments = file.source_code_info.iter().flat_map(|info| &info.location);
-        self.comments.push(
-            comments
-                .filter(|location| !location.leading_comments.is_empty())
-                .map(|location| (location.path.as_slice(), location.leading_comments.as_str()))
-                .collect(),
-        );
+        self.comments.push(file.comments());
         for (at, message) in file.message_type.iter().enumerate() {
             self.add_message(&file.package, vec![tag::FILE_MESSAGE, index(at)], message);
         }
@@ -191,7 +153,6 @@ impl<'a> Declarations<'a> {
                 .iter()
                 .map(|declared| self.enumeration(declared))
                 .collect(),
-            operations: Vec::new(),
             by_name: names
                 .messages
                 .iter()
@@ -219,7 +180,7 @@ impl<'a> Declarations<'a> {
         let mut fields = Vec::with_capacity(item.field.len());
         for (at, field) in item.field.iter().enumerate() {
             let path = [path.as_slice(), &[tag::MESSAGE_FIELD, index(at)]].concat();
-            fields.push(names.field(full_name, field, comment(comments, &path))?);
+            fields.push(names.field(full_name, field, comments.at(&path))?);
         }
         fields.sort_by_key(|field| field.number);
         let mut spellings: Vec<(Box<str>, usize)> = Vec::new();
@@ -231,7 +192,7 @@ impl<'a> Declarations<'a> {
         spellings.dedup();
         Ok(MessagePlan {
             name: full_name.as_str().into(),
-            doc: comment(comments, path),
+            doc: comments.at(path),
             shape: shape_of(full_name),
             fields,
             names: spellings,
@@ -248,14 +209,11 @@ impl<'a> Declarations<'a> {
             .map(|(at, value)| EnumValuePlan {
                 name: value.name.as_str().into(),
                 number: value.number,
-                doc: comment(
-                    comments,
-                    &[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat(),
-                ),
+                doc: comments.at(&[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat()),
             });
         EnumPlan {
             name: declared.full_name.as_str().into(),
-            doc: comment(comments, &declared.path),
+            doc: comments.at(&declared.path),
             values: values.collect(),
         }
     }
@@ -357,14 +315,4 @@ fn shape_of(full_name: &str) -> Shape {
         ) => Shape::Wrapper,
         _ => Shape::Plain,
     }
-}
-
-fn comment(comments: &Comments<'_>, path: &[i32]) -> Box<str> {
-    let text = comments.get(path).copied().unwrap_or_default();
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    lines.join("\n").trim().into()
-}
-
-fn index(at: usize) -> i32 {
-    i32::try_from(at).expect("a file has fewer than 2^31 declarations")
 }

@@ -2,7 +2,7 @@
 
 /// Wire type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WireType {
+pub enum WireType {
     /// A varint.
     Varint = 0,
     /// Eight bytes.
@@ -15,7 +15,7 @@ pub(crate) enum WireType {
 
 /// A value as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// A varint.
     Varint(u64),
     /// Eight bytes.
@@ -29,27 +29,30 @@ pub(crate) enum Value<'a> {
 /// The bytes are not a protobuf message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a protobuf message")]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// Walks the fields of one message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
     /// Starts at the first byte of a message.
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// Whether everything was read.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// Reads the next field: its number and its value.
-    pub(crate) fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
+    ///
+    /// # Errors
+    /// When the bytes end in it, or are none.
+    pub fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().ok_or(Malformed)?;
         let value = match tag & 7 {
@@ -67,7 +70,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a varint.
-    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+    ///
+    /// # Errors
+    /// When the bytes end in it, or are none.
+    pub fn varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.rest.split_first().ok_or(Malformed)?;
@@ -81,14 +87,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads eight bytes.
-    pub(crate) fn fixed64(&mut self) -> Result<u64, Malformed> {
+    ///
+    /// # Errors
+    /// When the bytes end in it, or are none.
+    pub fn fixed64(&mut self) -> Result<u64, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;
         Ok(u64::from_le_bytes(*head))
     }
 
     /// Reads four bytes.
-    pub(crate) fn fixed32(&mut self) -> Result<u32, Malformed> {
+    ///
+    /// # Errors
+    /// When the bytes end in it, or are none.
+    pub fn fixed32(&mut self) -> Result<u32, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;
         Ok(u32::from_le_bytes(*head))
@@ -103,7 +115,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Finds the last value of a field among the outermost fields of a message.
-pub(crate) fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
+pub fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
     let mut reader = Reader::new(bytes);
     let mut found = None;
     while let Ok((at, value)) = reader.field() {
@@ -115,7 +127,7 @@ pub(crate) fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
 }
 
 /// Appends a varint.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(low_seven_bits(value) | 0x80);
         value >>= 7;
@@ -124,26 +136,26 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends the tag of a field.
-pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
+pub fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
     put_varint(out, u64::from(number) << 3 | wire_type as u64);
 }
 
 /// Appends a length-delimited field.
-pub(crate) fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_tag(out, number, WireType::Bytes);
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Starts a length-delimited part of unknown length; [`close`] ends it.
-pub(crate) fn open(out: &mut Vec<u8>) -> usize {
+pub fn open(out: &mut Vec<u8>) -> usize {
     out.push(0);
     out.len()
 }
 
 /// Ends the part that began at `start` and answers by how many bytes it was moved: most parts are
 /// shorter than 128 bytes and stay where they are.
-pub(crate) fn close(out: &mut Vec<u8>, start: usize) -> usize {
+pub fn close(out: &mut Vec<u8>, start: usize) -> usize {
     let mut length = out.len() - start;
     let mut encoded = [0; 10];
     let mut used = 0;

@@ -1,14 +1,14 @@
 //! What is wrong with a request, field by field.
 
-use crate::limits;
+use crate::json::limits;
 
 /// One violated field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Violation {
+pub struct Violation {
     /// The field's path in JSON spelling, such as `events[3].severity`; empty for the whole body.
-    pub(crate) field: String,
+    pub field: String,
     /// What is wrong with it; goes on after the field's name.
-    pub(crate) description: String,
+    pub description: String,
 }
 
 /// Every violated field of a request, up to [`limits::VIOLATIONS`].
@@ -16,19 +16,19 @@ pub(crate) struct Violation {
 /// Readers note a violation without a path and put the segments in front on their way out, so
 /// that a request without any pays nothing for paths.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Violations {
+pub struct Violations {
     list: Vec<Violation>,
     unlisted: usize,
 }
 
 impl Violations {
     /// Notes a violation of the value that is being read.
-    pub(crate) fn add(&mut self, description: impl Into<String>) {
+    pub fn add(&mut self, description: impl Into<String>) {
         self.add_at(String::new(), description);
     }
 
     /// Notes a violation of a field.
-    pub(crate) fn add_at(&mut self, field: impl Into<String>, description: impl Into<String>) {
+    pub fn add_at(&mut self, field: impl Into<String>, description: impl Into<String>) {
         if self.list.len() < limits::VIOLATIONS {
             let description = description.into();
             self.list.push(Violation {
@@ -41,7 +41,7 @@ impl Violations {
     }
 
     /// Takes over all of another reader's violations.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.unlisted += other.unlisted;
         for violation in other.list {
             self.add_at(violation.field, violation.description);
@@ -49,12 +49,12 @@ impl Violations {
     }
 
     /// How many are listed so far; what is added later can be put below a segment.
-    pub(crate) fn mark(&self) -> usize {
+    pub fn mark(&self) -> usize {
         self.list.len()
     }
 
     /// Puts everything noted since `mark` below a field or key.
-    pub(crate) fn below(&mut self, mark: usize, segment: &str) {
+    pub fn below(&mut self, mark: usize, segment: &str) {
         for violation in &mut self.list[mark..] {
             let dot = if violation.field.is_empty() || violation.field.starts_with('[') {
                 ""
@@ -66,24 +66,24 @@ impl Violations {
     }
 
     /// Puts everything noted since `mark` below the element of a list.
-    pub(crate) fn below_index(&mut self, mark: usize, index: usize) {
+    pub fn below_index(&mut self, mark: usize, index: usize) {
         if mark < self.list.len() {
             self.below(mark, &format!("[{index}]"));
         }
     }
 
     /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// The listed ones, in the order of the request.
-    pub(crate) fn list(&self) -> &[Violation] {
+    pub fn list(&self) -> &[Violation] {
         &self.list
     }
 
     /// A sentence that names the first one and says how many more there are.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let Some(first) = self.list.first() else {
             return String::new();
         };
@@ -98,7 +98,7 @@ impl Violations {
 }
 
 /// A client's own text, shortened and without control characters, for use in a message.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len().min(limits::QUOTED_CHARS) + 2);
     quoted.push('`');
     let mut chars = text.chars();
@@ -113,7 +113,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// The known name that is most like an unknown one.
-pub(crate) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let start: String = unknown.chars().take(limits::QUOTED_CHARS).collect();
     let start = start.to_lowercase();
     let likeness = |name: &str| {

@@ -4,7 +4,7 @@ mod any;
 mod scalar;
 mod well_known;
 
-use crate::{
+use crate::json::{
     limits,
     plan::{Cardinality, FieldPlan, Kind, MessageId, MessagePlan, Plan, Shape},
     wire::{Malformed, Reader, Value, WireType},
@@ -15,7 +15,7 @@ use crate::{
 ///
 /// # Errors
 /// When the bytes are not a message of this type. `out` then holds a part of it.
-pub(crate) fn write(
+pub fn write(
     plan: &Plan,
     message: MessageId,
     bytes: &[u8],

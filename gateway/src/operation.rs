@@ -1,9 +1,13 @@
-//! One operation: how a method's request is put together from path, query and body.
+//! The operations: how each method's request is put together from path, query and body.
 
 use http::Method;
 
-use super::{CompileError, FieldPlan, Kind, MessageId, Plan, Shape};
-use crate::{descriptor as pb, route::Template};
+use bellwether_proto::json::{
+    descriptor::{self as pb, index},
+    plan::{Cardinality, FieldPlan, Kind, MessageId, Plan, Shape},
+};
+
+use crate::route::Template;
 
 /// Below this path senders in the field add JSON fields of their own, which are ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
@@ -38,9 +42,39 @@ pub(crate) struct Operation {
 }
 
 /// The service that a method belongs to: its full name and its comment.
-pub(super) struct Service<'a> {
-    pub(super) name: &'a str,
-    pub(super) doc: &'a str,
+struct Service<'a> {
+    name: &'a str,
+    doc: &'a str,
+}
+
+/// Tags within `FileDescriptorProto` and `ServiceDescriptorProto`, of which the paths of comments
+/// are made.
+mod tag {
+    pub(super) const FILE_SERVICE: i32 = 6;
+    pub(super) const SERVICE_METHOD: i32 = 2;
+}
+
+/// Compiles every method that has an HTTP rule, in the order of the files.
+///
+/// # Errors
+/// A sentence when a rule asks for what the gateway lacks.
+pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>, String> {
+    let mut operations = Vec::new();
+    for file in files {
+        let comments = file.comments();
+        for (service_at, service) in file.service.iter().enumerate() {
+            let path = [tag::FILE_SERVICE, index(service_at)];
+            let described = Service {
+                name: &format!("{}.{}", file.package, service.name),
+                doc: &comments.at(&path),
+            };
+            for (at, method) in service.method.iter().enumerate() {
+                let doc = comments.at(&[path[0], path[1], tag::SERVICE_METHOD, index(at)]);
+                operations.extend(Operation::compile(plan, &described, method, &doc)?);
+            }
+        }
+    }
+    Ok(operations)
 }
 
 /// What the body of a request holds.
@@ -70,12 +104,12 @@ pub(crate) struct PathBinding {
 impl Operation {
     /// Compiles the HTTP rules of one method. A method without rules, or one that streams, has no
     /// path.
-    pub(super) fn compile(
+    fn compile(
         plan: &Plan,
         service: &Service<'_>,
         method: &pb::Method,
         doc: &str,
-    ) -> Result<Vec<Self>, CompileError> {
+    ) -> Result<Vec<Self>, String> {
         let Some(rule) = method
             .options
             .as_ref()
@@ -85,17 +119,12 @@ impl Operation {
         };
         let place = format!("{}.{}", service.name, method.name);
         if method.client_streaming || method.server_streaming {
-            return Err(CompileError::unsupported(
-                &place,
-                "a streaming method has an http rule",
-            ));
+            return Err(format!("{place}: a streaming method has an http rule"));
         }
         std::iter::once(rule)
             .chain(&rule.additional_bindings)
             .map(|rule| Self::compile_rule(plan, service, method, rule, doc))
-            .map(|compiled| {
-                compiled.map_err(|reason| CompileError::Unsupported(format!("{place}: {reason}")))
-            })
+            .map(|compiled| compiled.map_err(|reason| format!("{place}: {reason}")))
             .collect()
     }
 
@@ -159,7 +188,7 @@ impl Operation {
             BodyRule::None | BodyRule::Optional => true,
         };
         let textual = match field.kind {
-            _ if field.cardinality == super::Cardinality::Map => false,
+            _ if field.cardinality == Cardinality::Map => false,
             Kind::Message(id) => matches!(
                 plan.messages[id].shape,
                 Shape::Timestamp | Shape::Duration | Shape::FieldMask | Shape::Wrapper
@@ -204,7 +233,7 @@ fn body_rule(
                 number,
                 cardinality,
                 ..
-            }) if *cardinality == super::Cardinality::Single => Ok(BodyRule::Field(*number, *id)),
+            }) if *cardinality == Cardinality::Single => Ok(BodyRule::Field(*number, *id)),
             _ => Err(format!(
                 "the body `{name}` is not a message field of the request"
             )),
@@ -231,7 +260,7 @@ fn bind_path(
         _ => return Err(unbound()),
     };
     let field = plan.field(message, name).ok_or_else(unbound)?;
-    if field.kind != Kind::String || field.cardinality != super::Cardinality::Single {
+    if field.kind != Kind::String || field.cardinality != Cardinality::Single {
         return Err(unbound());
     }
     Ok(PathBinding {

@@ -10,36 +10,32 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_gateway::Transcoder;
+use bellwether_proto::json::{wire_from_json, wire_to_json};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, prost::Message as _};
 
+const EVENTS_TYPE: &str = "zenoss.cloud.Events";
 const EVENTS: u32 = 100;
 const ROUNDS: usize = 40;
 
 fn main() {
     let set = bellwether_proto::FILE_DESCRIPTOR_SET;
-    let ours = Transcoder::new(set, "zenoss.cloud.Events").unwrap();
     let pool = DescriptorPool::decode(set).unwrap();
-    let theirs = pool.get_message_by_name("zenoss.cloud.Events").unwrap();
+    let theirs = pool.get_message_by_name(EVENTS_TYPE).unwrap();
 
     let events: Vec<String> = (0..EVENTS).map(event).collect();
     let json = format!(
         r#"{{"detailedResponse":true,"events":[{}]}}"#,
         events.join(",")
     );
-    let wire = ours.read(json.as_bytes()).unwrap();
+    let wire = wire_from_json(EVENTS_TYPE, json.as_bytes()).unwrap();
     println!(
         "{EVENTS} events, {} bytes of JSON, {} on the wire",
         json.len(),
         wire.len()
     );
 
-    let read = best(|| ours.read(json.as_bytes()).unwrap());
-    let write = best(|| {
-        let mut out = Vec::with_capacity(wire.len() * 2);
-        ours.write(&wire, &mut out).unwrap();
-        out
-    });
+    let read = best(|| wire_from_json(EVENTS_TYPE, json.as_bytes()).unwrap());
+    let write = best(|| wire_to_json(EVENTS_TYPE, &wire).unwrap());
     let reference_read = best(|| reference_read(&theirs, &json));
     let reference_write = best(|| {
         let message = DynamicMessage::decode(theirs.clone(), &*wire).unwrap();

@@ -1,0 +1,10 @@
+//! Fixed bounds of what is read from JSON and written as JSON.
+
+/// Messages inside one another that the backend's decoder still reads.
+pub const MESSAGE_DEPTH: usize = 100;
+/// Violated fields listed in one answer; the rest is only counted.
+pub const VIOLATIONS: usize = 100;
+/// Characters of a client's own text (a key, a value) repeated in an answer.
+pub const QUOTED_CHARS: usize = 60;
+/// Fields of one message type, so that a `u128` can hold which were seen.
+pub const FIELDS: usize = 128;

@@ -1,0 +1,86 @@
+//! The messages of this crate: typed and by name, to JSON and back.
+
+use crate::{
+    cloud::Event,
+    json::{self, Error, read::Rejected},
+    v1::{CreateRuleRequest, Rule, Trigger},
+};
+
+#[test]
+fn a_typed_message_becomes_canonical_json_and_comes_back_the_same() {
+    let rule = Rule {
+        name: "disk".to_owned(),
+        enabled: Some(false),
+        trigger_names: vec!["full".to_owned()],
+        repeat_interval: Some(3_600),
+        ..Rule::default()
+    };
+    let text = json::to_json(&rule).unwrap();
+    assert_eq!(
+        String::from_utf8(text.clone()).unwrap(),
+        r#"{"name":"disk","enabled":false,"triggerNames":["full"],"repeatInterval":"3600"}"#
+    );
+    assert_eq!(json::from_json::<Rule>(&text).unwrap(), rule);
+}
+
+#[test]
+fn a_message_known_by_name_stays_wire_bytes() {
+    let wire =
+        json::wire_from_json("zenoss.cloud.Event", br#"{"name":"disk","severity":5}"#).unwrap();
+    let event = <Event as prost::Message>::decode(&*wire).unwrap();
+    assert_eq!((&*event.name, event.severity), ("disk", 5));
+    assert_eq!(
+        json::wire_to_json("zenoss.cloud.Event", &wire).unwrap(),
+        br#"{"name":"disk","severity":"SEVERITY_CRITICAL"}"#
+    );
+}
+
+#[test]
+fn every_field_that_does_not_fit_is_named_with_its_path() {
+    let text = br#"{"type":{"event":{"query":{"clause":{"and":{"clauses":[{"equals":{"feild":"severity"}}]}}}}},
+        "tags":"one"}"#;
+    let refused = json::from_json::<Trigger>(text).unwrap_err();
+    let Error::Rejected(Rejected::Violations(violations)) = refused else {
+        panic!("{refused}");
+    };
+    let fields: Vec<_> = violations.list().iter().map(|one| &*one.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "type.event.query.clause.and.clauses[0].equals.feild",
+            "tags"
+        ]
+    );
+    assert!(
+        violations.list()[0]
+            .description
+            .contains("the nearest is `field`")
+    );
+}
+
+#[test]
+fn what_is_no_json_or_no_message_is_an_error_that_says_so() {
+    let of_text = |text: &[u8]| {
+        json::from_json::<CreateRuleRequest>(text)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(
+        of_text(b"{\"rule\":").starts_with("not JSON: EOF"),
+        "{}",
+        of_text(b"{\"rule\":")
+    );
+    assert_eq!(of_text(b"[]"), "the body has to be a JSON object");
+    assert_eq!(
+        json::wire_from_json("bellwether.v1.Rull", b"{}")
+            .unwrap_err()
+            .to_string(),
+        "there is no message type bellwether.v1.Rull"
+    );
+    assert_eq!(
+        json::wire_to_json("bellwether.v1.Rule", b"\xff")
+            .unwrap_err()
+            .to_string(),
+        "the bytes are not a protobuf message"
+    );
+}
