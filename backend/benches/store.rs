@@ -115,17 +115,15 @@ fn occurrence(number: u64) -> Change {
         index,
         key: [lead, &key].concat(),
     };
+    let put = Action::Put(vec![7; VALUE_BYTES]);
     Change {
-        kind: Kind::Occurrence,
-        expect: Expect::Absent,
-        action: Action::Put(vec![7; VALUE_BYTES]),
-        remove: Vec::new(),
         add: vec![
             entry(Index::OccurrenceByEvent, &spread),
             entry(Index::OccurrenceByState, &[1, spread[0] % 5]),
             entry(Index::OccurrenceByStart, &[1]),
             entry(Index::OccurrenceByReview, &[2]),
         ],
-        key,
+        adds: true,
+        ..Change::new(Kind::Occurrence, &key, Expect::Absent, put)
     }
 }

@@ -71,14 +71,8 @@ pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
 /// Makes a record one that nobody can read.
 pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     let stored = store.get::<T>(key.clone()).await.unwrap();
-    let change = Change {
-        kind: T::KIND,
-        key,
-        expect: Expect::Version(stored.expect("a record").version),
-        action: Action::Put(b"\x01damaged".into()),
-        remove: Vec::new(),
-        add: Vec::new(),
-    };
+    let expect = Expect::Version(stored.expect("a record").version);
+    let change = Change::new(T::KIND, &key, expect, Action::Put(b"\x01damaged".into()));
     let applied = store.engine().apply(Lane::Admin, vec![change]);
     applied.await.unwrap();
 }

@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 pub(super) mod conformance;
+#[cfg(test)]
+pub(crate) mod faulty;
 pub mod memory;
 pub mod redb;
 
@@ -78,11 +80,6 @@ impl Kind {
             Self::Receipt => "receipt",
             Self::Revision => "revision",
         }
-    }
-
-    /// Whether changes of such records are found in the change log.
-    pub fn is_logged(self) -> bool {
-        !matches!(self, Self::Meta | Self::Attempt | Self::Health)
     }
 }
 
@@ -197,6 +194,27 @@ pub struct Change {
     pub remove: Vec<Entry>,
     /// Index entries to add; an entry that exists and is not removed in the same set is a conflict.
     pub add: Vec<Entry>,
+    /// Whether the change log names the record.
+    pub is_logged: bool,
+    /// Whether it adds to the store: of what waits with others, that is refused first when the disk
+    /// runs full.
+    pub adds: bool,
+}
+
+impl Change {
+    /// A change without entries, which the change log names.
+    pub fn new(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Self {
+        Self {
+            kind,
+            key: key.into(),
+            expect,
+            action,
+            remove: Vec::new(),
+            add: Vec::new(),
+            is_logged: true,
+            adds: false,
+        }
+    }
 }
 
 /// What to do with a record.
@@ -248,8 +266,7 @@ impl Range {
 pub struct Logged {
     /// The commit's place in the log; rises by one a commit.
     pub sequence: u64,
-    /// The records that changed, as `(kind, key)`. Kinds that
-    /// [`Kind::is_logged`] leaves out are not in it.
+    /// The records that changed, as `(kind, key)`, but for changes that were not to be logged.
     pub changed: Vec<(Kind, Vec<u8>)>,
 }
 
@@ -453,6 +470,12 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// How many records, entries and steps of the log there are, for telling how far a walk is.
     async fn row_count(&self) -> Result<u64, EngineError>;
+
+    /// The newest place at which records of these kinds were changed, or a later one. Who follows
+    /// only them need not read the log up to there.
+    fn last_changed(&self, _kinds: &[Kind]) -> u64 {
+        u64::MAX
+    }
 
     /// The newest place in the change log.
     async fn log_head(&self) -> Result<u64, EngineError>;

@@ -16,6 +16,18 @@ use crate::store::{
     seal::Sealer,
 };
 
+/// Whether changes of such records are found in the change log. What an attempt, a fact or a
+/// destination's health says, nobody follows by itself.
+pub fn is_logged(kind: Kind) -> bool {
+    !matches!(kind, Kind::Meta | Kind::Attempt | Kind::Health)
+}
+
+/// Whether a new record of this kind adds to what the store must hold. What people change, and what
+/// moves deliveries on, does not.
+fn adds(kind: Kind) -> bool {
+    matches!(kind, Kind::Occurrence | Kind::Delivery)
+}
+
 /// A domain value that is kept as a record.
 pub trait Record: Clone + Send + Sync + Sized + 'static {
     /// The kind of record.
@@ -220,6 +232,8 @@ impl Changes {
             action: Action::Put(new.encode(&self.sealer)),
             remove: Vec::new(),
             add: new.entries(),
+            is_logged: is_logged(T::KIND),
+            adds: adds(T::KIND),
         });
     }
 
@@ -240,6 +254,8 @@ impl Changes {
             action: Action::Put(new.encode(&self.sealer)),
             remove,
             add,
+            is_logged: is_logged(T::KIND),
+            adds: false,
         });
     }
 
@@ -252,6 +268,8 @@ impl Changes {
             action: Action::Delete,
             remove: old.value.entries(),
             add: Vec::new(),
+            is_logged: is_logged(T::KIND),
+            adds: false,
         });
     }
 
@@ -274,6 +292,8 @@ impl Changes {
             action: Action::Touch,
             remove: Vec::new(),
             add: Vec::new(),
+            is_logged: is_logged(T::KIND),
+            adds: false,
         });
     }
 }

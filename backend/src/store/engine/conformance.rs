@@ -44,17 +44,16 @@ macro_rules! conformance {
 
 pub(in crate::store) use conformance;
 
-use crate::store::engine::{Action, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
+use crate::store::{
+    engine::{Action, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane},
+    record::is_logged,
+};
 
 /// A change without entries.
 fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
-        kind,
-        key: key.into(),
-        expect,
-        action,
-        remove: Vec::new(),
-        add: Vec::new(),
+        is_logged: is_logged(kind),
+        ..Change::new(kind, key, expect, action)
     }
 }
 

@@ -146,7 +146,7 @@ impl Engine for MemoryEngine {
         }
         let logged = changes
             .into_iter()
-            .filter(|change| change.kind.is_logged())
+            .filter(|change| change.is_logged)
             .map(|change| (change.kind, change.key))
             .collect();
         tables.log.push_back(Logged {

@@ -17,13 +17,10 @@ const NEWEST: u32 = 1;
 
 /// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
+    let put = Action::Put(NEWEST.to_be_bytes().into());
     let change = Change {
-        kind: Kind::Meta,
-        key: KEY.into(),
-        expect: Expect::Absent,
-        action: Action::Put(NEWEST.to_be_bytes().into()),
-        remove: Vec::new(),
-        add: Vec::new(),
+        is_logged: false,
+        ..Change::new(Kind::Meta, KEY, Expect::Absent, put)
     };
     store.engine().apply(Lane::Admin, vec![change]).await?;
     Ok(())

@@ -100,12 +100,8 @@ async fn adopt(
 
 fn change(key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
-        kind: Kind::Meta,
-        key: key.into(),
-        expect,
-        action,
-        remove: Vec::new(),
-        add: Vec::new(),
+        is_logged: false,
+        ..Change::new(Kind::Meta, key, expect, action)
     }
 }
 

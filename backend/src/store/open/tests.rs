@@ -72,14 +72,7 @@ async fn insert<T: Record>(store: &Store, record: &T) {
 }
 
 fn put(kind: Kind, key: &[u8]) -> Change {
-    Change {
-        kind,
-        key: key.into(),
-        expect: Expect::Absent,
-        action: Action::Put(key.into()),
-        remove: Vec::new(),
-        add: Vec::new(),
-    }
+    Change::new(kind, key, Expect::Absent, Action::Put(key.into()))
 }
 
 #[tokio::test]
@@ -267,12 +260,17 @@ async fn below_the_floor_only_what_adds_is_refused() {
     config.store.free_space_floor_bytes = u64::MAX;
     let store = open(&config).await.unwrap();
     let engine = store.engine();
-    let intake = engine
-        .apply(Lane::Bulk, vec![put(Kind::Occurrence, b"1")])
-        .await;
+    let adding = Change {
+        adds: true,
+        ..put(Kind::Occurrence, b"1")
+    };
+    let intake = engine.apply(Lane::Bulk, vec![adding.clone()]).await;
     assert!(matches!(intake, Err(EngineError::Full(_))), "{intake:?}");
-    for (lane, kind) in [(Lane::Bulk, Kind::Attempt), (Lane::Admin, Kind::Occurrence)] {
-        engine.apply(lane, vec![put(kind, b"1")]).await.unwrap();
+    for (lane, change) in [
+        (Lane::Bulk, put(Kind::Attempt, b"1")),
+        (Lane::Admin, adding),
+    ] {
+        engine.apply(lane, vec![change]).await.unwrap();
     }
 }
 

@@ -140,13 +140,10 @@ impl Filling<'_> {
         if !is_of_keys(&kept.key) {
             return Ok(());
         }
+        let put = Action::Put(value.into());
         let put = Change {
-            kind: Kind::Meta,
-            key: kept.key.clone(),
-            expect: Expect::Absent,
-            action: Action::Put(value.into()),
-            remove: Vec::new(),
-            add: Vec::new(),
+            is_logged: false,
+            ..Change::new(Kind::Meta, &kept.key, Expect::Absent, put)
         };
         self.store.engine().apply(Lane::Bulk, vec![put]).await?;
         Ok(())

@@ -40,14 +40,7 @@ async fn apply(store: &Store, change: Change) {
 }
 
 fn change(kind: Kind, key: &[u8]) -> Change {
-    Change {
-        kind,
-        key: key.into(),
-        expect: Expect::Absent,
-        action: Action::Put(b"nonsense".into()),
-        remove: Vec::new(),
-        add: Vec::new(),
-    }
+    Change::new(kind, key, Expect::Absent, Action::Put(b"nonsense".into()))
 }
 
 #[tokio::test]

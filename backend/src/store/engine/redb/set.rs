@@ -5,7 +5,7 @@ use super::{
     fresh::{Fresh, FreshBuilder},
     log::Names,
 };
-use crate::store::engine::{Action, Change, Expect, Kind, Lane};
+use crate::store::engine::{Action, Change, Expect, Lane};
 
 /// A set of changes, laid out.
 #[derive(Debug)]
@@ -32,7 +32,8 @@ impl Set {
         let mut left = Vec::new();
         let mut adds = false;
         for change in changes {
-            if change.kind.is_logged() {
+            adds |= change.adds;
+            if change.is_logged {
                 names.add(change.kind, &change.key);
             }
             for entry in &change.add {
@@ -40,7 +41,6 @@ impl Set {
             }
             match (&change.action, change.expect) {
                 (Action::Put(value), Expect::Absent) => {
-                    adds |= matches!(change.kind, Kind::Occurrence | Kind::Delivery);
                     fresh.record(Space::Records(change.kind), &change.key, value);
                     debug_assert!(change.remove.is_empty(), "nothing leads to a new record");
                 }

@@ -9,12 +9,13 @@ use crate::store::engine::{
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {
     Change {
-        kind,
-        key: number.to_be_bytes().into(),
-        expect,
-        action: Action::Put(vec![1; 2_000]),
-        remove: Vec::new(),
-        add: Vec::new(),
+        adds: kind == Kind::Occurrence,
+        ..Change::new(
+            kind,
+            &number.to_be_bytes(),
+            expect,
+            Action::Put(vec![1; 2_000]),
+        )
     }
 }
 
@@ -97,6 +98,7 @@ async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
         let expect = Expect::Version(rows[0].as_ref().unwrap().version);
         let delete = Change {
             action: Action::Delete,
+            adds: false,
             ..put(Kind::Occurrence, number, expect)
         };
         engine.apply(Lane::Bulk, vec![delete]).await.unwrap();

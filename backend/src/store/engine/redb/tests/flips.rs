@@ -19,16 +19,13 @@ async fn filled(is_killed: bool) -> SimulatedDisk {
     let engine = open(&disk).unwrap();
     for number in 0..RECORDS {
         let key = number.to_be_bytes().to_vec();
+        let put = Action::Put(key.repeat(40));
         let change = Change {
-            kind: Kind::Occurrence,
-            expect: Expect::Absent,
-            action: Action::Put(key.repeat(40)),
-            remove: Vec::new(),
             add: vec![Entry {
                 index: Index::OccurrenceByState,
                 key: key.clone(),
             }],
-            key,
+            ..Change::new(Kind::Occurrence, &key, Expect::Absent, put)
         };
         engine.apply(Lane::Bulk, vec![change]).await.unwrap();
     }

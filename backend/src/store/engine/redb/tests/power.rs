@@ -156,13 +156,11 @@ async fn change(
 ) -> Result<Change, EngineError> {
     let row = engine.get(Kind::Occurrence, &[vec![key]]).await?.remove(0);
     let action = after.map_or(Action::Delete, |value| Action::Put(value.clone()));
+    let expect = row.map_or(Expect::Absent, |row| Expect::Version(row.version));
     Ok(Change {
-        kind: Kind::Occurrence,
-        key: vec![key],
-        expect: row.map_or(Expect::Absent, |row| Expect::Version(row.version)),
-        action,
         remove: before.map_or_else(Vec::new, |value| entries_of(key, value)),
         add: after.map_or_else(Vec::new, |value| entries_of(key, value)),
+        ..Change::new(Kind::Occurrence, &[key], expect, action)
     })
 }
 
