@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod destination;
 pub mod event_management;
 pub mod event_query;
+pub mod methods;
 pub mod overview;
 pub mod rule;
 pub mod status;

@@ -208,3 +208,44 @@ async fn a_request_id_is_taken_over_or_made() {
     let made = rest.get("/v1/notification/rules").await;
     assert!(!made.header("x-request-id").is_empty());
 }
+
+#[tokio::test]
+async fn every_change_of_a_definition_is_written_down_with_who_made_it_and_none_that_was_tried() {
+    let world =
+        World::with_settings("log_filter = \"bellwether::audit=info\"\nlog_format = \"json\"");
+    let rest = world.rest();
+    let ada = world.client("ada", "editor");
+    let editor = rest.with_key(Some(&ada));
+    let trigger = samples::trigger("disk-full", "disk");
+    let path = "/v1/notification/triggers";
+    editor
+        .post(&format!("{path}?validateOnly=true"), &trigger)
+        .await
+        .ok();
+    editor.post(path, &trigger).await.ok();
+    assert_eq!(editor.post(path, &trigger).await.status, 409);
+    editor
+        .put(&format!("{path}/disk-full"), &trigger)
+        .await
+        .ok();
+    editor.delete(&format!("{path}/disk-full")).await.ok();
+    let lines = world.service().log();
+    let noted: Vec<_> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["target"] == "bellwether::audit")
+        .map(|line| {
+            let fields = &line["fields"];
+            ["author", "change", "what", "name"]
+                .map(|field| fields[field].as_str().unwrap_or_default().to_owned())
+                .join(" ")
+        })
+        .collect();
+    let expected = [
+        "admin create client ada",
+        "ada create trigger disk-full",
+        "ada update trigger disk-full",
+        "ada delete trigger disk-full",
+    ];
+    assert_eq!(noted, expected);
+}

@@ -2,8 +2,8 @@
 
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use tokio::{net::TcpStream, time::Instant};
-use tonic::async_trait;
 
 use crate::delivery::egress::{Guard, Refusal};
 

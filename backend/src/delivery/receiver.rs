@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, Request, Response};
@@ -17,7 +18,6 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinSet};
-use tonic::async_trait;
 
 use crate::{
     delivery::EventSink,

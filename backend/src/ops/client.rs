@@ -1,5 +1,8 @@
 //! Clients: named keys with a role, and the first one, which a new service makes for itself.
 
+mod keys;
+mod meter;
+
 use std::{path::Path, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -20,6 +23,9 @@ use crate::{
     },
     store::{Changes, Direction, Lane, Store, Stored, engine::Range},
 };
+
+pub use keys::{Caller, Keys};
+pub use meter::{Limit, Meter, Unit};
 
 /// What every key starts with, so that people and scanners recognise one.
 const KEY_PREFIX: &str = "bw_";

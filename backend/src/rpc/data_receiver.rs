@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use tonic::{Request, Response, Status, Streaming, async_trait, metadata::MetadataValue};
 
 use super::{
-    access::{self, Caller},
+    access,
     convert::incoming::{incoming, sentence},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     error::{Error, Violation},
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
     ops::{
+        client::Caller,
         intake::{Intake, Once},
         receipt::{self, Claim},
     },

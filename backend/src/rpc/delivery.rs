@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, delivery_service_server::DeliveryService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit::{self, Change},
+    audit,
     convert::{bulk, delivery as convert, obligation},
 };
 use crate::ops::delivery::{Deed, Deliveries};
@@ -51,31 +51,26 @@ impl DeliveryService for DeliveryCalls {
         &self,
         request: Request<v1::RetryDeliveryRequest>,
     ) -> Result<Response<v1::RetryDeliveryResponse>, Status> {
-        let author = audit::author(&request)?;
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.retry(id).await?;
-        author.note(Change::Retry, "delivery", &id.to_string());
         let delivery = Some(convert::delivery(delivery, Vec::new()));
-        Ok(Response::new(v1::RetryDeliveryResponse { delivery }))
+        Ok(audit::of(id, v1::RetryDeliveryResponse { delivery }))
     }
 
     async fn cancel_delivery(
         &self,
         request: Request<v1::CancelDeliveryRequest>,
     ) -> Result<Response<v1::CancelDeliveryResponse>, Status> {
-        let author = audit::author(&request)?;
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.cancel(id).await?;
-        author.note(Change::Cancel, "delivery", &id.to_string());
         let delivery = Some(convert::delivery(delivery, Vec::new()));
-        Ok(Response::new(v1::CancelDeliveryResponse { delivery }))
+        Ok(audit::of(id, v1::CancelDeliveryResponse { delivery }))
     }
 
     async fn retry_deliveries(
         &self,
         request: Request<v1::RetryDeliveriesRequest>,
     ) -> Result<Response<v1::RetryDeliveriesResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
         let selection = bulk::selection(&request.ids, request.filter, page)?;
@@ -83,17 +78,14 @@ impl DeliveryService for DeliveryCalls {
             .deliveries
             .bulk(Deed::Retry, selection, request.dry_run);
         let tally = retried.await?;
-        if !request.dry_run {
-            author.note(Change::Retry, "deliveries", &tally.count.to_string());
-        }
-        Ok(Response::new(bulk::retried(tally)))
+        let count = tally.count;
+        Ok(audit::unless(request.dry_run, count, bulk::retried(tally)))
     }
 
     async fn cancel_deliveries(
         &self,
         request: Request<v1::CancelDeliveriesRequest>,
     ) -> Result<Response<v1::CancelDeliveriesResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
         let selection = bulk::selection(&request.ids, request.filter, page)?;
@@ -101,10 +93,12 @@ impl DeliveryService for DeliveryCalls {
             .deliveries
             .bulk(Deed::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
-        if !request.dry_run {
-            author.note(Change::Cancel, "deliveries", &tally.count.to_string());
-        }
-        Ok(Response::new(bulk::cancelled(tally)))
+        let count = tally.count;
+        Ok(audit::unless(
+            request.dry_run,
+            count,
+            bulk::cancelled(tally),
+        ))
     }
 
     async fn list_obligations(

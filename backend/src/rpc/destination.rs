@@ -4,12 +4,12 @@ use bellwether_proto::v1::{self, destination_service_server::DestinationService}
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    access::{self, Need},
-    audit::{self, Change},
+    access, audit,
     convert::{
         delivery as convert,
         list::{count, page_and_filter},
     },
+    methods::Need,
 };
 use crate::{
     delivery::{Target, Test, Tester},
@@ -69,17 +69,17 @@ impl DestinationService for DestinationApi {
         &self,
         request: Request<v1::CreateDestinationRequest>,
     ) -> Result<Response<v1::CreateDestinationResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = DestinationDraft::from(request.destination.unwrap_or_default());
         let view = self
             .destinations
             .create(draft, request.validate_only)
             .await?;
-        author.note_unless(request.validate_only, Change::Create, &view.destination);
-        Ok(Response::new(v1::CreateDestinationResponse {
+        let name = view.destination.name.clone();
+        let answer = v1::CreateDestinationResponse {
             destination: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn list_destinations(
@@ -111,30 +111,28 @@ impl DestinationService for DestinationApi {
         &self,
         request: Request<v1::UpdateDestinationRequest>,
     ) -> Result<Response<v1::UpdateDestinationResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = DestinationDraft::from(request.destination.unwrap_or_default());
         let view = self
             .destinations
             .update(draft, request.validate_only)
             .await?;
-        author.note_unless(request.validate_only, Change::Update, &view.destination);
-        Ok(Response::new(v1::UpdateDestinationResponse {
+        let name = view.destination.name.clone();
+        let answer = v1::UpdateDestinationResponse {
             destination: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn delete_destination(
         &self,
         request: Request<v1::DeleteDestinationRequest>,
     ) -> Result<Response<v1::DeleteDestinationResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         self.destinations
             .delete(&request.name, &request.etag, request.force)
             .await?;
-        author.note(Change::Delete, "destination", &request.name);
-        Ok(Response::new(v1::DeleteDestinationResponse {}))
+        Ok(audit::of(request.name, v1::DeleteDestinationResponse {}))
     }
 
     async fn test_destination(

@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, rule_service_server::RuleService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit::{self, Change},
+    audit,
     convert::list::{count, page_and_filter},
 };
 use crate::ops::rule::{Installation, RuleDraft, Rules};
@@ -32,14 +32,14 @@ impl RuleService for RuleApi {
         &self,
         request: Request<v1::CreateRuleRequest>,
     ) -> Result<Response<v1::CreateRuleResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.create(draft, request.validate_only).await?;
-        author.note_unless(request.validate_only, Change::Create, &view.rule);
-        Ok(Response::new(v1::CreateRuleResponse {
+        let name = view.rule.name.clone();
+        let answer = v1::CreateRuleResponse {
             rule: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn list_rules(
@@ -71,25 +71,23 @@ impl RuleService for RuleApi {
         &self,
         request: Request<v1::UpdateRuleRequest>,
     ) -> Result<Response<v1::UpdateRuleResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.update(draft, request.validate_only).await?;
-        author.note_unless(request.validate_only, Change::Update, &view.rule);
-        Ok(Response::new(v1::UpdateRuleResponse {
+        let name = view.rule.name.clone();
+        let answer = v1::UpdateRuleResponse {
             rule: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn delete_rule(
         &self,
         request: Request<v1::DeleteRuleRequest>,
     ) -> Result<Response<v1::DeleteRuleResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         self.rules.delete(&request.name, &request.etag).await?;
-        author.note(Change::Delete, "rule", &request.name);
-        Ok(Response::new(v1::DeleteRuleResponse {}))
+        Ok(audit::of(request.name, v1::DeleteRuleResponse {}))
     }
 
     async fn preview_rule(

@@ -38,7 +38,7 @@ use tonic::{
 use tonic_types::StatusExt;
 
 use super::{
-    access::{Guard, Keys, Refusals},
+    access::{Guard, Refusals},
     client::ClientApi,
     data_receiver::DataReceiver,
     destination::DestinationApi,
@@ -53,7 +53,7 @@ use crate::{
     delivery::{self, Sender, Tester},
     domain::{Rates, Role},
     ops::{
-        client::Clients,
+        client::{Clients, Keys},
         deciding::Deciding,
         destination::Destinations,
         intake::Intake,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit::{self, Change},
+    audit,
     convert::{
         list::{count, page_and_filter},
         trigger_test,
@@ -60,14 +60,14 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::CreateTriggerRequest>,
     ) -> Result<Response<v1::CreateTriggerResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.create(draft, request.validate_only).await?;
-        author.note_unless(request.validate_only, Change::Create, &view.trigger);
-        Ok(Response::new(v1::CreateTriggerResponse {
+        let name = view.trigger.name.clone();
+        let answer = v1::CreateTriggerResponse {
             trigger: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn list_triggers(
@@ -99,27 +99,25 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::UpdateTriggerRequest>,
     ) -> Result<Response<v1::UpdateTriggerResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.update(draft, request.validate_only).await?;
-        author.note_unless(request.validate_only, Change::Update, &view.trigger);
-        Ok(Response::new(v1::UpdateTriggerResponse {
+        let name = view.trigger.name.clone();
+        let answer = v1::UpdateTriggerResponse {
             trigger: Some(view.into()),
-        }))
+        };
+        Ok(audit::unless(request.validate_only, name, answer))
     }
 
     async fn delete_trigger(
         &self,
         request: Request<v1::DeleteTriggerRequest>,
     ) -> Result<Response<v1::DeleteTriggerResponse>, Status> {
-        let author = audit::author(&request)?;
         let request = request.into_inner();
         self.triggers
             .delete(&request.name, &request.etag, request.force)
             .await?;
-        author.note(Change::Delete, "trigger", &request.name);
-        Ok(Response::new(v1::DeleteTriggerResponse {}))
+        Ok(audit::of(request.name, v1::DeleteTriggerResponse {}))
     }
 
     async fn test_trigger(

@@ -34,7 +34,7 @@ use crate::{
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
-        client::Clients,
+        client::{Clients, Keys},
         deciding::Deciding,
         delivery::Deliveries,
         destination::Destinations,
@@ -48,7 +48,7 @@ use crate::{
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, Keys, Refusals},
+        access::{Guard, Refusals},
         backup::Backups,
         check::Checks,
         client::ClientApi,

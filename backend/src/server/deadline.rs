@@ -12,21 +12,11 @@ use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use crate::limits::REQUEST_TIME_MAX;
-
-/// Calls that go on for as long as the caller wants.
-const STREAMING: [&str; 6] = [
-    "/bellwether.v1.BackupService/ReadBackup",
-    "/bellwether.v1.CheckService/CheckStore",
-    "/bellwether.v1.EventQueryService/WatchEvents",
-    "/bellwether.v1.TriggerService/TestTriggerWithProgress",
-    "/zenoss.cloud.DataReceiverService/PutEvent",
-    "/grpc.health.v1.Health/Watch",
-];
+use crate::{limits::REQUEST_TIME_MAX, rpc::methods::method};
 
 /// Whether a call of that path goes on for as long as the caller wants.
-pub(super) fn is_streaming(path: &str) -> bool {
-    STREAMING.contains(&path) || path.starts_with("/grpc.reflection.")
+fn is_streaming(path: &str) -> bool {
+    method(path).is_some_and(|method| method.class.is_streaming())
 }
 
 /// Ends a unary call after the shorter of [`REQUEST_TIME_MAX`] and the caller's `grpc-timeout`.
@@ -133,6 +123,7 @@ mod tests {
                 "{timeout}"
             );
         }
-        assert_eq!(code_of(STREAMING[0], "10m").await, None);
+        let stream = "/bellwether.v1.EventQueryService/WatchEvents";
+        assert_eq!(code_of(stream, "10m").await, None);
     }
 }

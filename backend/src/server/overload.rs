@@ -1,7 +1,7 @@
 //! How many calls are under way at once, and how much memory what they bring may take.
 //!
-//! Intake, reading, changing and following have places of their own, so that a flood of one leaves
-//! the others served. What finds no place is told so at once, with when to come back.
+//! Intake, reading, changing and following have capacities of their own, so that a flood of one leaves
+//! the others served. What finds none is told so at once, with when to come back.
 
 use std::{
     pin::Pin,
@@ -17,46 +17,26 @@ use tonic::{Code, Status, body::Body};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service};
 
-use super::{deadline::is_streaming, entries::Entries};
-use crate::limits::{
-    CHANGES_UNDER_WAY_MAX, INTAKE_UNDER_WAY_MAX, OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX,
-    READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX, STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
+use super::entries::Entries;
+use crate::{
+    limits::{
+        CHANGES_UNDER_WAY_MAX, INTAKE_UNDER_WAY_MAX, OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX,
+        READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX, STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
+    },
+    rpc::methods::{Class, method},
 };
 
-const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
-const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
-/// Methods whose answers may be large.
-const PAGES: [&str; 7] = [
-    "SearchEvents",
-    "ListDeliveries",
-    "ListTriggers",
-    "ListDestinations",
-    "ListRules",
-    "PreviewRule",
-    "ExplainEvent",
-];
-const WATCH: &str = "WatchEvents";
-/// What the names of methods that change nothing begin with.
-const READING: [&str; 7] = [
-    "Get",
-    "List",
-    "Search",
-    "Count",
-    "EventFrequency",
-    "Explain",
-    "Preview",
-];
 /// Bytes of memory that a byte of a request may become: events are checked while they arrive, other
 /// messages may unfold.
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
-/// Gives calls their places.
+/// Lets as many calls of a class through as it has capacity for.
 #[derive(Debug, Clone)]
-pub(super) struct OverloadLayer(Arc<Places>);
+pub(super) struct OverloadLayer(Arc<Capacities>);
 
 #[derive(Debug)]
-struct Places {
+struct Capacities {
     intake: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -68,37 +48,33 @@ struct Places {
 }
 
 impl OverloadLayer {
-    /// All places are free.
+    /// Nothing is under way.
     pub(super) fn new() -> Self {
-        let places = |count| Arc::new(Semaphore::new(count));
-        Self(Arc::new(Places {
-            intake: places(INTAKE_UNDER_WAY_MAX),
-            pages: places(PAGES_UNDER_WAY_MAX),
-            reads: places(READS_UNDER_WAY_MAX),
-            changes: places(CHANGES_UNDER_WAY_MAX),
-            watches: places(WATCHES_OPEN_MAX),
-            streams: places(STREAMS_UNDER_WAY_MAX),
-            memory: places(REQUEST_MEMORY_KIB_MAX),
+        let calls = |count| Arc::new(Semaphore::new(count));
+        Self(Arc::new(Capacities {
+            intake: calls(INTAKE_UNDER_WAY_MAX),
+            pages: calls(PAGES_UNDER_WAY_MAX),
+            reads: calls(READS_UNDER_WAY_MAX),
+            changes: calls(CHANGES_UNDER_WAY_MAX),
+            watches: calls(WATCHES_OPEN_MAX),
+            streams: calls(STREAMS_UNDER_WAY_MAX),
+            memory: calls(REQUEST_MEMORY_KIB_MAX),
         }))
     }
 }
 
-impl Places {
-    fn of(&self, path: &str) -> &Arc<Semaphore> {
-        let method = path.rsplit('/').next().unwrap_or_default();
-        if method == WATCH {
-            &self.watches
-        } else if is_streaming(path) {
-            &self.streams
-        } else if path == PUT_EVENTS {
-            &self.intake
-        } else if PAGES.contains(&method) {
-            &self.pages
-        } else if READING.iter().any(|start| method.starts_with(start)) {
-            &self.reads
-        } else {
-            &self.changes
-        }
+impl Capacities {
+    /// The capacity that calls of a class share; none for what is always answered.
+    fn of(&self, class: Class) -> Option<&Arc<Semaphore>> {
+        Some(match class {
+            Class::Probe => return None,
+            Class::Intake => &self.intake,
+            Class::Page => &self.pages,
+            Class::Read => &self.reads,
+            Class::Change => &self.changes,
+            Class::Watch => &self.watches,
+            Class::Stream => &self.streams,
+        })
     }
 }
 
@@ -107,7 +83,7 @@ impl<S> Layer<S> for OverloadLayer {
 
     fn layer(&self, inner: S) -> Overload<S> {
         Overload {
-            places: Arc::clone(&self.0),
+            capacities: Arc::clone(&self.0),
             inner,
         }
     }
@@ -116,7 +92,7 @@ impl<S> Layer<S> for OverloadLayer {
 /// The service that [`OverloadLayer`] makes.
 #[derive(Debug, Clone)]
 pub(super) struct Overload<S> {
-    places: Arc<Places>,
+    capacities: Arc<Capacities>,
     inner: S,
 }
 
@@ -139,24 +115,23 @@ where
 
     fn call(&mut self, request: Request<In>) -> Self::Future {
         let request = request.map(Body::new);
-        let path = request.uri().path();
-        if path == HEALTH_CHECK {
+        // What is not in the table does not get past the guard.
+        let class = method(request.uri().path()).map_or(Class::Change, |method| method.class);
+        let Some(capacity) = self.capacities.of(class) else {
             let answer = self.inner.call(request);
             return Box::pin(async move { Ok(answer.await?.map(Body::new)) });
-        }
-        let Ok(place) = Arc::clone(self.places.of(path)).try_acquire_owned() else {
+        };
+        let Ok(place) = Arc::clone(capacity).try_acquire_owned() else {
             let status = busy("too many calls of this kind are under way; try again in a moment");
             return Box::pin(async move { Ok(status.into_http()) });
         };
-        let memory = Memory::new(&self.places.memory);
-        let request = if is_streaming(path) {
+        let memory = Memory::new(&self.capacities.memory);
+        let request = if class.is_streaming() {
             request
         } else {
-            let is_intake = path == PUT_EVENTS;
-            let unfold = if is_intake {
-                EVENTS_UNFOLD
-            } else {
-                OTHERS_UNFOLD
+            let unfold = match class {
+                Class::Intake => EVENTS_UNFOLD,
+                _ => OTHERS_UNFOLD,
             };
             let memory = Arc::clone(&memory);
             request.map(|body| {

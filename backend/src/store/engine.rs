@@ -13,7 +13,7 @@ pub mod redb;
 
 use std::{collections::BTreeSet, fmt::Debug};
 
-use tonic::async_trait;
+use async_trait::async_trait;
 
 use crate::error::Error;
 

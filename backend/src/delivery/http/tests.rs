@@ -2,13 +2,13 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use http::{HeaderMap, Method};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
     task::JoinSet,
 };
-use tonic::async_trait;
 
 use super::{Answer, End, Failure, HttpClient, HttpRequest};
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Debug};
 
+use async_trait::async_trait;
 use serde_json::json;
-use tonic::async_trait;
 
 use crate::{
     delivery::{

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tonic::async_trait;
+use async_trait::async_trait;
 
 use super::*;
 use crate::{

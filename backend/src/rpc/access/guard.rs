@@ -14,12 +14,19 @@ use tonic::{Status, body::Body, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    Caller, Keys, Peer, Refusals,
+    Peer, Refusals,
     body::{UntilRevoked, Way},
+    rate_limit,
     refusals::Why,
-    table::{Need, need_of},
 };
-use crate::error::Error;
+use crate::{
+    error::Error,
+    ops::client::{Caller, Keys},
+    rpc::{
+        audit,
+        methods::{Need, method},
+    },
+};
 
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
@@ -152,7 +159,8 @@ where
         let guard = self.guard.clone();
         Box::pin(async move {
             let request = request.map(Body::new);
-            let need = need_of(request.uri().path());
+            let method = method(request.uri().path());
+            let need = method.map(|method| method.need);
             let caller = match guard.identify(need, request.headers()).await {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Ok(inner.call(request).await?.map(Body::new)),
@@ -168,9 +176,13 @@ where
                 Ok(()) => call_until_revoked(&mut inner, request, &caller).await?,
                 Err(error) => Status::from(error).into_http(),
             };
-            caller
-                .meter
-                .write(response.headers_mut(), guard.keys.now_ms());
+            if let Some(audit) = method.and_then(|method| method.audit)
+                && !response.headers().contains_key(Status::GRPC_STATUS)
+            {
+                audit::note(audit, &caller.name, response.extensions());
+            }
+            let limits = caller.meter.limits(guard.keys.now_ms());
+            rate_limit::write(&limits, response.headers_mut());
             Ok(response)
         })
     }

@@ -8,14 +8,20 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, body::Body};
 use tower::{Layer, Service, ServiceExt, service_fn};
+
+use std::sync::Arc;
 
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
-    domain::Rates,
-    ops::{client::Clients, page::PageRequest},
+    domain::{Rates, Role},
+    ops::{
+        client::{Clients, Keys},
+        page::PageRequest,
+    },
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 

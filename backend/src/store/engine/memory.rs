@@ -6,8 +6,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use async_trait::async_trait;
 use tokio::sync::watch;
-use tonic::async_trait;
 
 use crate::store::engine::{
     Action, Change, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Entry, Expect,

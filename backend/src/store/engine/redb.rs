@@ -21,12 +21,12 @@ use std::{
     time::Instant,
 };
 
+use async_trait::async_trait;
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
 };
-use tonic::async_trait;
 
 pub use self::medium::Medium;
 use self::{

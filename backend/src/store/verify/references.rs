@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tonic::async_trait;
+use async_trait::async_trait;
 
 use crate::{
     domain::{

@@ -5,15 +5,11 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-
 use crate::{
     domain::{Name, Rates},
     error::Error,
 };
 
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 /// Thousandths in one: what a rate a second gives in a millisecond.
 const THOUSANDTHS: i64 = 1_000;
 
@@ -26,6 +22,28 @@ const THOUSANDTHS: i64 = 1_000;
 pub struct Meter {
     rates: Rates,
     buckets: Mutex<Buckets>,
+}
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Calls.
+    Requests,
+    /// Events in them.
+    Events,
+}
+
+/// What a client may still ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What is counted.
+    pub unit: Unit,
+    /// How many a second, which is also how many may come at once.
+    pub per_second: i64,
+    /// How many are left.
+    pub left: i64,
+    /// Seconds until all of them are there again.
+    pub full_seconds: u64,
 }
 
 #[derive(Debug)]
@@ -44,7 +62,7 @@ struct Bucket {
 
 impl Meter {
     /// A meter of which nothing is used yet.
-    pub(super) fn new(rates: Rates, now_ms: i64) -> Self {
+    pub fn new(rates: Rates, now_ms: i64) -> Self {
         let bucket = |per_second: Option<u32>| {
             let per_second = i64::from(per_second?);
             Some(Bucket {
@@ -72,7 +90,7 @@ impl Meter {
     ///
     /// # Errors
     /// [`Error::Exhausted`] with the time to wait; nothing is counted then.
-    pub(super) fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
+    pub fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
         self.take(|buckets| &mut buckets.requests, 1, now_ms)
             .map_err(|wait| beyond(client, self.rates.requests_per_second, "requests", wait))
     }
@@ -107,30 +125,23 @@ impl Meter {
         }
     }
 
-    /// The `RateLimit` fields of an answer; none when there is no limit.
-    pub(super) fn write(&self, headers: &mut HeaderMap, now_ms: i64) {
+    /// What is left of each limit that the client has.
+    pub fn limits(&self, now_ms: i64) -> Vec<Limit> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { requests, events } = &mut *buckets;
-        let (mut state, mut policy) = (Vec::new(), Vec::new());
-        for (bucket, name, unit) in [
-            (requests, "requests", ""),
-            (events, "events", ";qu=\"events\""),
-        ] {
-            let Some(bucket) = bucket else { continue };
+        let limit = |(bucket, unit): (&mut Option<Bucket>, Unit)| {
+            let bucket = bucket.as_mut()?;
             bucket.refill(now_ms);
-            let left = bucket.left.max(0) / THOUSANDTHS;
             let full_ms = (bucket.most() - bucket.left).div_euclid(bucket.per_second);
-            let full_seconds = full_ms.max(0).unsigned_abs().div_ceil(1_000);
-            state.push(format!("\"{name}\";r={left};t={full_seconds}"));
-            policy.push(format!("\"{name}\";q={};w=1{unit}", bucket.per_second));
-        }
-        for (name, members) in [(RATE_LIMIT, state), (RATE_LIMIT_POLICY, policy)] {
-            if let Ok(value) = HeaderValue::try_from(members.join(", "))
-                && !members.is_empty()
-            {
-                headers.insert(name, value);
-            }
-        }
+            Some(Limit {
+                unit,
+                per_second: bucket.per_second,
+                left: bucket.left.max(0) / THOUSANDTHS,
+                full_seconds: full_ms.max(0).unsigned_abs().div_ceil(1_000),
+            })
+        };
+        let buckets = [(requests, Unit::Requests), (events, Unit::Events)];
+        buckets.into_iter().filter_map(limit).collect()
     }
 }
 
@@ -205,27 +216,26 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_what_is_left_of_each_limit() {
+    fn what_is_left_of_each_limit_is_known() {
         let meter = meter(Some(5), Some(100));
         let client = Name::parse("sender").unwrap();
         meter.take_call(&client, 0).unwrap();
         meter.take_events(&client, 250, 0).unwrap();
-        let mut headers = HeaderMap::new();
-        meter.write(&mut headers, 0);
-        assert_eq!(
-            headers["ratelimit"],
-            "\"requests\";r=4;t=1, \"events\";r=0;t=3"
-        );
-        assert_eq!(
-            headers["ratelimit-policy"],
-            "\"requests\";q=5;w=1, \"events\";q=100;w=1;qu=\"events\""
-        );
+        let limit = |unit, per_second, left, full_seconds| Limit {
+            unit,
+            per_second,
+            left,
+            full_seconds,
+        };
+        let expected = [
+            limit(Unit::Requests, 5, 4, 1),
+            limit(Unit::Events, 100, 0, 3),
+        ];
+        assert_eq!(meter.limits(0), expected);
         let Err(Error::Exhausted { message, .. }) = meter.take_events(&client, 1, 0) else {
             panic!("it was let in");
         };
         assert!(message.starts_with("`sender` may send 100 events a second"));
-        let mut none = HeaderMap::new();
-        Meter::new(Rates::default(), 0).write(&mut none, 0);
-        assert!(none.is_empty());
+        assert_eq!(Meter::new(Rates::default(), 0).limits(0), []);
     }
 }

@@ -12,12 +12,11 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, Meter};
+use super::{Meter, key_hash};
 use crate::{
     clock::Clock,
-    domain::Client,
+    domain::{Client, Name, RecordId, Role},
     error::Error,
-    ops::client::key_hash,
     store::{Direction, EngineError, Index, Kind, Lane, Record, Store, Stored, engine::Range},
 };
 
@@ -28,6 +27,22 @@ const MINUTE_MS: i64 = 60_000;
 const LOG_PAGE: usize = 256;
 /// How often a key is looked for again because clients changed meanwhile.
 const FIND_TRIES_MAX: usize = 16;
+
+/// The client whose key a call carries.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Tells it from an earlier client of the same name.
+    pub id: RecordId,
+    /// Its name.
+    pub name: Name,
+    /// What it may do.
+    pub role: Role,
+    /// What it may still ask for.
+    pub meter: Arc<Meter>,
+    /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
+    /// outlives its call has to look at it.
+    pub revoked: CancellationToken,
+}
 
 /// Finds the client of a key, and notices when a key is revoked.
 #[derive(Debug)]
@@ -93,7 +108,7 @@ impl Keys {
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) async fn find(&self, key: &str) -> Result<Option<Caller>, Error> {
+    pub async fn find(&self, key: &str) -> Result<Option<Caller>, Error> {
         let hash = key_hash(key);
         for _ in 0..FIND_TRIES_MAX {
             let generation = {
@@ -185,7 +200,7 @@ impl Keys {
     }
 
     /// The time by the clock that calls are admitted by.
-    pub(super) fn now_ms(&self) -> i64 {
+    pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
 

@@ -1,0 +1,280 @@
+//! Every method that is served: one row says who may call it, what it takes, and what is written
+//! down of it.
+
+use crate::domain::Role;
+
+/// What a method asks of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing, not even a key.
+    Nothing,
+    /// Any key.
+    Key,
+    /// The role `ingest` or `admin`.
+    Ingest,
+    /// The role `viewer` or above.
+    Viewer,
+    /// The role `operator` or above.
+    Operator,
+    /// The role `editor` or above.
+    Editor,
+    /// The role `admin`.
+    Admin,
+}
+
+impl Need {
+    /// Whether a role is enough.
+    pub fn allows(self, role: Role) -> bool {
+        match self {
+            Self::Nothing | Self::Key => true,
+            Self::Ingest => matches!(role, Role::Ingest | Role::Admin),
+            Self::Viewer => role >= Role::Viewer,
+            Self::Operator => role >= Role::Operator,
+            Self::Editor => role >= Role::Editor,
+            Self::Admin => role >= Role::Admin,
+        }
+    }
+
+    /// The lowest role that is enough, as a word; any role for those that ask for none.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Nothing | Self::Key => "any",
+            Self::Ingest => Role::Ingest.word(),
+            Self::Viewer => Role::Viewer.word(),
+            Self::Operator => Role::Operator.word(),
+            Self::Editor => Role::Editor.word(),
+            Self::Admin => Role::Admin.word(),
+        }
+    }
+}
+
+/// What a call takes of the service: each class has a capacity of its own, so that a flood of one
+/// leaves the others served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Asks whether the service lives: always answered.
+    Probe,
+    /// Brings events.
+    Intake,
+    /// Reads little.
+    Read,
+    /// Reads what may be large.
+    Page,
+    /// Changes something, or makes the service do something.
+    Change,
+    /// Follows what changes, for as long as the caller wants.
+    Watch,
+    /// Another stream, for as long as the caller wants.
+    Stream,
+}
+
+impl Class {
+    /// Whether a call goes on for as long as the caller wants: no time limit ends it.
+    pub fn is_streaming(self) -> bool {
+        matches!(self, Self::Watch | Self::Stream)
+    }
+}
+
+/// What is written down of a call that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audit {
+    /// What was done.
+    pub action: &'static str,
+    /// To what kind of thing.
+    pub what: &'static str,
+}
+
+/// A method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method {
+    /// `/package.Service/Method`.
+    pub path: &'static str,
+    /// What its caller needs.
+    pub need: Need,
+    /// What a call takes.
+    pub class: Class,
+    /// What is written down of it; none for what changes no definition.
+    pub audit: Option<Audit>,
+}
+
+/// The method of a path; none when there is no such method.
+pub fn method(path: &str) -> Option<&'static Method> {
+    let at = METHODS.binary_search_by_key(&path, |method| method.path);
+    Some(&METHODS[at.ok()?])
+}
+
+macro_rules! methods {
+    ($($service:literal {
+        $($name:ident: $need:ident $class:ident $(, $action:ident $what:ident)?;)*
+    })*) => {
+        &[$($(Method {
+            path: concat!("/", $service, "/", stringify!($name)),
+            need: Need::$need,
+            class: Class::$class,
+            audit: audit!($($action $what)?),
+        },)*)*]
+    };
+}
+
+macro_rules! audit {
+    () => {
+        None
+    };
+    ($action:ident $what:ident) => {
+        Some(Audit {
+            action: stringify!($action),
+            what: stringify!($what),
+        })
+    };
+}
+
+/// Every method, by path.
+pub static METHODS: &[Method] = methods! {
+    "bellwether.v1.BackupService" {
+        ReadBackup: Admin Stream, read backup;
+    }
+    "bellwether.v1.CheckService" {
+        CheckStore: Admin Stream, read check;
+    }
+    "bellwether.v1.ClientService" {
+        CreateClient: Admin Change, create client;
+        GetCaller: Key Read;
+        ListClients: Admin Read;
+        RevokeClient: Admin Change, revoke client;
+        UpdateClient: Admin Change, update client;
+    }
+    "bellwether.v1.DeliveryService" {
+        CancelDeliveries: Operator Change, cancel deliveries;
+        CancelDelivery: Operator Change, cancel delivery;
+        GetDelivery: Viewer Read;
+        ListDeliveries: Viewer Page;
+        ListObligations: Viewer Read;
+        RetryDeliveries: Operator Change, retry deliveries;
+        RetryDelivery: Operator Change, retry delivery;
+    }
+    "bellwether.v1.DestinationService" {
+        CreateDestination: Editor Change, create destination;
+        DeleteDestination: Editor Change, delete destination;
+        GetDestination: Viewer Read;
+        ListDestinations: Viewer Page;
+        TestDestination: Operator Change;
+        UpdateDestination: Editor Change, update destination;
+    }
+    "bellwether.v1.EventManagementService" {
+        Annotate: Operator Change;
+        SetStatus: Operator Change;
+    }
+    "bellwether.v1.EventQueryService" {
+        CountEvents: Viewer Read;
+        EventFrequency: Viewer Read;
+        ExplainEvent: Viewer Page;
+        GetEvent: Viewer Read;
+        SearchEvents: Viewer Page;
+        WatchEvents: Viewer Watch;
+    }
+    "bellwether.v1.OverviewService" {
+        GetOverview: Viewer Read;
+    }
+    "bellwether.v1.RuleService" {
+        CreateRule: Editor Change, create rule;
+        DeleteRule: Editor Change, delete rule;
+        GetRule: Viewer Read;
+        ListRules: Viewer Page;
+        PreviewRule: Viewer Page;
+        UpdateRule: Editor Change, update rule;
+    }
+    "bellwether.v1.TriggerService" {
+        CreateTrigger: Editor Change, create trigger;
+        DeleteTrigger: Editor Change, delete trigger;
+        GetTrigger: Viewer Read;
+        ListTriggers: Viewer Page;
+        TestTrigger: Operator Change;
+        TestTriggerWithProgress: Operator Stream;
+        UpdateTrigger: Editor Change, update trigger;
+    }
+    "grpc.health.v1.Health" {
+        Check: Nothing Probe;
+        Watch: Nothing Stream;
+    }
+    // What a service offers is told to those who may use it.
+    "grpc.reflection.v1.ServerReflection" {
+        ServerReflectionInfo: Key Stream;
+    }
+    "grpc.reflection.v1alpha.ServerReflection" {
+        ServerReflectionInfo: Key Stream;
+    }
+    "zenoss.cloud.DataReceiverService" {
+        PutEvent: Ingest Stream;
+        PutEvents: Ingest Intake;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use prost::Message;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    #[test]
+    fn every_method_of_the_interface_has_a_row_that_knows_whether_it_streams_and_no_other_has() {
+        let set = FileDescriptorSet::decode(bellwether_proto::FILE_DESCRIPTOR_SET).unwrap();
+        let mut described = BTreeMap::new();
+        for file in &set.file {
+            for service in &file.service {
+                for method in &service.method {
+                    let (package, service) = (file.package(), service.name());
+                    let path = format!("/{package}.{service}/{}", method.name());
+                    let streams = method.client_streaming() || method.server_streaming();
+                    described.insert(path, streams);
+                }
+            }
+        }
+        let served = METHODS
+            .iter()
+            .filter(|method| !method.path.starts_with("/grpc."))
+            .map(|method| (method.path.to_owned(), method.class.is_streaming()));
+        assert_eq!(served.collect::<BTreeMap<_, _>>(), described);
+    }
+
+    #[test]
+    fn the_table_is_sorted_so_that_every_method_is_found() {
+        assert!(METHODS.is_sorted_by_key(|method| method.path));
+        for row in METHODS {
+            assert_eq!(method(row.path), Some(row));
+        }
+        assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
+    }
+
+    #[test]
+    fn what_needs_the_role_of_an_editor_or_more_is_written_down() {
+        for method in METHODS.iter().filter(|method| method.class != Class::Read) {
+            let is_weighty = matches!(method.need, Need::Editor | Need::Admin);
+            assert!(!is_weighty || method.audit.is_some(), "{}", method.path);
+        }
+    }
+
+    #[test]
+    fn roles_rise_and_ingest_stands_apart() {
+        let roles = [
+            Role::Ingest,
+            Role::Viewer,
+            Role::Operator,
+            Role::Editor,
+            Role::Admin,
+        ];
+        let cases = [
+            (Need::Key, [true, true, true, true, true]),
+            (Need::Ingest, [true, false, false, false, true]),
+            (Need::Viewer, [false, true, true, true, true]),
+            (Need::Operator, [false, false, true, true, true]),
+            (Need::Editor, [false, false, false, true, true]),
+            (Need::Admin, [false, false, false, false, true]),
+        ];
+        for (need, allowed) in cases {
+            assert_eq!(roles.map(|role| need.allows(role)), allowed, "{need:?}");
+        }
+    }
+}
