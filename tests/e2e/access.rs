@@ -235,9 +235,8 @@ async fn every_change_of_a_definition_is_written_down_with_who_made_it_and_none_
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|line| line["target"] == "bellwether::audit")
         .map(|line| {
-            let fields = &line["fields"];
             ["author", "change", "what", "name"]
-                .map(|field| fields[field].as_str().unwrap_or_default().to_owned())
+                .map(|field| line[field].as_str().unwrap_or_default().to_owned())
                 .join(" ")
         })
         .collect();
