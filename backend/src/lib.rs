@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod decide;
 pub mod delivery;
 pub mod domain;
 pub mod error;

@@ -12,7 +12,6 @@ pub mod explain;
 pub mod find;
 pub mod intake;
 pub mod loop_guard;
-pub mod notify;
 pub mod occurrence;
 pub mod overview;
 pub mod page;

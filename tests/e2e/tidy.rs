@@ -136,7 +136,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The rooms of the backend, and those that each may look into.
-const ROOM_ARROWS: [(&str, &[&str]); 14] = [
+const ROOM_ARROWS: [(&str, &[&str]); 15] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -145,34 +145,35 @@ const ROOM_ARROWS: [(&str, &[&str]); 14] = [
     ("config", &["secret"]),
     ("template", &["domain", "error", "limits"]),
     ("matching", &["domain", "error", "limits"]),
+    ("decide", &["domain", "limits", "matching"]),
     ("message", &["domain", "error", "limits", "template"]),
     ("store", &["clock", "config", "domain", "error", "limits"]),
     (
         "ops",
         &[
-            "clock", "config", "domain", "error", "limits", "matching", "message", "store",
-            "template",
+            "clock", "config", "decide", "domain", "error", "limits", "matching", "message",
+            "store", "template",
         ],
     ),
     (
         "delivery",
         &[
-            "clock", "config", "domain", "error", "limits", "matching", "message", "ops", "store",
-            "template",
+            "clock", "config", "decide", "domain", "error", "limits", "matching", "message", "ops",
+            "store", "template",
         ],
     ),
     (
         "rpc",
         &[
-            "clock", "config", "delivery", "domain", "error", "limits", "matching", "message",
-            "ops", "store",
+            "clock", "config", "decide", "delivery", "domain", "error", "limits", "matching",
+            "message", "ops", "store",
         ],
     ),
     (
         "server",
         &[
-            "clock", "config", "delivery", "domain", "error", "limits", "matching", "ops", "rpc",
-            "store",
+            "clock", "config", "decide", "delivery", "domain", "error", "limits", "matching",
+            "ops", "rpc", "store",
         ],
     ),
 ];

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use crate::{
     clock::Clock,
     config::LifetimeConfig,
+    decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence, RecordId},
     ops::{
         loop_guard::Reports,
-        notify::{Step, StepKind, notify},
         occurrence::{Cause, Wish, alter},
         recent::Traffic,
-        revision::Past,
-        ruleset::{Ruleset, Snapshot},
+        ruleset::Ruleset,
     },
     store::Store,
 };
@@ -45,7 +44,7 @@ pub struct Altered {
 impl Deciding {
     /// Changes an occurrence as an operator or ageing wishes; answers what follows from it.
     ///
-    /// `past` is what [`Past::read`] finds for the occurrence.
+    /// `past` is what [`crate::ops::revision::past`] reads for the occurrence.
     pub fn alter(
         &self,
         (snapshot, past): (&Snapshot, &Past),

@@ -21,11 +21,11 @@ use sent::Pauses;
 use timeline::{Point, State};
 
 use crate::{
+    decide::Snapshot,
     domain::{Attempt, Delivery, DeliveryState, Name, Notified, Occurrence, RecordId},
     error::Error,
     limits::EVENT_AHEAD_MAX,
     matching::Explained,
-    ops::ruleset::Snapshot,
     store::Store,
 };
 

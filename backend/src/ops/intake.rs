@@ -2,6 +2,7 @@
 
 mod batch;
 pub mod check;
+mod job;
 mod once;
 
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use batch::Outcome;
 use check::check;
+use job::{Accepted, Job, Outcome, Reply};
 pub use once::Once;
 
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     domain::{EventId, IncomingEvent, Name, OccurrenceId, RecordId, value::json_bytes},
     error::Error,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER, INTAKE_WORKERS},
-    ops::{commit::TRIES_MAX, deciding::Deciding, receipt::Claim},
+    ops::{commit::TRIES_MAX, deciding::Deciding, loop_guard::Reports},
     store::EngineError,
 };
 
@@ -46,28 +47,6 @@ pub struct IntakeWorkers {
     intake: Intake,
     deciding: Deciding,
     queues: Vec<mpsc::Receiver<Job>>,
-}
-
-/// Told what became of a job.
-type Reply = oneshot::Sender<Result<Outcome, Error>>;
-
-/// Events of one request that belong to one worker.
-#[derive(Debug)]
-struct Job {
-    events: Vec<Accepted>,
-    author: Option<Name>,
-    chain: Arc<[RecordId]>,
-    /// What to remember it under; its events may be those of other workers.
-    claim: Option<Claim>,
-    /// Told once the events are on disk; nobody waits for events of the service's own.
-    reply: Option<Reply>,
-    _room: OwnedSemaphorePermit,
-}
-
-#[derive(Debug)]
-struct Accepted {
-    id: EventId,
-    event: IncomingEvent,
 }
 
 /// What became of submitted events.
@@ -183,6 +162,13 @@ impl Intake {
         let name = event.name.clone();
         if let Err(error) = self.enqueue(event, chain, None) {
             warn!(event = %name, %error, "an event of the service's own was lost");
+        }
+    }
+
+    /// Takes in what the service says of rules that were stopped, as [`Intake::report`] does.
+    pub(crate) fn report_all(&self, reports: Reports) {
+        for (event, chain) in reports {
+            self.report(event, chain);
         }
     }
 
@@ -334,19 +320,25 @@ impl Worker {
     async fn commit(&self, jobs: &[Job]) -> Result<Vec<Outcome>, EngineError> {
         let first = {
             let _together = self.turns.read().await;
-            batch::commit(&self.deciding, &self.intake, jobs).await
+            self.decided(jobs).await
         };
         if !matches!(first, Err(EngineError::Conflict)) {
             return first;
         }
         let _alone = self.turns.write().await;
         for _ in 1..TRIES_MAX {
-            match batch::commit(&self.deciding, &self.intake, jobs).await {
+            match self.decided(jobs).await {
                 Err(EngineError::Conflict) => {}
                 done => return done,
             }
         }
         Err(EngineError::Conflict)
+    }
+
+    async fn decided(&self, jobs: &[Job]) -> Result<Vec<Outcome>, EngineError> {
+        let (outcomes, reports) = batch::commit(&self.deciding, jobs).await?;
+        self.intake.report_all(reports);
+        Ok(outcomes)
     }
 }
 

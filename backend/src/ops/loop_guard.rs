@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    decide::Notices,
     domain::{IncomingEvent, Name, Occurrence, RecordId, Severity},
-    ops::{intake::Intake, notify::Notices},
 };
 
 /// Events to say once what they tell of is on disk, each with the rules that led to it.
@@ -29,12 +29,14 @@ impl Reports {
     pub(crate) fn append(&mut self, mut others: Self) {
         self.0.append(&mut others.0);
     }
+}
 
-    /// Says them.
-    pub(crate) fn say(self, intake: &Intake) {
-        for (event, chain) in self.0 {
-            intake.report(event, chain);
-        }
+impl IntoIterator for Reports {
+    type Item = (IncomingEvent, Vec<RecordId>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     config::LifetimeConfig,
+    decide::Transition,
     domain::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
         Severity, Status,
@@ -25,19 +26,6 @@ pub struct Arrival<'a> {
     pub chain: &'a [RecordId],
     /// When it was accepted, in milliseconds since 1970.
     pub now_ms: i64,
-}
-
-/// What a step changed of an occurrence, as far as rules care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Transition {
-    /// The status before; none when the step opened the occurrence.
-    pub from: Option<Status>,
-    /// Whether the severity is another one.
-    pub severity_changed: bool,
-    /// Whether the flag was set that was not set before.
-    pub acknowledged: bool,
-    /// Whether it is closed and was not before.
-    pub closed: bool,
 }
 
 /// What became of an event.

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     clock::Clock,
+    decide::Snapshot,
     domain::{Delivery, Health, HealthState, RecordId, Severity, Status},
     error::Error,
     ops::{
         recent::{RECENT_MAX, Recent, Traffic},
-        ruleset::Snapshot,
         search::{Filter, Walk, count},
     },
     store::{

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::{
+    decide::{Past, Snapshot},
     domain::{CloseReason, Occurrence, Status},
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX},
@@ -15,8 +16,7 @@ use crate::{
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, Review, Wish, review},
-        revision::{self, Past},
-        ruleset::Snapshot,
+        revision,
     },
     store::{
         Changes, Direction, Index, Lane, Stored,
@@ -98,7 +98,7 @@ impl Reviewer {
             let snapshot = self.deciding.ruleset.refreshed().await?;
             let found = store.get_many::<Occurrence>(records.to_vec()).await?;
             let found: Vec<_> = found.into_iter().flatten().collect();
-            let past = Past::read(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+            let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
             let mut changes = store.changes();
             let mut reports = Reports::default();
             for stored in found {
@@ -107,7 +107,7 @@ impl Reviewer {
             Ok((changes, reports))
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
-        reports.say(&self.intake);
+        self.intake.report_all(reports);
         Ok(())
     }
 

@@ -1,15 +1,14 @@
 //! Triggers and rules as they were: kept when they are edited or deleted, as long as there is an
 //! occurrence that may have been judged by them.
 
-use std::collections::BTreeMap;
-
 use crate::{
-    domain::{Name, Occurrence, Revision, RevisionId, RevisionOf, Rule, Trigger, Was},
+    decide::{Past, Snapshot},
+    domain::{Name, Occurrence, Revision, RevisionOf, Was},
     error::Error,
     limits::{EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP},
-    ops::{commit::commit, ruleset::Snapshot},
+    ops::commit::commit,
     store::{
-        Changes, Direction, EngineError, Index, Lane, Store, Stored,
+        Changes, Direction, EngineError, Index, Lane, Store,
         engine::Range,
         record::bytes::{Key, moment_at},
     },
@@ -117,74 +116,31 @@ pub async fn forget(store: &Store) -> Result<(), Error> {
     }
 }
 
-/// Definitions that are not in force any more, as far as closing messages need them.
-#[derive(Debug, Default)]
-pub struct Past {
-    triggers: BTreeMap<RevisionId, Trigger>,
-    rules: BTreeMap<RevisionId, Rule>,
-}
-
-impl Past {
-    /// Reads what the updates of these occurrences may have to tell and the rules in force do not
-    /// know: their opening's trigger when it was edited since, their rule when it was deleted.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn read(
-        store: &Store,
-        snapshot: &Snapshot,
-        occurrences: impl Iterator<Item = &Occurrence>,
-    ) -> Result<Self, EngineError> {
-        let mut wanted = Vec::new();
-        for entry in occurrences.flat_map(|it| &it.notified) {
-            let Some(opening) = entry.opening.as_ref().filter(|_| entry.send_updates) else {
-                continue;
-            };
-            let current = snapshot.trigger(&opening.trigger.name);
-            if current.is_none_or(|it| RevisionId::from(it) != opening.trigger) {
-                let key = Key::new().revision(RevisionOf::Trigger, &opening.trigger);
-                wanted.push(key.build());
-            }
-            if snapshot.rule(entry.rule).is_none() {
-                let rule = RevisionId {
-                    name: entry.rule_name.clone(),
-                    id: entry.rule,
-                    revision: opening.rule_revision,
-                };
-                wanted.push(Key::new().revision(RevisionOf::Rule, &rule).build());
-            }
-        }
-        let mut past = Self::default();
-        if wanted.is_empty() {
-            return Ok(past);
-        }
-        wanted.sort_unstable();
-        wanted.dedup();
-        let found: Vec<Option<Stored<Revision>>> = store.get_many(wanted).await?;
-        for revision in found.into_iter().flatten().map(|stored| stored.value) {
-            past.add(revision);
-        }
-        Ok(past)
+/// Reads the definitions that the updates of these occurrences may have to tell of and that are not
+/// in force any more.
+///
+/// # Errors
+/// Those of the store.
+pub async fn past(
+    store: &Store,
+    snapshot: &Snapshot,
+    occurrences: impl Iterator<Item = &Occurrence>,
+) -> Result<Past, EngineError> {
+    let wanted = Past::wanted(snapshot, occurrences).into_iter();
+    let mut keys: Vec<_> = wanted
+        .map(|(of, id)| Key::new().revision(of, &id).build())
+        .collect();
+    let mut past = Past::default();
+    if keys.is_empty() {
+        return Ok(past);
     }
-
-    /// Adds a definition.
-    pub fn add(&mut self, revision: Revision) {
-        let id = revision.id();
-        match revision.was {
-            Was::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
-            Was::Rule(rule) => drop(self.rules.insert(id, rule)),
-        }
+    keys.sort_unstable();
+    keys.dedup();
+    let found = store.get_many::<Revision>(keys).await?;
+    for stored in found.into_iter().flatten() {
+        past.add(stored.value);
     }
-
-    /// A trigger as it was.
-    pub fn trigger(&self, id: &RevisionId) -> Option<&Trigger> {
-        self.triggers.get(id)
-    }
-
-    /// A rule as it was.
-    pub fn rule(&self, id: &RevisionId) -> Option<&Rule> {
-        self.rules.get(id)
-    }
+    Ok(past)
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! The triggers, rules and destinations in force, ready for matching.
 
-mod snapshot;
-
 use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
 
-pub use snapshot::{LoadedTrigger, Match, Snapshot};
-
 use crate::{
+    decide::{LoadedTrigger, Snapshot},
     domain::{Destination, Name, Rule, Trigger},
     matching,
     ops::revision,

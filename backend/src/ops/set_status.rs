@@ -10,7 +10,7 @@ use crate::{
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, Wish},
-        revision::Past,
+        revision,
     },
     store::Lane,
 };
@@ -42,7 +42,7 @@ pub async fn set_status(
     let decide = async || {
         let snapshot = deciding.ruleset.refreshed().await?;
         let mut edits = Edits::read(&deciding.store, &targets).await?;
-        let past = Past::read(&deciding.store, &snapshot, edits.occurrences()).await?;
+        let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
         let mut changes = deciding.store.changes();
         let cause = Cause {
             author: Some(author),
@@ -67,7 +67,7 @@ pub async fn set_status(
         Ok((changes, (answers, reports)))
     };
     let ((answers, reports), _) = commit(&deciding.store, Lane::Admin, decide).await?;
-    reports.say(intake);
+    intake.report_all(reports);
     Ok(answers)
 }
 

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
+    decide::rule_content,
     domain::{Content, Delivery, DeliveryState, Destination, RecordId, Rule},
     error::Error,
-    ops::notify::rule_content,
     store::{Changes, Record, Store, Stored},
 };
 

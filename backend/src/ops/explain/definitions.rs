@@ -7,9 +7,9 @@ use std::{
 
 use super::{Definition, timeline::Point};
 use crate::{
+    decide::{LoadedTrigger, Snapshot},
     domain::{Name, RecordId, Revision, RevisionId, Rule, Was},
     matching::{self, CompiledQuery},
-    ops::ruleset::{LoadedTrigger, Snapshot},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 

@@ -3,16 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Basis, Definition, Gate, Judgement, SentDelivery, TriggerExplanation,
+    Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
     definitions::{Definitions, Then},
-    gates::{Around, moment},
+    gates::{destination_paused, gates},
     sent::Pauses,
     timeline::{Point, State},
 };
 use crate::{
-    domain::{DestinationKind, Name, Notified, RecordId, RevisionId, Rule},
+    decide::{Case, LoadedTrigger, Snapshot, Tense, Verdict, condition::moment},
+    domain::{Name, Notified, RecordId, RevisionId, Rule},
     matching::Explained,
-    ops::ruleset::{LoadedTrigger, Snapshot},
 };
 
 /// A rule, by what does not change about it, and what it told.
@@ -137,38 +137,36 @@ impl Judge<'_> {
                 .sent
                 .iter()
                 .any(|it| it.delivery.create_ms == point.at_ms);
-        let destinations = self.destinations(rule);
-        let around = Around {
+        let case = Case {
             rule,
-            id: subject.id,
-            state,
-            told: subject.told,
-            tells,
-            pauses: &self.pauses,
-            destinations: &destinations,
-            at_ms: point.at_ms,
-            now,
+            occurrence: &state.occurrence,
+            transition: state.transition,
+            notified: subject.told,
+            snapshot: self.snapshot,
+            now_ms: point.at_ms,
         };
-        let gates = around.gates();
+        let tense = if now { Tense::Now } else { Tense::Then };
+        let mut gates = gates(&case, tense, tells);
+        let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
+        let at = (point.at_ms, tense);
+        gates.push(destination_paused(&destinations, &self.pauses, at));
         let matched = triggers.iter().any(|it| it.verdict() == Some(true));
-        let stops = |name: &str| name != "destination paused";
-        let held = gates.iter().find(|gate| !gate.passed && stops(gate.name));
+        let held = match case.verdict() {
+            Verdict::Notifies => None,
+            Verdict::Held { by, hold, .. } => Some((by, (by.detail)(&case, Some(hold), tense))),
+        };
         let notifies = tells || matched && held.is_none() && now;
         // What it has told it need not tell: that is no fault.
-        let is_told = |gate: &Gate| matches!(gate.name, "already notified" | "repeat interval");
-        let again = if held.is_some_and(is_told) {
-            " again"
-        } else {
-            ""
+        let again = match held {
+            Some((by, _)) if by.is_about_repeats => " again",
+            _ => "",
         };
+        let held = held.map(|(_, detail)| detail);
         let reason = match held {
             _ if tells => "it told then what had changed, or told it again".into(),
             _ if !matched => unmatched(&triggers, now),
-            Some(gate) if now => format!("it would not notify{again}: {}", gate.detail),
-            Some(gate) => format!(
-                "a trigger matched, and it did not notify{again}: {}",
-                gate.detail
-            ),
+            Some(held) if now => format!("it would not notify{again}: {held}"),
+            Some(held) => format!("a trigger matched, and it did not notify{again}: {held}"),
             None if now => "it would notify if the event came again now as it is".into(),
             None if state.by_change != Some(false) => "a trigger matched, and it did not notify: \
                 what an operator or ageing changes opens a notification only when the rule did \
@@ -188,16 +186,6 @@ impl Judge<'_> {
             triggers,
             gates,
         }
-    }
-
-    /// The destinations of a rule that exist, and whether each makes events.
-    fn destinations(&self, rule: &Rule) -> Vec<(Name, bool)> {
-        let found = rule.destination_names.iter().filter_map(|name| {
-            let destination = self.snapshot.destination_named(name)?;
-            let is_event = matches!(destination.kind, DestinationKind::Event(_));
-            Some((name.clone(), is_event))
-        });
-        found.collect()
     }
 
     pub(super) fn trigger(

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{
     Basis, Definition, Judgement, TriggerExplanation,
     definitions::Then,
-    gates::Around,
+    gates::{destination_paused, gates},
     judge::{Judge, Subject},
     timeline::{Point, State, state},
 };
 use crate::{
+    decide::{Case, LoadedTrigger, Tense},
     domain::{Delivery, Name, Opening, Rule},
-    ops::ruleset::LoadedTrigger,
 };
 
 impl Judge<'_> {
@@ -38,21 +38,21 @@ impl Judge<'_> {
             .iter()
             .map(|name| self.trigger_then(name, &opening, sent, (point, &state)))
             .collect();
-        let told = subject.told.map_or(&[][..], |told| &told.destinations);
-        let destinations: Vec<_> = told.iter().map(|(_, name)| (name.clone(), false)).collect();
+        let notified = subject.told.map_or(&[][..], |told| &told.destinations);
+        let destinations: Vec<_> = notified.iter().map(|(_, name)| name.clone()).collect();
         let gates = found.as_ref().map(|(rule, _)| {
-            let around = Around {
+            let case = Case {
                 rule,
-                id: subject.id,
-                state: &state,
-                told: subject.told,
-                tells: true,
-                pauses: &self.pauses,
-                destinations: &destinations,
-                at_ms: opening.at_ms,
-                now: false,
+                occurrence: &state.occurrence,
+                transition: state.transition,
+                notified: None,
+                snapshot: self.snapshot,
+                now_ms: opening.at_ms,
             };
-            around.gates()
+            let mut gates = gates(&case, Tense::Then, true);
+            let at = (opening.at_ms, Tense::Then);
+            gates.push(destination_paused(&destinations, &self.pauses, at));
+            gates
         });
         let mut reason = format!("it notified: trigger `{}` matched", opening.trigger.name);
         if found.is_none() {

@@ -1,9 +1,9 @@
 //! The decisions about an occurrence that can still be told, and what the occurrence was at each.
 
 use crate::{
+    decide::Transition,
     domain::{Field, Occurrence, Severity, Status},
     matching::field,
-    ops::occurrence::Transition,
 };
 
 /// A decision about an occurrence.

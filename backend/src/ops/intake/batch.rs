@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::{Accepted, Intake, Job};
+use super::job::{Accepted, Job, Outcome};
 use crate::{
-    domain::{Delivery, EventId, Occurrence, Receipt, Refusal},
+    decide::{Past, Snapshot, Step, StepKind, Transition, notify},
+    domain::{Delivery, EventId, Occurrence, Receipt},
     ops::{
         deciding::{Deciding, new_id},
         loop_guard::Reports,
-        notify::{Step, StepKind, notify},
-        occurrence::{Arrival, Received, Transition, receive},
-        revision::Past,
-        ruleset::Snapshot,
+        occurrence::{Arrival, Received, receive},
+        revision,
     },
     store::{Changes, EngineError, Index, Lane, Record, Stored, record::bytes::Key},
 };
@@ -26,27 +25,15 @@ struct Line {
     is_changed: bool,
 }
 
-/// What became of a job.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// It was taken in; the number of the occurrence that took in its last event.
-    Taken(u32),
-    /// It was carried out before, and these events of it were refused.
-    Earlier(Vec<Refusal>),
-    /// Its idempotency key stands for another request.
-    KeyUsed,
-}
-
 /// Takes in every event of the jobs in one commit, except those of jobs that were carried out
-/// before; answers what became of each job.
+/// before; answers what became of each job, and what the service has to say of it.
 pub(super) async fn commit(
     deciding: &Deciding,
-    intake: &Intake,
     jobs: &[Job],
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Result<(Vec<Outcome>, Reports), EngineError> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
-    let past = Past::read(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
+    let past = revision::past(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
     let now_ms = deciding.clock.now_ms();
     let mut decision = Decision {
         deciding,
@@ -82,8 +69,7 @@ pub(super) async fn commit(
         deciding.store.apply(Lane::Bulk, changes).await?;
     }
     deciding.traffic.count(now_ms, event_count);
-    reports.say(intake);
-    Ok(outcomes)
+    Ok((outcomes, reports))
 }
 
 /// The receipts that decide whether jobs were carried out before.

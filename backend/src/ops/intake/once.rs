@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Accepted, Intake, Job, batch::Outcome, stopping, weight_kib, worker_of};
+use super::{
+    Intake,
+    job::{Accepted, Job, Outcome},
+    stopping, weight_kib, worker_of,
+};
 use crate::{
     domain::{IncomingEvent, Name, Refusal},
     error::Error,

@@ -7,11 +7,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     config::LifetimeConfig,
-    domain::{CloseReason, IncomingEvent, Revision, Severity, Was},
+    decide::LoadedTrigger,
+    domain::{CloseReason, IncomingEvent, Revision, Rule, Severity, Was},
+    limits::CHAIN_MAX,
     matching::compile,
     ops::{
         occurrence::{Arrival, Cause, Received, Wish, alter, receive},
-        ruleset::LoadedTrigger,
         samples::{self, DISK_TRIGGER, START_MS, rule},
     },
 };

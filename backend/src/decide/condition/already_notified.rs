@@ -1,0 +1,27 @@
+//! A rule without repeats notifies once of an occurrence.
+
+use super::{Condition, Hold, Tense, moment};
+
+pub(super) const CONDITION: Condition = Condition {
+    name: "already notified",
+    is_rare: false,
+    is_about_repeats: true,
+    hold: |case| {
+        let notified = case.notified.filter(|_| !case.rule.repeat)?;
+        Some(Hold {
+            since_ms: Some(notified.last_ms),
+            until_ms: None,
+        })
+    },
+    detail: |case, hold, tense| match (case.notified, hold) {
+        (None, _) if tense == Tense::Now => "it has not told anybody of this occurrence".into(),
+        (None, _) => "it had not told anybody of this occurrence".into(),
+        (Some(notified), None) => {
+            format!("it told at {} and repeats", moment(notified.last_ms))
+        }
+        (Some(notified), Some(_)) => format!(
+            "done already: it told at {}, and tells an occurrence once",
+            moment(notified.last_ms)
+        ),
+    },
+};

@@ -1,0 +1,11 @@
+//! A rule without a destination that exists has nobody to notify.
+
+use super::{Condition, Hold};
+
+pub(super) const CONDITION: Condition = Condition {
+    name: "destinations",
+    is_rare: true,
+    is_about_repeats: false,
+    hold: |case| case.destinations().next().is_none().then(Hold::default),
+    detail: |_, _, _| "there is no destination of the rule to tell".into(),
+};

@@ -1,0 +1,18 @@
+//! A rule that is not enabled notifies nobody.
+
+use super::{Condition, Hold};
+
+pub(super) const CONDITION: Condition = Condition {
+    name: "enabled",
+    is_rare: false,
+    is_about_repeats: false,
+    hold: |case| (!case.rule.enabled).then(Hold::default),
+    detail: |_, hold, tense| {
+        let word = if hold.is_some() {
+            "disabled"
+        } else {
+            "enabled"
+        };
+        format!("the rule {} {word}", tense.is())
+    },
+};

@@ -1,0 +1,33 @@
+//! A rule makes no event of one that it led to itself.
+
+use super::{Condition, Hold};
+use crate::{
+    domain::{Destination, DestinationKind, Occurrence, RecordId},
+    limits::CHAIN_MAX,
+};
+
+pub(super) const NAME: &str = "loop guard";
+
+pub(super) const CONDITION: Condition = Condition {
+    name: NAME,
+    is_rare: true,
+    is_about_repeats: false,
+    hold: |case| {
+        let stops = |it: &Destination| would_pass_again(case.occurrence, case.rule.id, it);
+        let mut destinations = case.destinations();
+        (!case.occurrence.chain.is_empty() && destinations.all(stops)).then(Hold::default)
+    },
+    detail: |_, _, _| "the rule led to this event itself, and would make events of it again".into(),
+};
+
+/// Whether a destination would make an event that passes the rule again, or whose chain is too
+/// long.
+pub(in super::super) fn would_pass_again(
+    occurrence: &Occurrence,
+    rule: RecordId,
+    destination: &Destination,
+) -> bool {
+    let chain = &occurrence.chain;
+    let passes_again = chain.contains(&rule) || chain.len() >= CHAIN_MAX;
+    passes_again && matches!(destination.kind, DestinationKind::Event(_))
+}

@@ -1,0 +1,44 @@
+//! The events of one request on their way through a queue, and what became of them.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::{
+    domain::{EventId, IncomingEvent, Name, RecordId, Refusal},
+    error::Error,
+    ops::receipt::Claim,
+};
+
+/// Told what became of a job.
+pub(super) type Reply = oneshot::Sender<Result<Outcome, Error>>;
+
+/// Events of one request that belong to one worker.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) events: Vec<Accepted>,
+    pub(super) author: Option<Name>,
+    pub(super) chain: Arc<[RecordId]>,
+    /// What to remember it under; its events may be those of other workers.
+    pub(super) claim: Option<Claim>,
+    /// Told once the events are on disk; nobody waits for events of the service's own.
+    pub(super) reply: Option<Reply>,
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) id: EventId,
+    pub(super) event: IncomingEvent,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was taken in; the number of the occurrence that took in its last event.
+    Taken(u32),
+    /// It was carried out before, and these events of it were refused.
+    Earlier(Vec<Refusal>),
+    /// Its idempotency key stands for another request.
+    KeyUsed,
+}
