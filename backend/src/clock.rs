@@ -78,7 +78,8 @@ impl Clock for SystemClock {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+/// A duration as the clock counts.
+pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 

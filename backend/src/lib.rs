@@ -4,6 +4,7 @@ pub mod clock;
 pub mod config;
 pub mod decide;
 pub mod delivery;
+pub mod destination;
 pub mod domain;
 pub mod error;
 pub mod limits;

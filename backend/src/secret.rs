@@ -5,14 +5,19 @@ use std::fmt;
 /// What a reader sees in place of a secret.
 pub const MASK: &str = "********";
 
-/// A secret text: `Debug` and `Display` show the mask.
-#[derive(Clone, PartialEq, Eq)]
+/// A secret text: `Debug` and `Display` show the mask, or nothing where there is none.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
 
 impl Secret {
     /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The text itself, for the one place that sends or seals it.
@@ -23,12 +28,12 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(MASK)
+        fmt::Display::fmt(self, formatter)
     }
 }
 
 impl fmt::Display for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(MASK)
+        formatter.write_str(if self.is_empty() { "" } else { MASK })
     }
 }

@@ -136,7 +136,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The rooms of the backend, and those that each may look into.
-const ROOM_ARROWS: [(&str, &[&str]); 15] = [
+const ROOM_ARROWS: [(&str, &[&str]); 16] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -147,33 +147,64 @@ const ROOM_ARROWS: [(&str, &[&str]); 15] = [
     ("matching", &["domain", "error", "limits"]),
     ("decide", &["domain", "limits", "matching"]),
     ("message", &["domain", "error", "limits", "template"]),
+    (
+        "destination",
+        &[
+            "clock", "config", "domain", "error", "limits", "message", "template",
+        ],
+    ),
     ("store", &["clock", "config", "domain", "error", "limits"]),
     (
         "ops",
         &[
-            "clock", "config", "decide", "domain", "error", "limits", "matching", "message",
-            "store", "template",
+            "clock",
+            "config",
+            "decide",
+            "destination",
+            "domain",
+            "error",
+            "limits",
+            "matching",
+            "message",
+            "store",
+            "template",
         ],
     ),
     (
         "delivery",
         &[
-            "clock", "config", "decide", "domain", "error", "limits", "matching", "message", "ops",
-            "store", "template",
+            "clock",
+            "config",
+            "destination",
+            "domain",
+            "error",
+            "limits",
+            "ops",
+            "store",
         ],
     ),
     (
         "rpc",
         &[
-            "clock", "config", "decide", "delivery", "domain", "error", "limits", "matching",
-            "message", "ops", "store",
+            "clock", "config", "decide", "domain", "error", "limits", "matching", "message", "ops",
+            "store",
         ],
     ),
     (
         "server",
         &[
-            "clock", "config", "decide", "delivery", "domain", "error", "limits", "matching",
-            "ops", "rpc", "store",
+            "clock",
+            "config",
+            "decide",
+            "delivery",
+            "destination",
+            "domain",
+            "error",
+            "limits",
+            "matching",
+            "ops",
+            "rpc",
+            "store",
         ],
     ),
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::delivery::schedule::millis;
+use crate::clock::millis;
 
 /// Failures in a row that open a breaker.
 const FAILURES_MAX: u32 = 5;

@@ -3,17 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    delivery::{
-        schedule::{Next, Schedule, Tried, millis},
-        verdict::{Advice, Report},
-    },
-    domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome, RecordId, Transcript},
+    clock::millis,
+    delivery::schedule::{Next, Schedule, Tried},
+    destination::Advice,
+    domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
     limits::CUT_OFFS_MAX,
-    store::record::bytes::Key,
+    ops::delivery::attempt::LEASE_MARGIN,
 };
-
-/// How much longer than an attempt a lease is, so that the end can still be recorded.
-const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// What a decision rests on.
 #[derive(Debug)]
@@ -26,31 +22,6 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) cut_off: u32,
     /// The destination's settings; none when the destination is gone.
     pub(crate) settings: Option<DeliverySettings>,
-}
-
-/// A delivery whose next attempt begins, and that attempt.
-pub(crate) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Delivery, Attempt) {
-    let until_ms = now_ms.saturating_add(millis(timeout + LEASE_MARGIN));
-    let begun = Delivery {
-        state: DeliveryState::Leased { until_ms },
-        attempts: delivery.attempts + 1,
-        ..delivery.clone()
-    };
-    let attempt = attempt(begun.id, begun.attempts, now_ms);
-    (begun, attempt)
-}
-
-/// An attempt of which nothing is known but that it began.
-pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
-    Attempt {
-        delivery,
-        number,
-        start_ms,
-        duration: None,
-        outcome: None,
-        explanation: String::new(),
-        transcript: Transcript::default(),
-    }
 }
 
 /// Whether an attempt that was leased may still begin: its end must be known before the lease runs
@@ -76,17 +47,6 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
         state,
         attempts,
         ..delivery.clone()
-    }
-}
-
-/// An attempt that ended.
-pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
-    Attempt {
-        duration: Some(report.duration),
-        outcome: Some(report.verdict.outcome),
-        explanation: report.verdict.explanation.clone(),
-        transcript: report.transcript.clone(),
-        ..attempt.clone()
     }
 }
 
@@ -180,9 +140,4 @@ pub(crate) fn after(
         last_error: ended.explanation.clone(),
         ..delivery.clone()
     })
-}
-
-/// The key of an attempt.
-pub(crate) fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
-    Key::new().id(delivery).number(number).build()
 }

@@ -23,16 +23,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
         dead_letters::DeadLetters,
         decide,
         lane::{Lane, Lease},
-        schedule::{self, Schedule, millis},
-        sender::{Order, Sender},
-        verdict::{Report, Verdict},
+        schedule::{self, Schedule},
     },
+    destination::{Report, SendRequest, Sender, Verdict},
     domain::{RecordId, Transcript},
     error::Error,
     store::Store,
@@ -249,7 +248,7 @@ impl Dispatcher {
         let id = delivery.id;
         let sender = self.sender.clone();
         let task = self.attempts.spawn(async move {
-            let order = Order {
+            let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
                 content: &delivery.content,
@@ -257,7 +256,7 @@ impl Dispatcher {
                 kind: &destination.kind,
                 timeout,
             };
-            sender.send(order).await
+            sender.send(request).await
         });
         self.tasks.insert(task.id(), id);
     }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    delivery::{
-        schedule::millis,
-        verdict::{Advice, Verdict},
-    },
+    clock::millis,
+    destination::{Advice, Verdict},
     domain::{Destination, Health, HealthState, Outcome, RecordId},
 };
 

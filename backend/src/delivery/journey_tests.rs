@@ -17,7 +17,7 @@ use tonic::{Request, transport::Channel};
 
 use crate::{
     config::Config,
-    delivery::receiver::{Receiver, Reply},
+    destination::receiver::{Receiver, Reply},
     server::Backend,
 };
 

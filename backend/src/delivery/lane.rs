@@ -3,7 +3,8 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use crate::{
-    delivery::{breaker::Breaker, rate::Rate, verdict::Report},
+    delivery::{breaker::Breaker, rate::Rate},
+    destination::Report,
     domain::{Delivery, Destination, Outcome},
 };
 

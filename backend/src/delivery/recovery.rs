@@ -2,10 +2,10 @@
 
 use crate::{
     clock::Clock,
-    delivery::decide::{self, attempt_key},
+    delivery::decide,
     domain::{Attempt, Delivery, DeliveryState},
     error::Error,
-    ops::commit::commit,
+    ops::{commit::commit, delivery::attempt::attempt_key},
     store::{Changes, Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
 };
 
@@ -65,9 +65,12 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        delivery::sample,
         domain::{Outcome, RecordId},
-        ops::samples::{self, START_MS},
+        message::sample,
+        ops::{
+            delivery::attempt,
+            samples::{self, START_MS},
+        },
         store::verify,
     };
 
@@ -101,7 +104,7 @@ mod tests {
         changes.insert(&untouched);
         for number in 0..250 {
             let planned = delivery(100 + number, waiting, number == 0);
-            let (begun, attempt) = decide::begun(&planned, Duration::from_secs(15), START_MS);
+            let (begun, attempt) = attempt::begun(&planned, Duration::from_secs(15), START_MS);
             changes.insert(&begun);
             changes.insert(&attempt);
         }

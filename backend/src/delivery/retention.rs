@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Clock,
-    delivery::schedule::millis,
+    clock::{Clock, millis},
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
@@ -180,9 +179,9 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        delivery::{decide::attempt_key, sample},
         domain::{DestinationKind, Transcript, destination::Email},
-        ops::samples,
+        message::sample,
+        ops::{delivery::attempt::attempt_key, samples},
     };
 
     const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
+    clock::millis,
     config::DeliveryConfig,
-    delivery::verdict::Advice,
+    destination::Advice,
     domain::{DeliverySettings, Destination},
     limits::CUT_OFFS_MAX,
 };
@@ -106,11 +107,6 @@ impl Schedule {
 /// How long an attempt to a destination may take.
 pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
     destination.delivery.timeout.unwrap_or(config.timeout)
-}
-
-/// A duration as the clock counts.
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,29 +1,6 @@
 //! What is wrong with templates, told when they are saved.
 
-use crate::{domain::DestinationKind, error::Violation, template::Template};
-
-/// What is wrong with the templates of a destination, every one of them; paths begin at the
-/// destination, such as `type.email.subject`.
-pub fn check(kind: &DestinationKind) -> Vec<Violation> {
-    let templates: Vec<(&str, &str)> = match kind {
-        DestinationKind::Webhook(webhook) => vec![("payload", &webhook.payload)],
-        DestinationKind::Email(email) => vec![("subject", &email.subject), ("body", &email.body)],
-        DestinationKind::Event(event) => vec![
-            ("nameTemplate", &event.name_template),
-            ("typeTemplate", &event.type_template),
-            ("summaryTemplate", &event.summary_template),
-        ],
-        DestinationKind::Slack(_)
-        | DestinationKind::MsTeams(_)
-        | DestinationKind::PagerDuty(_)
-        | DestinationKind::ServiceNow(_) => Vec::new(),
-    };
-    let faults = templates.into_iter().filter_map(|(field, source)| {
-        let path = format!("type.{}.{field}", kind.word());
-        fault(path, source)
-    });
-    faults.collect()
-}
+use crate::{error::Violation, template::Template};
 
 /// What is wrong with a rule's message; the path is `message`.
 pub fn check_message(message: &str) -> Vec<Violation> {
@@ -39,7 +16,8 @@ pub fn message_warnings(message: &str) -> Vec<String> {
         .collect()
 }
 
-fn fault(path: String, source: &str) -> Option<Violation> {
+/// What is wrong with a template that stands at that path.
+pub(crate) fn fault(path: String, source: &str) -> Option<Violation> {
     let error = Template::parse(source).err()?;
     Some(Violation::new(path, error.to_string()))
 }

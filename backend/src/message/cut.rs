@@ -4,17 +4,17 @@
 const MARK: char = '\u{2026}';
 
 /// The text, with at most so many characters.
-pub(super) fn characters(text: &str, max: usize) -> String {
+pub(crate) fn characters(text: &str, max: usize) -> String {
     cut(text, max, |_| 1)
 }
 
 /// The text, with at most so many bytes.
-pub(super) fn bytes(text: &str, max: usize) -> String {
+pub(crate) fn bytes(text: &str, max: usize) -> String {
     cut(text, max, char::len_utf8)
 }
 
 /// The text, with at most so many bytes once it stands in a JSON document.
-pub(super) fn json_bytes(text: &str, max: usize) -> String {
+pub(crate) fn json_bytes(text: &str, max: usize) -> String {
     cut(text, max, |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if c < ' ' => 6,
@@ -23,14 +23,14 @@ pub(super) fn json_bytes(text: &str, max: usize) -> String {
 }
 
 /// The text on one line: control characters and line breaks become spaces.
-pub(super) fn one_line(text: &str, characters_max: usize) -> String {
+pub(crate) fn one_line(text: &str, characters_max: usize) -> String {
     let breaks = |c: char| c.is_whitespace() || c.is_control();
     let words: Vec<_> = text.split(breaks).filter(|word| !word.is_empty()).collect();
     characters(&words.join(" "), characters_max)
 }
 
 /// The text, with at most so much of what each character costs; the mark is paid for.
-pub(super) fn cut(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
+pub(crate) fn cut(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
     let mut spent = 0;
     // Up to here the mark still fits.
     let mut fits = 0;

@@ -9,7 +9,7 @@ use crate::domain::{Clause, Literal, Trigger, Value, value::Fields};
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A value; whole numbers are written without a fraction.
-pub(super) fn value(value: &Value) -> Json {
+pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Bool(flag) => (*flag).into(),
@@ -21,7 +21,7 @@ pub(super) fn value(value: &Value) -> Json {
 }
 
 /// A value on its own: a text as it is, all else as JSON.
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
         other => self::value(other).to_string(),
@@ -29,7 +29,7 @@ pub(super) fn text(value: &Value) -> String {
 }
 
 /// An object's fields.
-pub(super) fn object(fields: &Fields) -> Json {
+pub(crate) fn object(fields: &Fields) -> Json {
     let pairs = fields.iter();
     Json::Object(
         pairs
@@ -39,13 +39,13 @@ pub(super) fn object(fields: &Fields) -> Json {
 }
 
 /// A moment as RFC 3339; empty when it lies beyond all calendars.
-pub(super) fn time(at_ms: i64) -> String {
+pub(crate) fn time(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 /// A trigger as REST shows it, without what only a read can know: `ruleNames`,
 /// `recentNotificationCount`, `etag`.
-pub(super) fn trigger(trigger: &Trigger) -> Json {
+pub(crate) fn trigger(trigger: &Trigger) -> Json {
     let mut shown = Map::new();
     shown.insert("name".into(), trigger.name.as_str().into());
     if !trigger.description.is_empty() {

@@ -14,25 +14,25 @@ const HEADLINE_CHARACTERS_MAX: usize = 200;
 
 /// What there is to tell.
 #[derive(Debug)]
-pub(super) struct Facts<'a> {
-    pub(super) content: &'a Content,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct Facts<'a> {
+    pub(crate) content: &'a Content,
+    pub(crate) context: &'a Context<'a>,
     /// One line that says what happened; never empty.
-    pub(super) headline: String,
+    pub(crate) headline: String,
     /// The values of the dimensions, joined.
-    pub(super) entity: String,
+    pub(crate) entity: String,
     /// Where to read more; may be empty.
-    pub(super) link: String,
+    pub(crate) link: String,
     /// The rule's message; none when the rule leaves it to the default, or its template failed.
-    pub(super) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// What went wrong so far, for people.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Made when a template first asks for them.
     variables: Option<Value>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
+    pub(crate) fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
         let occurrence = &content.occurrence;
         let values: Vec<_> = occurrence.dimensions.values().map(String::as_str).collect();
         let mut facts = Self {
@@ -51,22 +51,22 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    pub(super) fn occurrence(&self) -> &'a Occurrence {
+    pub(crate) fn occurrence(&self) -> &'a Occurrence {
         &self.content.occurrence
     }
 
     /// When the notification was decided, in milliseconds since 1970.
-    pub(super) fn timestamp_ms(&self) -> i64 {
+    pub(crate) fn timestamp_ms(&self) -> i64 {
         i64::try_from(self.context.delivery_id.time_ms()).unwrap_or(i64::MAX)
     }
 
     /// The rule's message, empty when there is none.
-    pub(super) fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         self.message.as_deref().unwrap_or_default()
     }
 
     /// What became of the occurrence, when the message tells of a change; else nothing.
-    pub(super) fn change(&self) -> Option<&'static str> {
+    pub(crate) fn change(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
         match (self.content.clear, occurrence.status) {
             (false, _) => None,
@@ -77,7 +77,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Fills a template; none when it is empty or fails, which is then among the warnings.
-    pub(super) fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+    pub(crate) fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         if source.is_empty() {
             return None;
         }
@@ -107,12 +107,12 @@ impl<'a> Facts<'a> {
     }
 
     /// Notes what is wrong with something.
-    pub(super) fn warn(&mut self, what: &str, wrong: &str) {
+    pub(crate) fn warn(&mut self, what: &str, wrong: &str) {
         self.warnings.push(format!("{what}: {wrong}"));
     }
 
     /// Notes that a text is not sent whole, when that is so; gives what is sent.
-    pub(super) fn note_cut(
+    pub(crate) fn note_cut(
         &mut self,
         whole: &str,
         cut: String,

@@ -1,6 +1,7 @@
 //! Deliveries as operators see and steer them.
 
 mod again;
+pub(crate) mod attempt;
 mod bulk;
 mod list;
 mod obligation;

@@ -2,11 +2,14 @@
 
 mod check;
 mod secrets;
+mod sink;
+mod tester;
 
 use std::sync::Arc;
 
 use crate::{
     clock::Clock,
+    destination,
     domain::{DeliverySettings, Destination, DestinationKind, Health, Name},
     error::{Error, Violation},
     ops::{
@@ -19,7 +22,8 @@ use crate::{
     store::{Store, Stored},
 };
 
-pub use check::is_secret_header;
+pub use crate::destination::is_secret_header;
+pub use tester::{About, Target, Test, Tester};
 
 /// A destination as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]
@@ -241,6 +245,6 @@ fn checked_kind(
 ) -> Option<DestinationKind> {
     let mut kind = kind?;
     secrets::keep(&mut kind, kept);
-    check::kind(&kind, faults);
+    faults.extend(destination::check(&kind));
     Some(kind)
 }

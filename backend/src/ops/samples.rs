@@ -9,7 +9,7 @@ use crate::{
     config::LifetimeConfig,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
-        Occurrence, Query, RecordId, Rule, Severity, Trigger,
+        Occurrence, Query, RecordId, Rule, Secret, Severity, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
     ops::{
@@ -190,7 +190,7 @@ pub(crate) fn destination(of: &str) -> Destination {
             method: WebhookMethod::Post,
             headers: Vec::new(),
             payload: String::new(),
-            signing_secret: None,
+            signing_secret: Secret::default(),
         })
     };
     Destination {

@@ -1,11 +1,9 @@
 //! Checks that collect everything that is wrong with a draft.
 
-use url::Url;
-
 use crate::{
     domain::Name,
     error::{Error, Violation},
-    limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX, URL_CHARACTERS_MAX},
+    limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
 };
 
 /// What is wrong with a draft, so far.
@@ -84,43 +82,5 @@ impl Faults {
     /// Adds what others found wrong.
     pub(super) fn extend(&mut self, violations: Vec<Violation>) {
         self.0.extend(violations);
-    }
-
-    /// Checks a text that must be there.
-    pub(super) fn required(&mut self, field: &str, text: &str) {
-        if text.trim().is_empty() {
-            self.add(field, "is required");
-        }
-    }
-
-    /// Checks an address that messages go to. The address is not repeated in what is wrong with
-    /// it: it may be secret.
-    pub(super) fn url(&mut self, field: &str, text: &str) {
-        if text.is_empty() {
-            return self.add(field, "is required: an `http` or `https` address");
-        }
-        if text.chars().count() > URL_CHARACTERS_MAX {
-            return self.add(
-                field,
-                format!("is longer than {URL_CHARACTERS_MAX} characters"),
-            );
-        }
-        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return self.add(field, "holds white space or control characters");
-        }
-        let url = match Url::parse(text) {
-            Ok(url) => url,
-            Err(error) => return self.add(field, format!("is not an address: {error}")),
-        };
-        if !matches!(url.scheme(), "http" | "https") {
-            self.add(field, "does not start with `http://` or `https://`");
-        } else if url.host_str().is_none_or(str::is_empty) {
-            self.add(field, "names no host");
-        } else if !url.username().is_empty() || url.password().is_some() {
-            self.add(
-                field,
-                "holds a user name or password; send credentials in a header",
-            );
-        }
     }
 }

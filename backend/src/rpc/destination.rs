@@ -12,10 +12,9 @@ use super::{
     methods::Need,
 };
 use crate::{
-    delivery::{Target, Test, Tester},
     error::Error,
     message::check_message,
-    ops::destination::{DestinationDraft, Destinations, StoredSecrets},
+    ops::destination::{DestinationDraft, Destinations, StoredSecrets, Target, Test, Tester},
 };
 
 /// Serves destinations.

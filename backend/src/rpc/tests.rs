@@ -50,12 +50,12 @@ use super::{
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
-    delivery::{self, Sender, Tester},
+    destination::{Guard as EgressGuard, Sender},
     domain::{Rates, Role},
     ops::{
         client::{Clients, Keys},
         deciding::Deciding,
-        destination::Destinations,
+        destination::{Destinations, Tester},
         intake::Intake,
         rule::{Installation, Rules},
         samples,
@@ -241,7 +241,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
 
 fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
     let config = Config::new("unused");
-    let egress = Arc::new(delivery::Guard::new(&config.egress, Vec::new()));
+    let egress = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
     let sender = Sender::new(&config, egress, Arc::clone(&clock), None);
     let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
     DestinationApi::new(Destinations::new(store, clock), tester)

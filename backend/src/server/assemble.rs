@@ -30,14 +30,15 @@ use super::{StartError, deadline::DeadlineLayer, overload::OverloadLayer, oversi
 use crate::{
     clock::Clock,
     config::Config,
-    delivery::{Dispatcher, Guard as EgressGuard, Retention, Sender, Tester, recovery},
+    delivery::{Dispatcher, Retention, recovery},
+    destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
         client::{Clients, Keys},
         deciding::Deciding,
         delivery::Deliveries,
-        destination::Destinations,
+        destination::{Destinations, Tester},
         intake::{Intake, IntakeWorkers},
         receipt::ReceiptSweep,
         recent::Traffic,

@@ -73,14 +73,14 @@ pub(crate) fn destinations() -> Vec<Destination> {
             header("x-team", HeaderValue::Plain("a".into())),
         ],
         payload: "{\"text\": \"{{event.summary}}\"}".into(),
-        signing_secret: Some(secret("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")),
+        signing_secret: secret("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"),
     };
     let service_now = ServiceNow {
         instance_url: "https://example.service-now.com".into(),
         client_id: "client".into(),
         client_secret: secret("secret"),
         token_url: "https://example.com/token".into(),
-        refresh_token: Some(secret("refresh")),
+        refresh_token: secret("refresh"),
     };
     let kinds = [
         DestinationKind::Webhook(webhook),

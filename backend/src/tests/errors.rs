@@ -9,9 +9,9 @@ use super::{ground::Ground, invariants, number_of, service::Service};
 use crate::{
     clock::ManualClock,
     config::Config,
-    delivery::receiver::{Receiver, Reply},
+    destination::receiver::{Receiver, Reply},
     domain::{
-        Delivery, DeliveryState, DestinationKind, Occurrence,
+        Delivery, DeliveryState, DestinationKind, Occurrence, Secret,
         destination::{Webhook, WebhookMethod},
     },
     error::Error,
@@ -56,7 +56,7 @@ async fn start(receiver: &Receiver) -> Service {
             method: WebhookMethod::Post,
             headers: Vec::new(),
             payload: String::new(),
-            signing_secret: None,
+            signing_secret: Secret::default(),
         })),
         ..DestinationDraft::default()
     };

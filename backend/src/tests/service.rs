@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, ManualClock},
     config::{Config, LifetimeConfig},
-    delivery::{Dispatcher, Guard, Sender, Standing, recovery::recover},
+    delivery::{Dispatcher, Standing, recovery::recover},
+    destination::{Guard, Sender},
     ops::{
         deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
         rule::Rules, ruleset::Ruleset, trigger::Triggers,

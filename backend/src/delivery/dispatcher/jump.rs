@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use super::Dispatcher;
 use crate::{
-    clock::STEP_MIN_MS,
-    delivery::schedule::millis,
+    clock::{STEP_MIN_MS, millis},
     domain::{Delivery, DeliveryState},
     error::Error,
     ops::commit::commit,

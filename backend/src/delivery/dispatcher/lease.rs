@@ -10,13 +10,14 @@ use super::{
 };
 use crate::{
     delivery::{
-        decide::{self, Circumstances, attempt_key},
+        decide::{self, Circumstances},
         lane::Lease,
         schedule::{Tried, timeout},
-        verdict::Advice,
     },
+    destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination},
     limits::CUT_OFFS_MAX,
+    ops::delivery::attempt::{self, attempt_key},
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
@@ -101,7 +102,7 @@ impl Dispatcher {
             return Ok(());
         }
         let limit = timeout(&self.config, &due.destination);
-        let (begun, attempt) = decide::begun(&delivery.value, limit, now_ms);
+        let (begun, attempt) = attempt::begun(&delivery.value, limit, now_ms);
         plan.changes.update(delivery, &begun);
         plan.changes.insert(&attempt);
         plan.leases.push(Lease {
@@ -123,7 +124,7 @@ impl Dispatcher {
         let (mut found, _) = self.store.get_readable::<Attempt>(vec![key]).await?;
         let attempt = found.pop().flatten();
         let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
-        let begun = begun.unwrap_or_else(|| decide::attempt(delivery.value.id, number, 0));
+        let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
         let lost = decide::lost(&begun);
         let around = Circumstances {
             schedule: &self.schedule,

@@ -10,7 +10,7 @@ use rand::Rng;
 use super::{Dispatcher, End};
 use crate::{
     delivery::{
-        decide::{self, Circumstances, attempt_key},
+        decide::{self, Circumstances},
         health,
         lane::Lease,
         notice,
@@ -18,6 +18,7 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, Destination, Health, HealthState, Outcome, RecordId,
     },
+    ops::delivery::attempt::{self, attempt_key},
     store::{Changes, EngineError, Lane as Queue, Stored},
 };
 
@@ -326,8 +327,8 @@ fn plan_end(
         }
         End::Made(report) => {
             let begun = attempt.map(|attempt| attempt.value.clone());
-            let begun = begun.unwrap_or_else(|| decide::attempt(delivery.value.id, number, 0));
-            let ended = decide::ended(&begun, report);
+            let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
+            let ended = attempt::ended(&begun, report);
             if let Some(attempt) = attempt {
                 plan.changes.update(attempt, &ended);
             }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
-    delivery::receiver::Reply,
+    destination::receiver::Reply,
     domain::{DeliverySettings, DeliveryState, HealthState, Outcome, Status},
 };
 

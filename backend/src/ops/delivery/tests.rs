@@ -8,9 +8,9 @@ use std::{sync::Arc, time::Duration};
 use super::{Deliveries, Filter};
 use crate::{
     clock::{Clock, ManualClock},
-    delivery::sample,
     domain::{Delivery, DeliveryState, Destination, DestinationKind, RecordId, destination::Email},
     error::Error,
+    message::sample,
     ops::{page::PageRequest, samples},
     store::{Lane, Store},
 };

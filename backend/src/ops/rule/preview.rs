@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{RuleDraft, Rules, repeat_interval};
 use crate::{
+    destination,
     domain::{
         Content, Destination, EventId, Name, Occurrence, RecordId, Trigger, delivery::RuleContent,
     },
@@ -132,8 +133,8 @@ impl Rules {
             tenant: &installation.tenant,
             link_base: &installation.link_base,
         };
-        let mut message = message::render(content, &around);
-        let size_bytes = message.size_bytes();
+        let mut message = destination::render(content, &around);
+        let size_bytes = message.size_bytes;
         let fits = size_bytes <= *room_bytes;
         if fits {
             *room_bytes -= size_bytes;
@@ -143,9 +144,9 @@ impl Rules {
         }
         Preview {
             destination_name,
-            rendered: fits.then(|| message.shown()),
+            rendered: fits.then_some(message.shown),
             size_bytes,
-            limit_bytes: message.limit_bytes(),
+            limit_bytes: message.limit_bytes,
             warnings: message.warnings,
         }
     }

@@ -8,14 +8,13 @@ use super::{
     time::{duration, timestamp},
 };
 use crate::{
-    delivery::About,
     domain::{
         Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId,
         delivery::{Request, Response},
     },
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{delivery::Filter, intake::check::check, page::PageRequest},
+    ops::{delivery::Filter, destination::About, intake::check::check, page::PageRequest},
 };
 
 pub(super) const NO_EVENT_ID: &str = "is no event id: it has 28 characters";

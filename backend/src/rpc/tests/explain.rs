@@ -455,7 +455,7 @@ async fn an_earlier_decision_is_shown_where_it_tells_more_than_the_last_one() {
 #[test]
 fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
     let destination = samples::destination("hook");
-    let event = delivery::notice::paused(destination.name.as_str(), "", 0);
+    let event = crate::delivery::notice::paused(destination.name.as_str(), "", 0);
     let (name, dimensions) = pause_event(destination.name.as_str());
     assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
 }

@@ -48,7 +48,7 @@ async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
     let DestinationKind::Webhook(webhook) = stored(&world, "webhook").await.kind else {
         panic!("it is no webhook any more");
     };
-    assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+    assert_eq!(webhook.signing_secret.reveal(), SIGNING);
     let DestinationKind::MsTeams(teams) = stored(&world, "msteams").await.kind else {
         panic!("it is no Teams address any more");
     };
@@ -97,7 +97,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
                 DestinationKind::MsTeams(teams) => teams.url,
                 DestinationKind::PagerDuty(pagerduty) => pagerduty.routing_key,
                 DestinationKind::ServiceNow(servicenow) => {
-                    assert_eq!(servicenow.refresh_token.unwrap().reveal(), CANARY);
+                    assert_eq!(servicenow.refresh_token.reveal(), CANARY);
                     servicenow.client_secret
                 }
                 other => panic!("{other:?}"),
@@ -120,7 +120,7 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
         let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
             panic!("it is no webhook any more");
         };
-        assert_eq!(webhook.signing_secret.unwrap().reveal(), SIGNING);
+        assert_eq!(webhook.signing_secret.reveal(), SIGNING);
         let secret = |header: Header| match header.value {
             HeaderValue::Secret(secret) => Some((header.name, secret.reveal().to_owned())),
             HeaderValue::Plain(_) => None,

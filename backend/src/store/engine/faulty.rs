@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use tonic::async_trait;
 
 use super::{Change, Delta, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row};
 

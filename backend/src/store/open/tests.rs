@@ -56,7 +56,7 @@ fn webhook(token: &str, signing: &str) -> Destination {
                 value: HeaderValue::Secret(Secret::new(token)),
             }],
             payload: String::new(),
-            signing_secret: Some(Secret::new(signing)),
+            signing_secret: Secret::new(signing),
         }),
         delivery: DeliverySettings::default(),
         revision: 1,

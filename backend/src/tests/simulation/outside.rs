@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     clock::{Clock, ManualClock},
-    delivery::receiver::{Receiver, Reply},
+    destination::receiver::{Receiver, Reply},
 };
 
 /// How a destination behaves.

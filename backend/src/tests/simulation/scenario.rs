@@ -17,7 +17,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     domain::{
-        Clause, Delivery, DeliverySettings, DestinationKind, IncomingEvent, Literal, Query,
+        Clause, Delivery, DeliverySettings, DestinationKind, IncomingEvent, Literal, Query, Secret,
         Severity, Status,
         destination::{Webhook, WebhookMethod},
     },
@@ -163,7 +163,7 @@ impl Scenario {
                 method: WebhookMethod::Post,
                 headers: Vec::new(),
                 payload: String::new(),
-                signing_secret: None,
+                signing_secret: Secret::default(),
             })),
             delivery: DeliverySettings {
                 max_attempts: is_hanging.then_some(2),

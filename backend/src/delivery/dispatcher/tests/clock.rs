@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::world::{MINUTE, SECOND, World, set, switch};
 use crate::{
     clock::Clock,
-    delivery::receiver::Reply,
+    destination::receiver::Reply,
     domain::{DeliverySettings, DeliveryState},
     ops::delivery::Deliveries,
 };

@@ -53,7 +53,7 @@ async fn an_attempt_that_cannot_be_read_does_not_hold_its_delivery() {
     let settings = DeliverySettings::default();
     let id = world.start_with_one(&receiver, settings).await;
     world.kill();
-    let first = crate::delivery::decide::attempt_key(id, 1);
+    let first = crate::ops::delivery::attempt::attempt_key(id, 1);
     damage::<Attempt>(&world.store, first).await;
     set(&reply, 200);
     world.start();

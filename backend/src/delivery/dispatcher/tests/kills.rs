@@ -8,7 +8,8 @@ use std::sync::{
 
 use super::*;
 use crate::{
-    delivery::{decide::is_cut_off, receiver::Receiver, recovery::recover},
+    delivery::{decide::is_cut_off, recovery::recover},
+    destination::receiver::Receiver,
     limits::CUT_OFFS_MAX,
 };
 

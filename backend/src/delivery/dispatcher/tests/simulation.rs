@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::world::World;
 use crate::{
-    delivery::receiver::{Receiver, Reply},
+    destination::receiver::{Receiver, Reply},
     domain::{DeliverySettings, DeliveryState},
 };
 

@@ -12,16 +12,17 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
-    delivery::{
-        Dispatcher, Guard, Sender, Standing,
+    delivery::{Dispatcher, Standing},
+    destination::{
+        Guard, Sender,
         receiver::{Received, Receiver, RecordingSink, Reply},
-        sample,
     },
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, Health,
-        Name, RecordId,
+        Name, RecordId, Secret,
         destination::{Webhook, WebhookMethod},
     },
+    message::sample,
     ops::samples,
     store::{Direction, Lane, Store, engine::Range},
 };
@@ -179,7 +180,7 @@ impl World {
                 method: WebhookMethod::Post,
                 headers: Vec::new(),
                 payload: String::new(),
-                signing_secret: None,
+                signing_secret: Secret::default(),
             }),
             delivery,
             revision: 1,

@@ -68,7 +68,7 @@ pub fn destination_type(
             client_id: wire.client_id,
             client_secret: Secret::new(wire.client_secret),
             token_url: wire.token_url,
-            refresh_token: optional(wire.refresh_token),
+            refresh_token: Secret::new(wire.refresh_token),
         }),
         Type::Event(wire) => DestinationKind::Event(event(wire, faults)),
     })
@@ -100,7 +100,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         method,
         headers: wire.headers.into_iter().map(header).collect(),
         payload: wire.payload,
-        signing_secret: optional(wire.signing_secret),
+        signing_secret: Secret::new(wire.signing_secret),
     }
 }
 
@@ -119,10 +119,6 @@ fn event(wire: v1::EventDestination, faults: &mut Vec<Violation>) -> EventTempla
         summary_template: wire.summary_template,
         severity,
     }
-}
-
-fn optional(secret: String) -> Option<Secret> {
-    (!secret.is_empty()).then(|| Secret::new(secret))
 }
 
 /// Takes how messages are delivered.

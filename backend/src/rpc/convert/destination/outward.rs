@@ -9,9 +9,8 @@ use super::super::{
 };
 use crate::{
     domain::{
-        DeliverySettings, DestinationKind, Secret,
+        DeliverySettings, DestinationKind,
         destination::{Header, HeaderValue, WebhookMethod},
-        secret::MASK,
     },
     ops::{destination::DestinationView, etag::etag},
 };
@@ -26,7 +25,7 @@ impl From<DestinationView> for v1::Destination {
             description: destination.description,
             tags: destination.tags,
             r#type: Some(v1::DestinationType {
-                r#type: Some(masked(destination.kind)),
+                r#type: Some(shown(destination.kind)),
             }),
             delivery: (!is_default).then(|| settings(destination.delivery)),
             rule_names: view.rule_names.iter().map(ToString::to_string).collect(),
@@ -38,7 +37,8 @@ impl From<DestinationView> for v1::Destination {
     }
 }
 
-fn masked(kind: DestinationKind) -> Type {
+/// What a destination is set to. As text, a secret is its mask.
+fn shown(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,
@@ -50,7 +50,7 @@ fn masked(kind: DestinationKind) -> Type {
             .into(),
             headers: webhook.headers.into_iter().map(header).collect(),
             payload: webhook.payload,
-            signing_secret: mask_of(webhook.signing_secret.as_ref()),
+            signing_secret: webhook.signing_secret.to_string(),
         }),
         DestinationKind::Email(email) => Type::Email(v1::Email {
             to: email.to,
@@ -59,18 +59,20 @@ fn masked(kind: DestinationKind) -> Type {
         }),
         DestinationKind::Slack(slack) => Type::Slack(v1::Slack {
             channel: slack.channel,
-            token: MASK.into(),
+            token: slack.token.to_string(),
         }),
-        DestinationKind::MsTeams(_) => Type::Msteams(v1::MsTeams { url: MASK.into() }),
-        DestinationKind::PagerDuty(_) => Type::Pagerduty(v1::PagerDuty {
-            routing_key: MASK.into(),
+        DestinationKind::MsTeams(teams) => Type::Msteams(v1::MsTeams {
+            url: teams.url.to_string(),
+        }),
+        DestinationKind::PagerDuty(pagerduty) => Type::Pagerduty(v1::PagerDuty {
+            routing_key: pagerduty.routing_key.to_string(),
         }),
         DestinationKind::ServiceNow(servicenow) => Type::Servicenow(v1::ServiceNow {
             instance_url: servicenow.instance_url,
             client_id: servicenow.client_id,
-            client_secret: MASK.into(),
+            client_secret: servicenow.client_secret.to_string(),
             token_url: servicenow.token_url,
-            refresh_token: mask_of(servicenow.refresh_token.as_ref()),
+            refresh_token: servicenow.refresh_token.to_string(),
         }),
         DestinationKind::Event(event) => Type::Event(v1::EventDestination {
             name_template: event.name_template,
@@ -84,14 +86,9 @@ fn masked(kind: DestinationKind) -> Type {
 fn header(header: Header) -> (String, String) {
     let value = match header.value {
         HeaderValue::Plain(text) => text,
-        HeaderValue::Secret(_) => MASK.into(),
+        HeaderValue::Secret(secret) => secret.to_string(),
     };
     (header.name, value)
-}
-
-/// The mask of a secret that is there; empty for one that is not.
-fn mask_of(secret: Option<&Secret>) -> String {
-    secret.map_or_else(String::new, |_| MASK.into())
 }
 
 fn settings(settings: DeliverySettings) -> v1::DeliverySettings {

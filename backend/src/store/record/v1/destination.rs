@@ -1,6 +1,6 @@
 //! Destinations, and how their deliveries fare.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     domain::{
@@ -131,19 +131,47 @@ pub(crate) enum Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    fn seal(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
-        match self {
-            Self::Of(record, sealer) => Some(sealer.seal(Place { record, field }, secret)),
-            Self::LeftOut => None,
+    /// Every secret that is there, sealed, by its name.
+    fn seal(self, kind: &DestinationKind) -> BTreeMap<String, Vec<u8>> {
+        let mut sealed = BTreeMap::new();
+        if let Self::Of(record, sealer) = self {
+            kind.clone().each_secret(|place, secret| {
+                let field = place.name();
+                if !secret.is_empty() {
+                    let place = Place {
+                        record,
+                        field: &field,
+                    };
+                    let bytes = sealer.seal(place, secret);
+                    sealed.insert(field, bytes);
+                }
+            });
         }
+        sealed
     }
 
-    /// None when it is absent or does not open.
-    fn open(self, field: &str, bytes: Option<&Vec<u8>>) -> Option<Secret> {
-        match self {
-            Self::Of(record, sealer) => sealer.open(Place { record, field }, bytes?).ok(),
-            Self::LeftOut => Some(Secret::new("")),
+    /// Puts the secrets of that name in; none when one does not open.
+    fn open(
+        self,
+        mut kind: DestinationKind,
+        sealed: &BTreeMap<String, Vec<u8>>,
+    ) -> Option<DestinationKind> {
+        let mut opened = true;
+        if let Self::Of(record, sealer) = self {
+            kind.each_secret(|place, secret| {
+                let field = place.name();
+                let place = Place {
+                    record,
+                    field: &field,
+                };
+                match sealed.get(&field).map(|bytes| sealer.open(place, bytes)) {
+                    Some(Ok(text)) => *secret = text,
+                    Some(Err(_)) => opened = false,
+                    None => {}
+                }
+            });
         }
+        opened.then_some(kind)
     }
 }
 
@@ -195,9 +223,10 @@ impl DestinationV1 {
 impl DestinationKindV1 {
     pub(crate) fn new(kind: &DestinationKind, secrets: Secrets<'_>) -> Self {
         let mut record = Self::default();
+        let mut sealed = secrets.seal(kind);
         let word = match kind {
             DestinationKind::Webhook(webhook) => {
-                record.set_webhook(webhook, secrets);
+                record.set_webhook(webhook, &mut sealed);
                 WordV1::Webhook
             }
             DestinationKind::Email(email) => {
@@ -208,19 +237,14 @@ impl DestinationKindV1 {
             }
             DestinationKind::Slack(slack) => {
                 record.channel.clone_from(&slack.channel);
-                record.token = secrets.seal("slack.token", &slack.token);
                 WordV1::Slack
             }
-            DestinationKind::MsTeams(teams) => {
-                record.secret_url = secrets.seal("msteams.url", &teams.url);
-                WordV1::MsTeams
-            }
-            DestinationKind::PagerDuty(pager) => {
-                record.routing_key = secrets.seal("pagerduty.routing_key", &pager.routing_key);
-                WordV1::PagerDuty
-            }
+            DestinationKind::MsTeams(_) => WordV1::MsTeams,
+            DestinationKind::PagerDuty(_) => WordV1::PagerDuty,
             DestinationKind::ServiceNow(service) => {
-                record.set_service_now(service, secrets);
+                record.url.clone_from(&service.instance_url);
+                record.client_id.clone_from(&service.client_id);
+                record.token_url.clone_from(&service.token_url);
                 WordV1::ServiceNow
             }
             DestinationKind::Event(event) => {
@@ -232,19 +256,31 @@ impl DestinationKindV1 {
             }
         };
         record.set_word(word);
+        for (name, field) in record.sealed_fields() {
+            *field = sealed.remove(name);
+        }
         record
     }
 
-    fn set_webhook(&mut self, webhook: &Webhook, secrets: Secrets<'_>) {
+    /// The fields that hold sealed texts, by the secret's name; headers hold theirs themselves.
+    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 6] {
+        [
+            ("webhook.signing_secret", &mut self.signing_secret),
+            ("slack.token", &mut self.token),
+            ("msteams.url", &mut self.secret_url),
+            ("pagerduty.routing_key", &mut self.routing_key),
+            ("servicenow.client_secret", &mut self.client_secret),
+            ("servicenow.refresh_token", &mut self.refresh_token),
+        ]
+    }
+
+    fn set_webhook(&mut self, webhook: &Webhook, sealed: &mut BTreeMap<String, Vec<u8>>) {
         let header = |header: &Header| {
             let (plain, secret) = match &header.value {
                 HeaderValue::Plain(text) => (text.clone(), None),
-                HeaderValue::Secret(secret) => {
-                    let field = format!("webhook.headers.{}", header.name);
-                    (
-                        String::new(),
-                        Some(secrets.seal(&field, secret).unwrap_or_default()),
-                    )
+                HeaderValue::Secret(_) => {
+                    let sealed = sealed.remove(&header_secret(&header.name));
+                    (String::new(), Some(sealed.unwrap_or_default()))
                 }
             };
             HeaderV1 {
@@ -258,56 +294,42 @@ impl DestinationKindV1 {
             WebhookMethod::Put => MethodV1::Put,
             WebhookMethod::Patch => MethodV1::Patch,
         };
+        self.headers = webhook.headers.iter().map(header).collect();
         self.url.clone_from(&webhook.url);
         self.set_method(method);
-        self.headers = webhook.headers.iter().map(header).collect();
         self.payload.clone_from(&webhook.payload);
-        self.signing_secret = webhook
-            .signing_secret
-            .as_ref()
-            .and_then(|secret| secrets.seal("webhook.signing_secret", secret));
     }
 
-    fn set_service_now(&mut self, service: &ServiceNow, secrets: Secrets<'_>) {
-        self.url.clone_from(&service.instance_url);
-        self.client_id.clone_from(&service.client_id);
-        self.client_secret = secrets.seal("servicenow.client_secret", &service.client_secret);
-        self.token_url.clone_from(&service.token_url);
-        self.refresh_token = service
-            .refresh_token
-            .as_ref()
-            .and_then(|token| secrets.seal("servicenow.refresh_token", token));
-    }
-
-    pub(crate) fn into_kind(self, secrets: Secrets<'_>) -> Option<DestinationKind> {
-        Some(match WordV1::try_from(self.word).ok()? {
+    pub(crate) fn into_kind(mut self, secrets: Secrets<'_>) -> Option<DestinationKind> {
+        let fields = self.sealed_fields();
+        let fields = fields
+            .into_iter()
+            .filter_map(|(name, field)| Some((name.to_owned(), field.take()?)));
+        let mut sealed: BTreeMap<_, _> = fields.collect();
+        let kind = match WordV1::try_from(self.word).ok()? {
             WordV1::Unknown => return None,
-            WordV1::Webhook => DestinationKind::Webhook(self.into_webhook(secrets)?),
+            WordV1::Webhook => DestinationKind::Webhook(self.into_webhook(&mut sealed)?),
             WordV1::Email => DestinationKind::Email(Email {
                 to: self.to,
                 subject: self.subject,
                 body: self.body,
             }),
             WordV1::Slack => DestinationKind::Slack(Slack {
-                token: secrets.open("slack.token", self.token.as_ref())?,
                 channel: self.channel,
+                token: Secret::default(),
             }),
             WordV1::MsTeams => DestinationKind::MsTeams(MsTeams {
-                url: secrets.open("msteams.url", self.secret_url.as_ref())?,
+                url: Secret::default(),
             }),
             WordV1::PagerDuty => DestinationKind::PagerDuty(PagerDuty {
-                routing_key: secrets.open("pagerduty.routing_key", self.routing_key.as_ref())?,
+                routing_key: Secret::default(),
             }),
             WordV1::ServiceNow => DestinationKind::ServiceNow(ServiceNow {
-                client_secret: secrets
-                    .open("servicenow.client_secret", self.client_secret.as_ref())?,
-                refresh_token: match &self.refresh_token {
-                    None => None,
-                    bytes => Some(secrets.open("servicenow.refresh_token", bytes.as_ref())?),
-                },
                 instance_url: self.url,
                 client_id: self.client_id,
+                client_secret: Secret::default(),
                 token_url: self.token_url,
+                refresh_token: Secret::default(),
             }),
             WordV1::Event => DestinationKind::Event(EventTemplates {
                 name_template: self.name_template,
@@ -315,41 +337,42 @@ impl DestinationKindV1 {
                 summary_template: self.summary_template,
                 severity: Severity::from_number(self.severity)?,
             }),
-        })
+        };
+        secrets.open(kind, &sealed)
     }
 
-    fn into_webhook(self, secrets: Secrets<'_>) -> Option<Webhook> {
+    fn into_webhook(self, sealed: &mut BTreeMap<String, Vec<u8>>) -> Option<Webhook> {
         let method = match MethodV1::try_from(self.method).ok()? {
             MethodV1::Post => WebhookMethod::Post,
             MethodV1::Put => WebhookMethod::Put,
             MethodV1::Patch => WebhookMethod::Patch,
         };
         let header = |header: HeaderV1| {
-            let field = format!("webhook.headers.{}", header.name);
-            let value = match &header.secret {
+            let value = match header.secret {
                 None => HeaderValue::Plain(header.plain),
-                sealed => HeaderValue::Secret(secrets.open(&field, sealed.as_ref())?),
+                Some(bytes) => {
+                    sealed.insert(header_secret(&header.name), bytes);
+                    HeaderValue::Secret(Secret::default())
+                }
             };
-            Some(Header {
+            Header {
                 name: header.name,
                 value,
-            })
+            }
         };
         Some(Webhook {
-            method,
-            headers: self
-                .headers
-                .into_iter()
-                .map(header)
-                .collect::<Option<_>>()?,
-            signing_secret: match &self.signing_secret {
-                None => None,
-                bytes => Some(secrets.open("webhook.signing_secret", bytes.as_ref())?),
-            },
             url: self.url,
+            method,
+            headers: self.headers.into_iter().map(header).collect(),
             payload: self.payload,
+            signing_secret: Secret::default(),
         })
     }
+}
+
+/// The name of the secret that a header holds.
+fn header_secret(header: &str) -> String {
+    format!("webhook.headers.{header}")
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

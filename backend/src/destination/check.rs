@@ -1,0 +1,100 @@
+//! Checks that settings of every type have in common.
+
+use url::Url;
+
+use crate::{
+    domain::{DestinationKind, Secret},
+    error::Violation,
+    limits::{SETTING_BYTES_MAX, URL_CHARACTERS_MAX},
+    message,
+};
+
+/// What is wrong with a destination's settings, so far.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    kind: &'static str,
+    pub(super) found: Vec<Violation>,
+}
+
+impl Checks {
+    pub(super) fn of(kind: &DestinationKind) -> Self {
+        Self {
+            kind: kind.word(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Where a field stands in a destination.
+    fn path(&self, field: &str) -> String {
+        format!("type.{}.{field}", self.kind)
+    }
+
+    /// Adds a wrong field.
+    pub(super) fn add(&mut self, field: &str, description: impl Into<String>) {
+        self.found
+            .push(Violation::new(self.path(field), description));
+    }
+
+    /// Checks a template.
+    pub(super) fn template(&mut self, field: &str, source: &str) {
+        self.found.extend(message::fault(self.path(field), source));
+    }
+
+    /// Checks a text that must be there.
+    pub(super) fn required(&mut self, field: &str, text: &str) {
+        if text.trim().is_empty() {
+            self.add(field, "is required");
+        }
+    }
+
+    /// Checks a required setting of one line.
+    pub(super) fn setting(&mut self, field: &str, text: &str) {
+        self.required(field, text);
+        self.one_line(field, text);
+    }
+
+    /// Checks a required secret, which is sent in a header, a form or a JSON text.
+    pub(super) fn secret(&mut self, field: &str, secret: &Secret) {
+        self.setting(field, secret.reveal());
+    }
+
+    /// Checks a text that is sent in one line.
+    pub(super) fn one_line(&mut self, field: &str, text: &str) {
+        if text.len() > SETTING_BYTES_MAX {
+            self.add(field, format!("is longer than {SETTING_BYTES_MAX} bytes"));
+        } else if text.chars().any(char::is_control) {
+            self.add(field, "holds control characters or line breaks");
+        }
+    }
+
+    /// Checks an address that messages go to. The address is not repeated in what is wrong with
+    /// it: it may be secret.
+    pub(super) fn url(&mut self, field: &str, text: &str) {
+        if text.is_empty() {
+            return self.add(field, "is required: an `http` or `https` address");
+        }
+        if text.chars().count() > URL_CHARACTERS_MAX {
+            return self.add(
+                field,
+                format!("is longer than {URL_CHARACTERS_MAX} characters"),
+            );
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return self.add(field, "holds white space or control characters");
+        }
+        let url = match Url::parse(text) {
+            Ok(url) => url,
+            Err(error) => return self.add(field, format!("is not an address: {error}")),
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            self.add(field, "does not start with `http://` or `https://`");
+        } else if url.host_str().is_none_or(str::is_empty) {
+            self.add(field, "names no host");
+        } else if !url.username().is_empty() || url.password().is_some() {
+            self.add(
+                field,
+                "holds a user name or password; send credentials in a header",
+            );
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A mail's texts: what its author's templates make, or all there is to tell.
+
+use std::fmt::Write as _;
+
+use super::{Mail, html};
+use crate::{
+    domain::destination::Email,
+    message::{Facts, cut, domain_json},
+    template::{self, Escape},
+};
+
+/// Characters of a subject.
+const SUBJECT_CHARACTERS_MAX: usize = 250;
+/// Bytes of one value in the default body.
+const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
+    let subject = facts
+        .fill("the mail's subject", &email.subject, Escape::None)
+        .map(|text| cut::one_line(&text, SUBJECT_CHARACTERS_MAX))
+        .filter(|line| !line.is_empty())
+        .unwrap_or_else(|| default_subject(facts));
+    let custom = facts.fill("the mail's body", &email.body, Escape::Html);
+    let (text, html) = match (custom, &facts.message) {
+        (Some(body), _) if email.body.contains('<') => (html::to_text(&body), body),
+        // Without a tag its author wrote plain text; its values are escaped.
+        (Some(body), _) => (
+            html::to_text(&body.replace('\n', "<br>")),
+            body.replace('\n', "<br>\n"),
+        ),
+        (None, Some(message)) => (message.clone(), html::from_text(message)),
+        (None, None) => default_body(facts),
+    };
+    Mail {
+        subject,
+        text,
+        html,
+    }
+}
+
+fn default_subject(facts: &Facts<'_>) -> String {
+    let tenant = facts.context.tenant;
+    let severity = facts.occurrence().severity.word();
+    let mut subject = format!("[{tenant}] {severity}: {}", facts.headline);
+    if let Some(change) = facts.change() {
+        let _infallible = write!(subject, " ({change})");
+    }
+    cut::one_line(&subject, SUBJECT_CHARACTERS_MAX)
+}
+
+/// A heading and what stands below it: pairs, then text.
+struct Part {
+    heading: String,
+    pairs: Vec<(String, String)>,
+    text: String,
+}
+
+/// The body as plain text and as HTML.
+fn default_body(facts: &Facts<'_>) -> (String, String) {
+    let parts = parts(facts);
+    (as_text(&parts), as_html(&parts))
+}
+
+fn parts(facts: &Facts<'_>) -> Vec<Part> {
+    let occurrence = facts.occurrence();
+    let heading = match facts.change() {
+        Some(change) => format!("{} ({change})", facts.headline),
+        None => facts.headline.clone(),
+    };
+    let dimensions = occurrence.dimensions.iter();
+    let metadata = occurrence.metadata.iter();
+    let notes = occurrence.annotations.iter().map(|note| {
+        let heading = format!("{}, {}", note.author, domain_json::time(note.update_ms));
+        (heading, note.text.clone())
+    });
+    let section = |heading: &str, pairs: Vec<(String, String)>| Part {
+        heading: heading.into(),
+        pairs,
+        text: String::new(),
+    };
+    let parts = vec![
+        section(&heading, overview(facts)),
+        section(
+            "Dimensions",
+            dimensions
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ),
+        section(
+            "Fields",
+            metadata
+                .map(|(key, value)| (key.clone(), domain_json::text(value)))
+                .collect(),
+        ),
+        Part {
+            heading: "Details".into(),
+            pairs: Vec::new(),
+            text: occurrence.body.clone(),
+        },
+        section("Annotations", notes.collect()),
+    ];
+    let is_filled = |part: &Part| !part.pairs.is_empty() || !part.text.is_empty();
+    parts.into_iter().filter(is_filled).collect()
+}
+
+fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
+    let occurrence = facts.occurrence();
+    let rule = &facts.content.rule;
+    let trigger = facts.content.trigger.as_ref();
+    let acknowledged = if occurrence.acknowledged { "yes" } else { "no" };
+    let pairs = [
+        ("Severity", occurrence.severity.word().to_owned()),
+        ("Status", occurrence.status.word().to_owned()),
+        ("Acknowledged", acknowledged.to_owned()),
+        ("Name", occurrence.name.clone()),
+        ("Type", occurrence.kind.clone()),
+        ("Entity", facts.entity.clone()),
+        ("Count", occurrence.count.to_string()),
+        ("Started", domain_json::time(occurrence.start_ms)),
+        ("Last seen", domain_json::time(occurrence.last_seen_ms)),
+        ("Rule", rule.name.clone()),
+        (
+            "Trigger",
+            trigger.map_or_else(String::new, |trigger| trigger.name.to_string()),
+        ),
+        ("Event", occurrence.id().to_string()),
+        ("Link", facts.link.clone()),
+    ];
+    let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    pairs
+        .map(|(label, value)| (label.to_owned(), value))
+        .collect()
+}
+
+fn as_text(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _infallible = writeln!(text, "{}", part.heading);
+        for (label, value) in &part.pairs {
+            let value = cut::bytes(value, VALUE_BYTES_MAX).replace('\n', "\n    ");
+            let _infallible = writeln!(text, "  {label}: {value}");
+        }
+        if !part.text.is_empty() {
+            let _infallible = writeln!(text, "{}", part.text);
+        }
+    }
+    text
+}
+
+fn as_html(parts: &[Part]) -> String {
+    let mut body = String::from("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n");
+    for part in parts {
+        let _infallible = writeln!(body, "<h3>{}</h3>", template::html(&part.heading));
+        if !part.pairs.is_empty() {
+            body.push_str("<table cellpadding=\"4\">\n");
+            for (label, value) in &part.pairs {
+                let label = template::html(label);
+                let value = html::from_text(&cut::bytes(value, VALUE_BYTES_MAX));
+                let _infallible = writeln!(
+                    body,
+                    "<tr><td valign=\"top\"><b>{label}</b></td><td>{value}</td></tr>"
+                );
+            }
+            body.push_str("</table>\n");
+        }
+        if !part.text.is_empty() {
+            let _infallible = writeln!(body, "<p>{}</p>", html::from_text(&part.text));
+        }
+    }
+    body.push_str("</body></html>\n");
+    body
+}

@@ -1,0 +1,69 @@
+//! Event destinations: a message that becomes a new event of this service.
+
+mod message;
+mod send;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{AttemptContext, Checks, DestinationType, Ending};
+use crate::{
+    domain::{IncomingEvent, RecordId, Severity, Status, destination::EventTemplates},
+    error::Error,
+    message::{Facts, domain_json},
+};
+
+/// Takes in events that this service makes itself.
+#[async_trait]
+pub trait EventSink: Debug + Send + Sync + 'static {
+    /// Takes in an event that the given rules led to, oldest first; returns once it is on disk.
+    ///
+    /// # Errors
+    /// Why it was not taken in.
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
+
+    /// Takes in an event about this service itself, without waiting; it may be lost.
+    fn report(&self, event: IncomingEvent);
+}
+
+impl DestinationType for EventTemplates {
+    type Message = IncomingEvent;
+
+    fn check(&self, checks: &mut Checks) {
+        for (field, text) in self.templates() {
+            checks.required(field, text);
+        }
+    }
+
+    fn templates(&self) -> Vec<(&'static str, &str)> {
+        vec![
+            ("nameTemplate", &self.name_template),
+            ("typeTemplate", &self.type_template),
+            ("summaryTemplate", &self.summary_template),
+        ]
+    }
+
+    fn message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
+        message::event(facts, self)
+    }
+
+    fn shown(event: &IncomingEvent) -> Value {
+        json!({
+            "name": event.name,
+            "type": event.kind,
+            "dimensions": event.dimensions,
+            "metadataFields": domain_json::object(&event.metadata),
+            "summary": event.summary,
+            "body": event.body,
+            "severity": event.severity.map(Severity::enum_name),
+            "status": event.status.map(Status::enum_name),
+            "timestamp": event.timestamp_ms,
+        })
+    }
+
+    async fn send(&self, attempt: &mut AttemptContext<'_>, event: IncomingEvent) -> Ending {
+        send::send(attempt, event).await
+    }
+}

@@ -1,0 +1,55 @@
+//! A new event of this service, made from an occurrence.
+
+use crate::{
+    domain::{IncomingEvent, Status, destination::EventTemplates},
+    limits::{EVENT_BODY_BYTES_MAX, EVENT_NAME_BYTES_MAX, EVENT_SUMMARY_BYTES_MAX},
+    message::{Facts, cut},
+    template::Escape,
+};
+
+/// The event: about the same thing, with the rule's message as its body; it is closed when the
+/// occurrence is.
+pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> IncomingEvent {
+    let mut line = |what: &str, template: &str, bytes_max: usize| {
+        let text = facts.fill(what, template, Escape::None).unwrap_or_default();
+        cut::bytes(&cut::one_line(&text, usize::MAX), bytes_max)
+    };
+    let name = line(
+        "the event's name",
+        &templates.name_template,
+        EVENT_NAME_BYTES_MAX,
+    );
+    let kind = line(
+        "the event's type",
+        &templates.type_template,
+        EVENT_NAME_BYTES_MAX,
+    );
+    let summary = line(
+        "the event's summary",
+        &templates.summary_template,
+        EVENT_SUMMARY_BYTES_MAX,
+    );
+    let occurrence = facts.occurrence();
+    let or = |text: String, other: &str| {
+        if text.is_empty() {
+            other.to_owned()
+        } else {
+            text
+        }
+    };
+    // One of the two serves for both, as for every sender; templates that fill in nothing must not
+    // lose the event.
+    let name = or(or(name, &kind), "notification");
+    IncomingEvent {
+        kind: or(kind, &name),
+        name,
+        dimensions: occurrence.dimensions.clone(),
+        metadata: occurrence.metadata.clone(),
+        summary: or(summary, &facts.headline),
+        body: cut::bytes(facts.message(), EVENT_BODY_BYTES_MAX),
+        severity: Some(templates.severity),
+        status: (occurrence.status == Status::Closed).then_some(Status::Closed),
+        acknowledged: None,
+        timestamp_ms: facts.timestamp_ms(),
+    }
+}

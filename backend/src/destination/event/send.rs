@@ -1,0 +1,76 @@
+//! Takes the event in, and breaks chains that would go round in a circle.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::{
+    destination::{Advice, AttemptContext, Ending, Verdict},
+    domain::{
+        IncomingEvent, Severity, Status, Transcript,
+        delivery::{Request, Response},
+    },
+    error::Error,
+};
+
+/// Puts the event in, unless the rule that asks for it already led to what it tells about.
+pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> Ending {
+    let rule = attempt.rule;
+    let chain = &attempt.content.occurrence.chain;
+    if let Some(rule) = rule
+        && chain.contains(&rule)
+    {
+        let verdict = Verdict::rejected(
+            "no event was made: the rule already led to the event that it tells about",
+            Advice::GiveUp,
+        );
+        return (verdict, Transcript::default());
+    }
+    let Some(sink) = &attempt.outlets.sink else {
+        let verdict = Verdict::unreachable("this service takes in no events of its own");
+        return (verdict, Transcript::default());
+    };
+    let mut transcript = Transcript {
+        request: Some(describe(attempt, &event)),
+        response: None,
+    };
+    let chain = chain.iter().copied().chain(rule).collect();
+    let id = event.id();
+    let verdict = match sink.put(event, chain).await {
+        Ok(()) => {
+            transcript.response = Some(Response {
+                status: 200,
+                headers: BTreeMap::new(),
+                body: json!({"eventId": id.to_string()}).to_string(),
+            });
+            Verdict::delivered(format!("taken in as event {id}"))
+        }
+        Err(error) => {
+            let text = attempt.explain(&error.to_string());
+            match error {
+                Error::Invalid(_) => Verdict::rejected(text, Advice::FewMore),
+                _ => Verdict::unreachable(text),
+            }
+        }
+    };
+    (verdict, transcript)
+}
+
+fn describe(attempt: &AttemptContext<'_>, event: &IncomingEvent) -> Request {
+    let body = json!({
+        "name": event.name,
+        "type": event.kind,
+        "dimensions": event.dimensions,
+        "summary": event.summary,
+        "body": event.body,
+        "severity": event.severity.map(Severity::enum_name),
+        "status": event.status.map(Status::enum_name),
+    });
+    Request {
+        method: "EVENT".into(),
+        url: String::new(),
+        headers: BTreeMap::new(),
+        body: attempt.masker.mask_body(body.to_string().as_bytes()),
+    }
+}

@@ -1,0 +1,239 @@
+//! The HTTP client of all senders: guarded, bounded, without redirects, with honest endings.
+
+mod connector;
+pub(crate) mod fault;
+mod retry_after;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::Client,
+    rt::{TokioExecutor, TokioTimer},
+};
+use rustls::ClientConfig;
+use tokio::time::Instant;
+
+use crate::destination::{
+    dial::Dialer,
+    egress::Refusal,
+    http::connector::GuardedConnector,
+    transcript::{EXPLANATION_BYTES_MAX, Masker},
+    verdict::{Advice, Verdict},
+};
+
+pub(crate) use retry_after::retry_after;
+
+/// Bytes of an answer that are read.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of an answer's headers.
+const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Connections that are kept for the next message to the same host.
+const IDLE_CONNECTIONS_MAX: usize = 64;
+/// How long a connection is kept for the next message.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Sends requests. Clones share the connections.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpClient {
+    dialer: Dialer,
+    client: Client<HttpsConnector<GuardedConnector>, Full<Bytes>>,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpRequest {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    /// At most the first 64 kB.
+    pub(crate) body: Bytes,
+    /// How the body ended.
+    pub(crate) end: End,
+}
+
+/// How a body ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself.
+    Whole,
+    /// It went on beyond what is read.
+    Cut,
+    /// It broke off, or took too long.
+    Broken,
+}
+
+/// Why nothing came back.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Nothing was sent: the guard does not allow it.
+    #[error(transparent)]
+    Blocked(#[from] Refusal),
+    /// Nothing was sent.
+    #[error("{0}")]
+    Unreachable(String),
+    /// No answer came in time.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
+    /// It was sent, and its end is not known.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+impl HttpClient {
+    /// A client that dials and trusts as it is told.
+    pub(crate) fn new(dialer: Dialer, tls: ClientConfig) -> Self {
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(GuardedConnector::new(dialer.clone()));
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIME_MAX)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .http1_max_buf_size(ANSWER_HEAD_BYTES_MAX)
+            .build(connector);
+        Self { dialer, client }
+    }
+
+    /// Sends a request and reads the answer, both within that time.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have sent the request.
+    pub(crate) async fn send(
+        &self,
+        request: HttpRequest,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
+        let deadline = Instant::now() + timeout;
+        let url = self.dialer.guard().check_url(&request.url)?;
+        let mut head = Request::builder()
+            .method(request.method)
+            .uri(&url[..url::Position::AfterQuery]);
+        if let Some(headers) = head.headers_mut() {
+            *headers = request.headers;
+            headers
+                .entry(header::USER_AGENT)
+                .or_insert(HeaderValue::from_static(USER_AGENT));
+        }
+        let request = head.body(Full::new(request.body)).map_err(|error| {
+            Failure::Unreachable(format!("the request cannot be made: {error}"))
+        })?;
+        let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
+        let (head, body) = answer
+            .map_err(|_elapsed| Failure::NoAnswer(timeout))?
+            .map_err(|error| fault::classify(&error))?
+            .into_parts();
+        let (body, end) = read_start(body, deadline).await;
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+            end,
+        })
+    }
+}
+
+/// What receivers see of who sends.
+pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
+
+/// Reads until the end, the limit, the deadline or a fault.
+async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {
+    let mut read = BytesMut::new();
+    loop {
+        match tokio::time::timeout_at(deadline, body.frame()).await {
+            Ok(None) => return (read.freeze(), End::Whole),
+            Ok(Some(Ok(frame))) => {
+                let Some(data) = frame.data_ref() else {
+                    continue;
+                };
+                let room = ANSWER_BYTES_MAX - read.len();
+                read.extend_from_slice(&data[..data.len().min(room)]);
+                if data.len() > room {
+                    return (read.freeze(), End::Cut);
+                }
+            }
+            Ok(Some(Err(_))) | Err(_) => return (read.freeze(), End::Broken),
+        }
+    }
+}
+
+impl Failure {
+    /// The verdict on an attempt that ended so.
+    pub(crate) fn verdict(&self, masker: &Masker) -> Verdict {
+        let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
+        match self {
+            Self::Blocked(_) => Verdict::blocked(explanation),
+            Self::Unreachable(_) | Self::NoAnswer(_) => Verdict::unreachable(explanation),
+            Self::Unknown(_) => Verdict::unknown(explanation),
+        }
+    }
+}
+
+impl Answer {
+    /// The verdict by the HTTP status alone.
+    pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
+        let status = self.status;
+        if status.is_success() {
+            return Verdict::delivered(format!("the receiver answered {status}"));
+        }
+        let said = self.first_line();
+        let explanation = if status.is_redirection() {
+            let to = self.headers.get(header::LOCATION);
+            let to = to
+                .and_then(|to| to.to_str().ok())
+                .unwrap_or("another address");
+            format!("the receiver answered {status} and points to {to}; redirects are not followed")
+        } else if said.is_empty() {
+            format!("the receiver answered {status}")
+        } else {
+            format!("the receiver answered {status}: {said}")
+        };
+        let advice = self.advice(now_ms);
+        let wish = match advice {
+            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs()),
+            _ => String::new(),
+        };
+        let room_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
+        let explanation = masker.mask(&explanation, room_bytes);
+        Verdict::rejected(explanation + &wish, advice)
+    }
+
+    /// What to do when this answer means a failure.
+    pub(crate) fn advice(&self, now_ms: i64) -> Advice {
+        match self.status.as_u16() {
+            410 => Advice::Pause,
+            408 | 425 | 429 => self.again(now_ms),
+            400..=499 => Advice::FewMore,
+            _ => self.again(now_ms),
+        }
+    }
+
+    /// Another try, when the receiver says.
+    pub(crate) fn again(&self, now_ms: i64) -> Advice {
+        retry_after(&self.headers, now_ms).map_or(Advice::Again, Advice::AgainAfter)
+    }
+
+    /// The first line of the body, for people.
+    fn first_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        line.unwrap_or_default().into()
+    }
+}

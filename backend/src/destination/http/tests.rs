@@ -1,0 +1,246 @@
+//! The client against real sockets.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use http::{HeaderMap, Method};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    task::JoinSet,
+};
+
+use super::{Answer, End, Failure, HttpClient, HttpRequest};
+use crate::{
+    config::EgressConfig,
+    destination::{
+        dial::{Dialer, Resolve, SystemResolver},
+        egress::Guard,
+        receiver::{Receiver, Reply},
+        tls,
+        transcript::Masker,
+        verdict::{Advice, Verdict},
+    },
+    domain::Outcome,
+};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn client(allow: &str) -> HttpClient {
+    client_with(allow, Arc::new(SystemResolver))
+}
+
+fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
+    let config = EgressConfig {
+        allow: allow
+            .split_whitespace()
+            .map(|text| text.parse().unwrap())
+            .collect(),
+        allow_names: Vec::new(),
+        ..EgressConfig::default()
+    };
+    let guard = Arc::new(Guard::new(&config, Vec::new()));
+    let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
+    HttpClient::new(dialer, tls::client_config(&[]))
+}
+
+async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, Failure> {
+    let request = HttpRequest {
+        method: Method::POST,
+        url: url.into(),
+        headers: HeaderMap::new(),
+        body: "hello".into(),
+    };
+    client.send(request, timeout).await
+}
+
+async fn verdict_on(reply: Reply) -> Verdict {
+    let receiver = Receiver::start(move |_| reply.clone()).await;
+    let timeout = Duration::from_millis(300);
+    match post(&client("127.0.0.0/8"), &receiver.url("/"), timeout).await {
+        Ok(answer) => answer.verdict(&Masker::default(), 0),
+        Err(failure) => failure.verdict(&Masker::default()),
+    }
+}
+
+#[tokio::test]
+async fn every_ending_has_its_verdict() {
+    use Outcome::{Delivered, Rejected, Unknown, Unreachable};
+    let header = |name, value: &str| vec![(name, value.to_owned())];
+    let cases = [
+        (Reply::status(200), Delivered, "200 OK", Advice::Again),
+        (Reply::status(204), Delivered, "204", Advice::Again),
+        (
+            Reply::Answer(400, Vec::new(), "\n no such hook\nmore".into()),
+            Rejected,
+            "400 Bad Request: no such hook",
+            Advice::FewMore,
+        ),
+        (Reply::status(404), Rejected, "404", Advice::FewMore),
+        (Reply::status(408), Rejected, "408", Advice::Again),
+        (Reply::status(410), Rejected, "410", Advice::Pause),
+        (
+            Reply::Answer(429, header("retry-after", "7"), String::new()),
+            Rejected,
+            "429 Too Many Requests (it asks to wait 7 s)",
+            Advice::AgainAfter(Duration::from_secs(7)),
+        ),
+        (Reply::status(500), Rejected, "500", Advice::Again),
+        (
+            Reply::Answer(503, header("retry-after", "60"), String::new()),
+            Rejected,
+            "503",
+            Advice::AgainAfter(Duration::from_secs(60)),
+        ),
+        (
+            Reply::Answer(302, header("location", "http://elsewhere/"), String::new()),
+            Rejected,
+            "points to http://elsewhere/; redirects are not followed",
+            Advice::Again,
+        ),
+        (
+            Reply::Hang,
+            Unreachable,
+            "no answer within 300ms",
+            Advice::Again,
+        ),
+        (
+            Reply::Close,
+            Unknown,
+            "closed without answer",
+            Advice::Again,
+        ),
+        (Reply::Huge, Delivered, "200", Advice::Again),
+        (Reply::HalfWay, Delivered, "200", Advice::Again),
+        (Reply::Endless, Delivered, "200", Advice::Again),
+    ];
+    for (reply, outcome, text, advice) in cases {
+        let verdict = verdict_on(reply.clone()).await;
+        assert_eq!(verdict.outcome, outcome, "{reply:?}: {verdict:?}");
+        assert!(verdict.explanation.contains(text), "{reply:?}: {verdict:?}");
+        assert_eq!(verdict.advice, advice, "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let target = Receiver::start(|_| Reply::status(200)).await;
+    let to = target.url("/");
+    let receiver =
+        Receiver::start(move |_| Reply::Answer(307, vec![("location", to.clone())], String::new()))
+            .await;
+    let answer = post(&client("127.0.0.0/8"), &receiver.url("/"), TIMEOUT)
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 307);
+    assert_eq!(target.count(), 0);
+}
+
+#[tokio::test]
+async fn no_more_than_64_kb_of_an_answer_are_read() {
+    let receiver = Receiver::start(|_| Reply::Huge).await;
+    let answer = post(&client("127.0.0.0/8"), &receiver.url("/"), TIMEOUT)
+        .await
+        .unwrap();
+    assert_eq!((answer.body.len(), answer.end), (64 * 1024, End::Cut));
+}
+
+#[tokio::test]
+async fn connections_are_used_again() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let dials = Arc::new(Counted::default());
+    let client = client_with("127.0.0.0/8", Arc::clone(&dials) as Arc<dyn Resolve>);
+    for _ in 0..10 {
+        post(&client, &receiver.url("/"), TIMEOUT).await.unwrap();
+    }
+    assert_eq!(receiver.count(), 10);
+    assert_eq!(dials.0.load(std::sync::atomic::Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_connected_to_is_unreachable() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let cases = [
+        (format!("http://{closed}/"), "connection refused"),
+        ("http://name.invalid/".into(), "cannot be resolved"),
+        (
+            format!("https://{}/", receiver.addr),
+            "no secure connection",
+        ),
+    ];
+    for (url, text) in cases {
+        let failure = post(&client("127.0.0.0/8"), &url, TIMEOUT)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(failure, Failure::Unreachable(_)),
+            "{url}: {failure:?}"
+        );
+        assert!(failure.to_string().contains(text), "{url}: {failure}");
+    }
+    assert_eq!(receiver.count(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_http_answer_is_of_unknown_outcome() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let (mut stream, _peer) = listener.accept().await.unwrap();
+        stream
+            .read_buf(&mut Vec::with_capacity(1024))
+            .await
+            .unwrap();
+        stream
+            .write_all(b"220 mail.example.com ESMTP\r\n")
+            .await
+            .unwrap();
+    });
+    let failure = post(&client("127.0.0.0/8"), &url, TIMEOUT)
+        .await
+        .unwrap_err();
+    assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+}
+
+#[tokio::test]
+async fn the_guard_judges_what_a_name_resolves_to() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let port = receiver.addr.port();
+    let failure = post(&client(""), &format!("http://localhost:{port}/"), TIMEOUT).await;
+    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    let failure = post(&client(""), &receiver.url("/"), TIMEOUT).await;
+    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    let client = client_with("", Arc::new(Turning));
+    let failure = post(&client, &format!("http://rebind.example:{port}/"), TIMEOUT).await;
+    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    assert_eq!(receiver.count(), 0);
+}
+
+/// Counts how often it is asked: once a connection.
+#[derive(Debug, Default)]
+struct Counted(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl Resolve for Counted {
+    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        SystemResolver.resolve(host, port).await
+    }
+}
+
+/// Leads inwards whenever it is asked.
+#[derive(Debug)]
+struct Turning;
+
+#[async_trait]
+impl Resolve for Turning {
+    async fn resolve(&self, _host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
+    }
+}

@@ -1,0 +1,38 @@
+//! Microsoft Teams: a card in a channel.
+
+mod classify;
+mod message;
+
+use serde_json::Value;
+
+use super::{AttemptContext, Checks, DestinationType, Ending};
+use crate::{domain::destination::MsTeams, message::Facts};
+
+impl DestinationType for MsTeams {
+    /// A card in the envelope that incoming webhooks take.
+    type Message = Value;
+
+    const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn check(&self, checks: &mut Checks) {
+        checks.url("url", self.url.reveal());
+    }
+
+    fn message(&self, facts: &mut Facts<'_>) -> Value {
+        message::body(facts)
+    }
+
+    fn shown(body: &Value) -> Value {
+        body.clone()
+    }
+
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+        let url = self.url.reveal().to_owned();
+        let (result, transcript) = attempt.post_json(url, None, body.to_string()).await;
+        let verdict = match &result {
+            Ok(answer) if answer.status.is_success() => classify::judge(attempt, answer),
+            other => attempt.judge(other),
+        };
+        (verdict, transcript)
+    }
+}

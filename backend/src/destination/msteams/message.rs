@@ -1,0 +1,100 @@
+//! An Adaptive Card, as Teams' incoming webhooks and workflows take it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    domain::Severity,
+    message::{Facts, cut},
+};
+
+/// Teams refuses a message beyond 28 KB; thousands are meant, to be on the safe side.
+pub(super) const BODY_BYTES_MAX: usize = 28_000;
+/// Room for the mark of a cut and for the doubled escapes of line breaks.
+const SPARE_BYTES: usize = 16;
+
+/// The rule's message; else the summary with severity, status and acknowledged. A message that is
+/// too long is cut so that the whole fits.
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
+    let (text, with_facts) = match &facts.message {
+        Some(message) => (paragraphs(message), false),
+        None => (default_text(facts), true),
+    };
+    let whole = card(facts, &text, with_facts);
+    let size = whole.to_string().len();
+    if size <= BODY_BYTES_MAX {
+        return whole;
+    }
+    let around = card(facts, "", with_facts).to_string().len();
+    let room = BODY_BYTES_MAX.saturating_sub(around + SPARE_BYTES);
+    let start = cut::json_bytes(&text, room);
+    let limit = format!("{BODY_BYTES_MAX} bytes in all");
+    let start = facts.note_cut(&text, start, "Teams", &limit);
+    card(facts, &start, with_facts)
+}
+
+fn default_text(facts: &Facts<'_>) -> String {
+    // An event must not hide where a link leads to.
+    let headline = facts.headline.replace("](", "] (");
+    match facts.change() {
+        Some(change) => format!("{headline} ({change})"),
+        None => headline,
+    }
+}
+
+/// A single line break is a space to Teams.
+fn paragraphs(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\n\n")
+}
+
+fn card(facts: &Facts<'_>, text: &str, with_facts: bool) -> Value {
+    let occurrence = facts.occurrence();
+    let mut block = json!({"type": "TextBlock", "text": text, "wrap": true});
+    let mut blocks = Vec::new();
+    if with_facts {
+        block["size"] = "Medium".into();
+        block["weight"] = "Bolder".into();
+        block["color"] = color(facts).into();
+        let acknowledged = if occurrence.acknowledged { "yes" } else { "no" };
+        let fact = |title: &str, value: &str| json!({"title": title, "value": value});
+        blocks.push(json!({
+            "type": "FactSet",
+            "facts": [
+                fact("Severity", occurrence.severity.word()),
+                fact("Status", occurrence.status.word()),
+                fact("Acknowledged", acknowledged),
+            ],
+        }));
+    }
+    blocks.insert(0, block);
+    let mut content = json!({
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "msteams": {"width": "Full"},
+        "body": blocks,
+    });
+    if !facts.link.is_empty() {
+        let open = json!({"type": "Action.OpenUrl", "title": "Open the event", "url": facts.link});
+        content["actions"] = json!([open]);
+    }
+    json!({
+        "type": "message",
+        "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "contentUrl": null,
+            "content": content,
+        }],
+    })
+}
+
+fn color(facts: &Facts<'_>) -> &'static str {
+    if facts.change() == Some("closed") {
+        return "Good";
+    }
+    match facts.occurrence().severity {
+        Severity::Critical | Severity::Error => "Attention",
+        Severity::Warning => "Warning",
+        Severity::Info => "Accent",
+        Severity::Debug => "Default",
+    }
+}

@@ -1,0 +1,215 @@
+//! A receiver with real sockets for tests: records what it gets and misbehaves on demand.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    body::{Frame, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::{
+    destination::EventSink,
+    domain::{IncomingEvent, RecordId},
+    error::Error,
+};
+
+type Body = UnsyncBoxBody<Bytes, &'static str>;
+
+/// What a receiver got.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Received {
+    /// The value of a header; empty when it is absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// How a receiver answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    /// With a status, headers and a body.
+    Answer(u16, Vec<(&'static str, String)>, String),
+    /// Never.
+    Hang,
+    /// By closing the connection.
+    Close,
+    /// With 200 and a body of 100 MB.
+    Huge,
+    /// With 200 and a body that breaks off.
+    HalfWay,
+    /// With 200 and a body that never ends.
+    Endless,
+}
+
+impl Reply {
+    /// A bare status.
+    pub(crate) fn status(status: u16) -> Self {
+        Self::Answer(status, Vec::new(), String::new())
+    }
+
+    /// 200 with a JSON body.
+    pub(crate) fn json(body: &serde_json::Value) -> Self {
+        Self::Answer(200, Vec::new(), body.to_string())
+    }
+}
+
+/// Listens on a free port of 127.0.0.1 until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) addr: SocketAddr,
+    received: Arc<Mutex<Vec<Received>>>,
+    _server: JoinSet<()>,
+}
+
+impl Receiver {
+    /// Starts one that answers as told.
+    pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let received = Arc::default();
+        let mut server = JoinSet::new();
+        server.spawn(serve(listener, Arc::clone(&received), Arc::new(reply)));
+        Self {
+            addr,
+            received,
+            _server: server,
+        }
+    }
+
+    /// The address of a path on it.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
+    /// All it got so far, in order.
+    pub(crate) fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
+    /// How many requests it got so far.
+    pub(crate) fn count(&self) -> usize {
+        self.received.lock().unwrap().len()
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    received: Arc<Mutex<Vec<Received>>>,
+    reply: Arc<impl Fn(&Received) -> Reply + Send + Sync + 'static>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _peer) = listener.accept().await.unwrap();
+        let (received, reply) = (Arc::clone(&received), Arc::clone(&reply));
+        connections.spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| async {
+                let request = record(request).await;
+                let reply = reply(&request);
+                received.lock().unwrap().push(request);
+                answer(reply).await
+            });
+            // A client that goes away ends its connection.
+            let _ended = http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn record(request: Request<Incoming>) -> Received {
+    let (head, body) = request.into_parts();
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
+    Received {
+        method: head.method,
+        path: head.uri.path_and_query().unwrap().to_string(),
+        headers: head.headers,
+        body: String::from_utf8(body.into()).unwrap(),
+    }
+}
+
+async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
+    const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
+    let chunks = |count| stream::iter((0..count).map(|_| Ok(Frame::data(CHUNK))));
+    match reply {
+        Reply::Answer(status, headers, body) => {
+            let mut response = Response::builder().status(status);
+            for (name, value) in headers {
+                response = response.header(name, value);
+            }
+            let body = http_body_util::Full::from(body);
+            let body = body.map_err(|infallible: Infallible| match infallible {});
+            Ok(response.body(body.boxed_unsync()).unwrap())
+        }
+        Reply::Hang => std::future::pending().await,
+        Reply::Close => Err("told to close"),
+        Reply::Huge => Ok(Response::new(StreamBody::new(chunks(1600)).boxed_unsync())),
+        Reply::HalfWay => {
+            let start = stream::once(async { Ok(Frame::data("half".into())) });
+            let broken = start.chain(stream::once(async {
+                // Lets the start out before the end comes.
+                tokio::task::yield_now().await;
+                Err("told to break")
+            }));
+            Ok(Response::new(StreamBody::new(broken).boxed_unsync()))
+        }
+        Reply::Endless => {
+            let start = stream::once(async { Ok(Frame::data("start".into())) });
+            let body = start.chain(stream::pending());
+            Ok(Response::new(StreamBody::new(body).boxed_unsync()))
+        }
+    }
+}
+
+/// Takes in what the service would tell itself, and keeps it.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
+
+impl RecordingSink {
+    /// All it got so far, in order, each with the rules that led to it.
+    pub(crate) fn events(&self) -> Vec<(IncomingEvent, Vec<RecordId>)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl EventSink for RecordingSink {
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
+        self.0.lock().unwrap().push((event, chain));
+        Ok(())
+    }
+
+    fn report(&self, event: IncomingEvent) {
+        self.0.lock().unwrap().push((event, Vec::new()));
+    }
+}

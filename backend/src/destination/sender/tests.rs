@@ -1,0 +1,367 @@
+//! Every kind of destination against a stand-in that checks what it gets.
+
+mod mail;
+mod servicenow;
+
+mod templates;
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac};
+use serde_json::json;
+use sha2::Sha256;
+
+use super::{SendRequest, Sender};
+use crate::{
+    clock::{Clock, ManualClock},
+    config::Config,
+    destination::{
+        Advice, Guard, Report,
+        receiver::{Received, Receiver, RecordingSink, Reply},
+    },
+    domain::{
+        Content, DestinationKind, Outcome, RecordId, Secret, Severity,
+        destination::{
+            EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
+            WebhookMethod,
+        },
+    },
+    message::sample,
+};
+
+const CANARY: &str = "canary-S3cret/+x";
+const NOW_MS: i64 = 1_700_000_000_123;
+const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+
+/// A sender under test, and a clock to move.
+struct World {
+    config: Config,
+    clock: Arc<ManualClock>,
+    sink: Arc<RecordingSink>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut config = Config::new("unused");
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        Self {
+            config,
+            clock: Arc::new(ManualClock::at(NOW_MS)),
+            sink: Arc::default(),
+        }
+    }
+
+    fn sender(&self) -> Sender {
+        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        Sender::new(
+            &self.config,
+            guard,
+            clock,
+            Some(Arc::clone(&self.sink) as _),
+        )
+    }
+
+    async fn send(&self, kind: &DestinationKind) -> Report {
+        send_with(&self.sender(), kind).await
+    }
+}
+
+fn id() -> RecordId {
+    RecordId::from_parts(1, 2)
+}
+
+async fn send_with(sender: &Sender, kind: &DestinationKind) -> Report {
+    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    send_content(sender, kind, &content, None).await
+}
+
+async fn send_content(
+    sender: &Sender,
+    kind: &DestinationKind,
+    content: &Content,
+    rule: Option<RecordId>,
+) -> Report {
+    let request = SendRequest {
+        delivery: id(),
+        rule,
+        content,
+        destination_name: "the-destination",
+        kind,
+        timeout: Duration::from_millis(500),
+    };
+    let report = sender.send(request).await;
+    let shown = format!("{report:?}");
+    assert!(!shown.contains("canary-"), "a secret shows in {shown}");
+    report
+}
+
+/// Says everything back that it was told.
+fn echo(request: &Received) -> Reply {
+    let said = format!("{} {:?} {}", request.path, request.headers, request.body);
+    Reply::Answer(400, vec![("x-echo", said.replace('\n', " "))], said)
+}
+
+fn webhook(url: String) -> Webhook {
+    let header = |name: &str, value| Header {
+        name: name.into(),
+        value,
+    };
+    Webhook {
+        url,
+        method: WebhookMethod::Put,
+        headers: vec![
+            header(
+                "Authorization",
+                HeaderValue::Secret(Secret::new(format!("Bearer {CANARY}"))),
+            ),
+            header("X-Team", HeaderValue::Plain("ops".into())),
+        ],
+        payload: String::new(),
+        signing_secret: Secret::new(SIGNING),
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_carries_its_identity_and_its_signature() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let kind = DestinationKind::Webhook(webhook(receiver.url("/hook?x=1")));
+    let report = World::new().send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let [got] = receiver.received().try_into().unwrap();
+    assert_eq!(
+        (got.method.as_str(), got.path.as_str()),
+        ("PUT", "/hook?x=1")
+    );
+    assert_eq!(got.header("webhook-id"), id().to_string());
+    assert_eq!(got.header("idempotency-key"), id().to_string());
+    assert_eq!(got.header("webhook-timestamp"), "1700000000");
+    assert_eq!(got.header("content-type"), "application/json");
+    assert_eq!(got.header("authorization"), format!("Bearer {CANARY}"));
+    assert_eq!(got.header("x-team"), "ops");
+    assert!(got.header("user-agent").starts_with("Bellwether/"));
+    let key = STANDARD
+        .decode(SIGNING.trim_start_matches("whsec_"))
+        .unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    mac.update(format!("{}.1700000000.{}", id(), got.body).as_bytes());
+    let signature = got.header("webhook-signature").trim_start_matches("v1,");
+    mac.verify_slice(&STANDARD.decode(signature).unwrap())
+        .unwrap();
+    let request = report.transcript.request.unwrap();
+    assert_eq!(request.headers["authorization"], "********");
+    assert_eq!(request.headers["x-team"], "ops");
+    assert_eq!(request.body, got.body);
+}
+
+#[tokio::test]
+async fn no_secret_comes_back_from_a_receiver_that_echoes() {
+    let receiver = Receiver::start(echo).await;
+    let mut world = World::new();
+    world.config.providers.slack = receiver.url("");
+    world.config.providers.pagerduty = receiver.url("");
+    let secret = || Secret::new(CANARY);
+    let kinds = [
+        DestinationKind::Webhook(webhook(receiver.url("/"))),
+        DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            token: secret(),
+        }),
+        DestinationKind::MsTeams(MsTeams {
+            url: Secret::new(receiver.url("/canary-hook?sig=canary-sig")),
+        }),
+        DestinationKind::PagerDuty(PagerDuty {
+            routing_key: secret(),
+        }),
+        DestinationKind::ServiceNow(ServiceNow {
+            instance_url: receiver.url(""),
+            client_id: "bellwether".into(),
+            client_secret: secret(),
+            token_url: String::new(),
+            refresh_token: Secret::new("canary-refresh token"),
+        }),
+    ];
+    for kind in kinds {
+        let report = world.send(&kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
+        let response = report.transcript.response.unwrap();
+        assert!(
+            response.body.contains("********"),
+            "{}: {}",
+            kind.word(),
+            response.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn slack_is_judged_by_what_it_says() {
+    let cases = [
+        (
+            json!({"ok": true, "ts": "1.2"}),
+            Outcome::Delivered,
+            "took",
+            Advice::Again,
+        ),
+        (
+            json!({"ok": false, "error": "channel_not_found"}),
+            Outcome::Rejected,
+            "channel_not_found",
+            Advice::FewMore,
+        ),
+        (
+            json!({"ok": false, "error": "ratelimited"}),
+            Outcome::Rejected,
+            "ratelimited",
+            Advice::AgainAfter(Duration::from_secs(30)),
+        ),
+        (
+            json!("hello"),
+            Outcome::Rejected,
+            "no reason",
+            Advice::FewMore,
+        ),
+    ];
+    for (said, outcome, text, advice) in cases {
+        let answer = said.to_string();
+        let receiver = Receiver::start(move |_| {
+            Reply::Answer(200, vec![("retry-after", "30".into())], answer.clone())
+        })
+        .await;
+        let mut world = World::new();
+        world.config.providers.slack = receiver.url("/");
+        let kind = DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            token: Secret::new(CANARY),
+        });
+        let report = world.send(&kind).await;
+        assert_eq!(report.verdict.outcome, outcome, "{said}");
+        assert!(report.verdict.explanation.contains(text), "{report:?}");
+        assert!(
+            outcome == Outcome::Delivered || report.verdict.advice == advice,
+            "{report:?}"
+        );
+        let [got] = receiver.received().try_into().unwrap();
+        assert_eq!(got.path, "/api/chat.postMessage");
+        assert_eq!(got.header("authorization"), format!("Bearer {CANARY}"));
+        assert_eq!(got.json()["channel"], "#ops");
+        assert!(got.json()["text"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn teams_gets_a_card_and_may_fail_with_status_200() {
+    let cases = [
+        ("1", Outcome::Delivered),
+        (
+            "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429",
+            Outcome::Rejected,
+        ),
+    ];
+    for (said, outcome) in cases {
+        let receiver = Receiver::start(|_| Reply::Answer(200, Vec::new(), said.into())).await;
+        let kind = DestinationKind::MsTeams(MsTeams {
+            url: Secret::new(receiver.url("/canary-path")),
+        });
+        let report = World::new().send(&kind).await;
+        assert_eq!(report.verdict.outcome, outcome, "{report:?}");
+        let [got] = receiver.received().try_into().unwrap();
+        assert_eq!(got.path, "/canary-path");
+        assert!(got.json().is_object());
+    }
+}
+
+#[tokio::test]
+async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
+    let cases = [
+        (
+            202,
+            json!({"status": "success"}),
+            Outcome::Delivered,
+            "took",
+            Advice::Again,
+        ),
+        (
+            400,
+            json!({"status": "invalid event", "message": "Event object is invalid",
+                   "errors": ["'routing_key' is missing", "'payload' is missing"]}),
+            Outcome::Rejected,
+            "Event object is invalid: 'routing_key' is missing; 'payload' is missing",
+            Advice::FewMore,
+        ),
+        (429, json!(null), Outcome::Rejected, "429", Advice::Again),
+        (500, json!(null), Outcome::Rejected, "500", Advice::Again),
+    ];
+    for (status, said, outcome, text, advice) in cases {
+        let said = said.to_string();
+        let receiver =
+            Receiver::start(move |_| Reply::Answer(status, Vec::new(), said.clone())).await;
+        let mut world = World::new();
+        world.config.providers.pagerduty = receiver.url("");
+        let kind = DestinationKind::PagerDuty(PagerDuty {
+            routing_key: Secret::new(CANARY),
+        });
+        let report = world.send(&kind).await;
+        assert_eq!(
+            (report.verdict.outcome, report.verdict.advice),
+            (outcome, advice),
+            "{status}"
+        );
+        assert!(report.verdict.explanation.contains(text), "{report:?}");
+        let [got] = receiver.received().try_into().unwrap();
+        assert_eq!(got.path, "/v2/enqueue");
+        assert_eq!(got.json()["routing_key"], CANARY);
+    }
+}
+
+#[tokio::test]
+async fn a_new_event_carries_the_rules_that_led_to_it() {
+    let world = World::new();
+    let kind = DestinationKind::Event(EventTemplates {
+        name_template: "escalation".into(),
+        type_template: "escalation".into(),
+        summary_template: "look at this".into(),
+        severity: Severity::Critical,
+    });
+    let rules = [RecordId::from_parts(5, 5), RecordId::from_parts(6, 6)];
+    let mut content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    content.occurrence.chain = vec![rules[0]];
+    let sender = world.sender();
+    let report = send_content(&sender, &kind, &content, Some(rules[1])).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let made = world.sink.events();
+    assert_eq!(made.len(), 1);
+    assert_eq!(
+        (made[0].0.name.as_str(), &made[0].1),
+        ("escalation", &rules.to_vec())
+    );
+    let report = send_content(&sender, &kind, &content, Some(rules[0])).await;
+    assert_eq!(report.verdict.advice, Advice::GiveUp, "{report:?}");
+    assert_eq!(world.sink.events().len(), 1, "a loop makes no event");
+}
+
+#[tokio::test]
+async fn the_guard_stands_before_every_kind() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let mut world = World::new();
+    world.config.egress.allow.clear();
+    world.config.providers.slack = receiver.url("");
+    let kinds = [
+        DestinationKind::Webhook(webhook(receiver.url("/"))),
+        DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            token: Secret::new(CANARY),
+        }),
+    ];
+    for kind in kinds {
+        let report = world.send(&kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Blocked, "{report:?}");
+        assert!(
+            report.verdict.explanation.contains("127.0.0.0/8"),
+            "{report:?}"
+        );
+        assert_eq!(report.transcript.request, None);
+    }
+    assert_eq!(receiver.count(), 0);
+}

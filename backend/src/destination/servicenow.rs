@@ -1,0 +1,47 @@
+//! ServiceNow: `em_event` records through the table API, behind an OAuth token.
+
+mod message;
+mod send;
+mod token;
+
+use serde_json::Value;
+
+use super::{AttemptContext, Checks, DestinationType, Ending};
+use crate::{domain::destination::ServiceNow, message::Facts};
+
+pub(super) use token::Tokens;
+
+impl DestinationType for ServiceNow {
+    /// An `em_event` record.
+    type Message = Value;
+
+    fn check(&self, checks: &mut Checks) {
+        checks.url("instanceUrl", &self.instance_url);
+        checks.setting("clientId", &self.client_id);
+        checks.secret("clientSecret", &self.client_secret);
+        if !self.token_url.is_empty() {
+            checks.url("tokenUrl", &self.token_url);
+        }
+        checks.one_line("refreshToken", self.refresh_token.reveal());
+    }
+
+    fn receivers(&self) -> Vec<(&'static str, &str)> {
+        let token_url = match self.token_url.as_str() {
+            "" => &self.instance_url,
+            other => other,
+        };
+        vec![("instanceUrl", &self.instance_url), ("tokenUrl", token_url)]
+    }
+
+    fn message(&self, facts: &mut Facts<'_>) -> Value {
+        message::body(facts)
+    }
+
+    fn shown(body: &Value) -> Value {
+        body.clone()
+    }
+
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+        send::send(self, attempt, &body).await
+    }
+}

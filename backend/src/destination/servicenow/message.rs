@@ -1,0 +1,103 @@
+//! ServiceNow's `em_event` records, as its table API takes them.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    domain::{Severity, Status},
+    message::{Facts, cut, domain_json},
+};
+
+/// Characters of `event_class`, `node`, `resource` and `type`.
+const NAME_CHARACTERS_MAX: usize = 100;
+/// Characters of `description`.
+const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
+/// Dimensions that name a node, the likeliest first.
+const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];
+
+/// A record; those with the same `message_key` become one alert, which severity 0 closes.
+pub(super) fn body(facts: &mut Facts<'_>) -> Value {
+    let occurrence = facts.occurrence();
+    let closed = occurrence.status == Status::Closed;
+    let severity = if closed {
+        "0"
+    } else {
+        severity(occurrence.severity)
+    };
+    json!({
+        "source": "Bellwether",
+        "event_class": cut::one_line(facts.context.tenant, NAME_CHARACTERS_MAX),
+        "message_key": occurrence.event.to_string(),
+        "node": cut::one_line(node(facts), NAME_CHARACTERS_MAX),
+        "resource": cut::one_line(&facts.entity, NAME_CHARACTERS_MAX),
+        "type": cut::one_line(&occurrence.kind, NAME_CHARACTERS_MAX),
+        "severity": severity,
+        "resolution_state": if closed { "Closing" } else { "New" },
+        "time_of_event": time(occurrence.last_seen_ms),
+        "description": description(facts),
+        // A text that holds JSON.
+        "additional_info": additional_info(facts).to_string(),
+    })
+}
+
+/// 1 critical, 2 major, 3 minor, 4 warning, 5 information.
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "1",
+        Severity::Error => "2",
+        Severity::Warning => "4",
+        Severity::Info | Severity::Debug => "5",
+    }
+}
+
+fn node<'a>(facts: &'a Facts<'_>) -> &'a str {
+    let dimensions = &facts.occurrence().dimensions;
+    let named = NODE_KEYS.iter().find_map(|key| dimensions.get(*key));
+    named.map_or(&facts.entity, String::as_str)
+}
+
+/// The form that the table API reads, in UTC.
+fn time(at_ms: i64) -> String {
+    Timestamp::from_millisecond(at_ms).map_or_else(
+        |_| String::new(),
+        |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+fn description(facts: &mut Facts<'_>) -> String {
+    let text = match &facts.message {
+        Some(message) => message.clone(),
+        None if facts.occurrence().body.is_empty() => facts.headline.clone(),
+        None => format!("{}\n\n{}", facts.headline, facts.occurrence().body),
+    };
+    let start = cut::characters(&text, DESCRIPTION_CHARACTERS_MAX);
+    let limit = format!("{DESCRIPTION_CHARACTERS_MAX} characters as a description");
+    facts.note_cut(&text, start, "ServiceNow", &limit)
+}
+
+/// ServiceNow reads texts only here, and no objects within the object.
+fn additional_info(facts: &Facts<'_>) -> Value {
+    let occurrence = facts.occurrence();
+    let trigger = facts.content.trigger.as_ref();
+    let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
+    let mut info = Map::from_iter([
+        pair("event_name", &occurrence.name),
+        pair("occurrence_id", &occurrence.id().to_string()),
+        pair("status", occurrence.status.word()),
+        pair("acknowledged", &occurrence.acknowledged.to_string()),
+        pair("count", &occurrence.count.to_string()),
+        pair("rule", &facts.content.rule.name),
+        pair(
+            "trigger",
+            trigger.map_or("", |trigger| trigger.name.as_str()),
+        ),
+        pair("link", &facts.link),
+    ]);
+    let dimensions = occurrence.dimensions.iter();
+    info.extend(dimensions.map(|(key, value)| pair(&format!("dimensions.{key}"), value)));
+    let fields = occurrence.metadata.iter();
+    info.extend(
+        fields.map(|(key, value)| pair(&format!("fields.{key}"), &domain_json::text(value))),
+    );
+    Value::Object(info)
+}

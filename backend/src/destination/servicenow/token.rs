@@ -1,0 +1,151 @@
+//! OAuth tokens: asked for, kept while they are good, and asked for anew.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use http::{HeaderMap, HeaderValue, Method, header};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use url::form_urlencoded;
+
+use crate::{
+    destination::{Advice, AttemptContext, Ending, Verdict, http::HttpRequest},
+    domain::{Outcome, destination::ServiceNow},
+};
+
+/// Tokens that are kept; beyond that the cache starts anew.
+const TOKENS_MAX: usize = 1_000;
+/// A token is renewed so long before it ends.
+const RENEW_EARLY_MS: i64 = 60_000;
+/// How long a token lives when the server does not say.
+const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
+
+/// Tokens that were given out, by what they were asked with.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(Mutex<HashMap<[u8; 32], Token>>);
+
+#[derive(Clone)]
+struct Token {
+    bearer: String,
+    good_until_ms: i64,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Token(good until {})", self.good_until_ms)
+    }
+}
+
+impl Tokens {
+    pub(super) fn get(&self, key: [u8; 32], now_ms: i64) -> Option<String> {
+        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = tokens.get(&key)?;
+        (now_ms < token.good_until_ms).then(|| token.bearer.clone())
+    }
+
+    fn put(&self, key: [u8; 32], token: Token) {
+        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() >= TOKENS_MAX {
+            tokens.clear();
+        }
+        tokens.insert(key, token);
+    }
+
+    pub(super) fn drop_token(&self, key: [u8; 32]) {
+        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.remove(&key);
+    }
+}
+
+/// Asks for a token; the ending when there is none.
+pub(super) async fn fetch(
+    attempt: &AttemptContext<'_>,
+    servicenow: &ServiceNow,
+) -> Result<String, Box<Ending>> {
+    let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+    let request = HttpRequest {
+        method: Method::POST,
+        url: token_url(servicenow),
+        headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
+        body: token_form(servicenow).into(),
+    };
+    let (result, transcript) = attempt.exchange(request).await;
+    let answer = match &result {
+        Ok(answer) if answer.status.is_success() => answer,
+        other => {
+            let mut verdict = attempt.judge(other);
+            verdict.explanation = attempt.explain(&format!("no token: {}", verdict.explanation));
+            // What broke was not the message.
+            if verdict.outcome == Outcome::Unknown {
+                verdict.outcome = Outcome::Unreachable;
+            }
+            return Err(Box::new((verdict, transcript)));
+        }
+    };
+    let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let Some(bearer) = said["access_token"]
+        .as_str()
+        .filter(|token| !token.is_empty())
+    else {
+        let verdict = Verdict::rejected("no token: the answer holds none", Advice::FewMore);
+        return Err(Box::new((verdict, transcript)));
+    };
+    let seconds = match &said["expires_in"] {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    let lives_ms = seconds
+        .unwrap_or(TOKEN_SECONDS_DEFAULT)
+        .saturating_mul(1000);
+    attempt.outlets.tokens.put(
+        key_of(servicenow),
+        Token {
+            bearer: bearer.into(),
+            good_until_ms: attempt.start_ms.saturating_add(lives_ms - RENEW_EARLY_MS),
+        },
+    );
+    Ok(bearer.into())
+}
+
+/// What a token is asked for with.
+fn token_form(servicenow: &ServiceNow) -> String {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    match servicenow.refresh_token.reveal() {
+        "" => form.append_pair("grant_type", "client_credentials"),
+        refresh_token => form
+            .append_pair("grant_type", "refresh_token")
+            .append_pair("refresh_token", refresh_token),
+    };
+    form.append_pair("client_id", &servicenow.client_id)
+        .append_pair("client_secret", servicenow.client_secret.reveal());
+    form.finish()
+}
+
+fn token_url(servicenow: &ServiceNow) -> String {
+    if servicenow.token_url.is_empty() {
+        format!(
+            "{}/oauth_token.do",
+            servicenow.instance_url.trim_end_matches('/')
+        )
+    } else {
+        servicenow.token_url.clone()
+    }
+}
+
+/// What a token is kept under: all that it is asked for with.
+pub(super) fn key_of(servicenow: &ServiceNow) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for text in [
+        &token_url(servicenow),
+        &servicenow.client_id,
+        servicenow.client_secret.reveal(),
+        servicenow.refresh_token.reveal(),
+    ] {
+        hash.update(text.len().to_be_bytes());
+        hash.update(text);
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,32 @@
+//! Slack: a message in a channel.
+
+mod classify;
+mod message;
+mod send;
+
+use serde_json::Value;
+
+use super::{AttemptContext, Checks, DestinationType, Ending};
+use crate::{domain::destination::Slack, message::Facts};
+
+impl DestinationType for Slack {
+    /// `chat.postMessage` without `channel`.
+    type Message = Value;
+
+    fn check(&self, checks: &mut Checks) {
+        checks.setting("channel", &self.channel);
+        checks.secret("token", &self.token);
+    }
+
+    fn message(&self, facts: &mut Facts<'_>) -> Value {
+        message::body(facts)
+    }
+
+    fn shown(body: &Value) -> Value {
+        body.clone()
+    }
+
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+        send::send(self, attempt, body).await
+    }
+}

@@ -1,0 +1,55 @@
+//! What Slack's answer means, by what it says rather than by the HTTP status.
+
+use serde_json::Value;
+
+use crate::destination::{
+    Advice, AttemptContext, Verdict,
+    http::{Answer, End},
+};
+
+/// Errors that pass by themselves.
+const PASSING: [&str; 6] = [
+    "fatal_error",
+    "internal_error",
+    "rate_limited",
+    "ratelimited",
+    "request_timeout",
+    "service_unavailable",
+];
+
+/// What Slack's answer begins with when it took the message.
+const TAKEN: &[u8] = br#"{"ok":true,"#;
+
+/// The verdict on an answer whose status means success.
+pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
+    let taken = || Verdict::delivered("Slack took the message");
+    let said: Value = match serde_json::from_slice(&answer.body) {
+        Ok(said) => said,
+        // Slack repeats the message in its answer, which can be more than is read.
+        Err(_) if answer.body.starts_with(TAKEN) => return taken(),
+        Err(_) if answer.end == End::Broken => {
+            return Verdict::unknown("the connection broke in the middle of Slack's answer");
+        }
+        Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Again),
+    };
+    if said["ok"] == true {
+        return taken();
+    }
+    let error = said["error"].as_str().unwrap_or("no reason given");
+    let details = said["response_metadata"]["messages"].as_array();
+    let details: String = details
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .flat_map(|detail| ["; ", detail])
+        .collect();
+    let advice = if PASSING.contains(&error) {
+        answer.again(attempt.start_ms)
+    } else {
+        Advice::FewMore
+    };
+    Verdict::rejected(
+        attempt.explain(&format!("Slack refused the message: {error}{details}")),
+        advice,
+    )
+}

@@ -1,0 +1,477 @@
+//! Messages about one occurrence: documents, mails, and what holds for every kind of destination.
+
+mod providers;
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::{Rendered, check, render};
+use crate::{
+    domain::{
+        Annotation, Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret,
+        Severity, Status, Trigger,
+        destination::{
+            Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
+            Webhook, WebhookMethod,
+        },
+    },
+    message::{Context, check_message, sample},
+};
+
+const NOW_MS: i64 = 1_769_846_400_000;
+
+fn context() -> Context<'static> {
+    Context {
+        delivery_id: RecordId::from_parts(1_769_846_400_000, 7),
+        destination_name: "pager",
+        tenant: "acme",
+        link_base: "https://bw.example.com/",
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn trigger() -> Trigger {
+    let severity = Clause::GreaterAndEquals("severity".into(), Literal::Text("error".into()));
+    let lab = Clause::Equals("dimensions.env".into(), Literal::Text("lab".into()));
+    let clause = Clause::And(vec![severity, Clause::Not(Box::new(lab))]);
+    Trigger {
+        id: RecordId::from_parts(1, 1),
+        name: name("disk full"),
+        description: String::new(),
+        tags: vec!["disk".into()],
+        query: Query { clause },
+        revision: 1,
+        create_ms: NOW_MS,
+        update_ms: NOW_MS,
+    }
+}
+
+fn content(kind: DestinationKind, message: &str) -> Content {
+    let mut content = sample::content(sample::occurrence(NOW_MS), kind, message.into());
+    content.trigger = Some(trigger());
+    content.rule.name = "wake somebody".into();
+    content.rule.trigger_names = vec![name("disk full")];
+    content.rule.destination_names = vec![name("pager")];
+    content
+}
+
+fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
+    let headers = content_type.map(|value| Header {
+        name: "Content-Type".into(),
+        value: HeaderValue::Plain(value.into()),
+    });
+    DestinationKind::Webhook(Webhook {
+        url: "https://example.com/".into(),
+        method: WebhookMethod::Post,
+        headers: headers.into_iter().collect(),
+        payload: payload.into(),
+        signing_secret: Secret::default(),
+    })
+}
+
+fn email(subject: &str, body: &str) -> DestinationKind {
+    DestinationKind::Email(Email {
+        to: "ops@example.com".into(),
+        subject: subject.into(),
+        body: body.into(),
+    })
+}
+
+fn slack() -> DestinationKind {
+    DestinationKind::Slack(Slack {
+        channel: "#ops".into(),
+        token: Secret::new("xoxb"),
+    })
+}
+
+fn teams() -> DestinationKind {
+    DestinationKind::MsTeams(MsTeams {
+        url: Secret::new("https://example.com/secret"),
+    })
+}
+
+fn pagerduty() -> DestinationKind {
+    DestinationKind::PagerDuty(PagerDuty {
+        routing_key: Secret::new("R0"),
+    })
+}
+
+fn servicenow() -> DestinationKind {
+    DestinationKind::ServiceNow(ServiceNow {
+        instance_url: "https://example.com".into(),
+        client_id: "id".into(),
+        client_secret: Secret::new("secret"),
+        token_url: String::new(),
+        refresh_token: Secret::default(),
+    })
+}
+
+fn event(name: &str, kind: &str, summary: &str) -> DestinationKind {
+    DestinationKind::Event(EventTemplates {
+        name_template: name.into(),
+        type_template: kind.into(),
+        summary_template: summary.into(),
+        severity: Severity::Critical,
+    })
+}
+
+fn every_kind(template: &str) -> [DestinationKind; 7] {
+    [
+        webhook(template, None),
+        email(template, template),
+        slack(),
+        teams(),
+        pagerduty(),
+        servicenow(),
+        event(template, template, template),
+    ]
+}
+
+fn rendered(content: &Content) -> Rendered {
+    render(content, &context())
+}
+
+fn document(content: &Content) -> Json {
+    let shown = rendered(content).shown;
+    match &shown["contentType"] {
+        Json::Null => shown,
+        _ => serde_json::from_str(shown["body"].as_str().unwrap()).unwrap(),
+    }
+}
+
+fn mail(content: &Content) -> (String, String, String) {
+    let shown = rendered(content).shown;
+    let text = |part: &str| shown[part].as_str().unwrap().to_owned();
+    (text("subject"), text("text"), text("html"))
+}
+
+#[test]
+fn the_standard_document_is_the_contracts() {
+    let content = content(webhook("", None), "{{event.severity}} on {{entity.name}}");
+    let occurrence = &content.occurrence;
+    let expected = json!({
+        "id": context().delivery_id.to_string(),
+        "tenant": "acme",
+        "timestamp": "2026-01-31T08:00:00Z",
+        "clear": false,
+        "rule": {
+            "name": "wake somebody",
+            "trigger_names": ["disk full"],
+            "destination_names": ["pager"],
+            "message": "error on db-1.example.com, bellwether-test",
+            "enabled": true,
+            "repeat_interval": 3600,
+        },
+        "trigger": {
+            "name": "disk full",
+            "tags": ["disk"],
+            "type": {"event": {"query": {"clause": {"and": {"clauses": [
+                {"greaterAndEquals": {"field": "severity", "value": "error"}},
+                {"not": {"clause": {"equals": {"field": "dimensions.env", "stringVal": "lab"}}}},
+            ]}}}}},
+            "createTime": "2026-01-31T08:00:00Z",
+            "updateTime": "2026-01-31T08:00:00Z",
+        },
+        "event": {
+            "id": occurrence.event.to_string(),
+            "occurrence_id": format!("{}:1", occurrence.event),
+            "name": "disk-full",
+            "type": "disk",
+            "summary": "Sample: disk /var is 97.5 % full",
+            "body": "This is a test message. Nothing is wrong.",
+            "severity": 4,
+            "status": 1,
+            "acknowledged": false,
+            "count": 1,
+            "dimensions": {"host": "db-1.example.com", "source": "bellwether-test"},
+            "fields": {"mount": "/var", "usedPercent": 97.5},
+        },
+    });
+    assert_eq!(document(&content), expected);
+}
+
+#[test]
+fn every_variable_of_the_contract_has_its_value() {
+    let cases = [
+        ("{{clear}}", "false"),
+        ("{{url}}", "https://bw.example.com"),
+        (
+            "{{tenant}} {{timestamp}} {{timestamp_ms}}",
+            "acme 2026-01-31T08:00:00Z 1769846400000",
+        ),
+        ("{{event.headline}}", "Sample: disk /var is 97.5 % full"),
+        (
+            "{{event.name}} {{event.type}} {{event.summary}}",
+            "disk-full disk Sample: disk /var is 97.5 % full",
+        ),
+        (
+            "{{event.severity}} {{event.status}} {{event.acknowledged}} {{event.count}}",
+            "error open false 1",
+        ),
+        (
+            "{{event.timestamp}} {{event.start_time}} {{event.last_seen}}",
+            "2026-01-31T08:00:00Z 2026-01-31T08:00:00Z 2026-01-31T08:00:00Z",
+        ),
+        (
+            "{{event.dimensions.host}} {{event.metadata.usedPercent}}",
+            "db-1.example.com 97.5",
+        ),
+        (
+            "{{event.body}}",
+            "This is a test message. Nothing is wrong.",
+        ),
+        ("{{entity.name}}", "db-1.example.com, bellwether-test"),
+        ("{{trigger.name}} {{rule.name}}", "disk full wake somebody"),
+        (
+            "{{rule.description}}",
+            "Stands in for a rule in a test message.",
+        ),
+        ("{{destination.name}} {{destination.type}}", "pager webhook"),
+        ("{{nothing}}{{event.dimensions.none}}", ""),
+        ("{{rule.message}}", ""),
+    ];
+    for (template, expected) in cases {
+        let content = content(webhook("", None), template);
+        assert_eq!(
+            document(&content)["rule"]["message"],
+            expected,
+            "{template}"
+        );
+    }
+    let content = content(
+        webhook("", None),
+        "{{id}} {{event.id}} {{event.occurrence_id}} {{link}}",
+    );
+    let id = content.occurrence.event;
+    assert_eq!(
+        document(&content)["rule"]["message"],
+        format!(
+            "{} {id} {id}:1 https://bw.example.com/v1/events/{id}?occurrenceIds={id}:1",
+            context().delivery_id
+        )
+    );
+}
+
+#[test]
+fn a_payload_is_sent_as_its_author_wrote_it() {
+    let mut content = content(webhook(r#"{"text":"{{event.summary}}"}"#, None), "");
+    content.occurrence.summary = "a \"quote\"\nand <b>".into();
+    assert_eq!(document(&content), json!({"text": "a \"quote\"\nand <b>"}));
+
+    content.rule.message = "{{event.name}}!".into();
+    content.destination_kind = webhook("text={{event.count}} {{rule.message}}", Some("text/plain"));
+    let rendered = rendered(&content);
+    let expected = json!({"contentType": "text/plain", "body": "text=1 disk-full!"});
+    assert_eq!((rendered.shown, rendered.warnings), (expected, vec![]));
+}
+
+#[test]
+fn a_payload_that_is_no_json_gives_way_to_the_standard_document() {
+    let payloads = [
+        ("{{event.summary}}", None),
+        (
+            "{\"a\": {{event.metadata.none}} }",
+            Some("application/cloudevents+json; charset=utf-8"),
+        ),
+        ("{{#broken}}", None),
+    ];
+    for (payload, content_type) in payloads {
+        let content = content(webhook(payload, content_type), "");
+        let document = document(&content);
+        assert_eq!(document["event"]["name"], "disk-full", "{payload}");
+        let fallback = document["fallback"].as_str().unwrap();
+        assert!(fallback.contains("the webhook's payload"), "{fallback}");
+        assert_eq!(rendered(&content).warnings.last().unwrap(), fallback);
+    }
+}
+
+#[test]
+fn a_mail_without_templates_tells_what_is_known() {
+    let mut content = content(email("", ""), "");
+    content.occurrence.annotations.push(Annotation {
+        id: "a".repeat(20),
+        text: "on it, <soon>".into(),
+        author: name("alice"),
+        create_ms: NOW_MS,
+        update_ms: NOW_MS,
+    });
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "[acme] error: Sample: disk /var is 97.5 % full");
+    for part in [
+        "Severity: error",
+        "host: db-1.example.com",
+        "usedPercent: 97.5",
+        "Nothing is wrong.",
+        "alice, 2026-01-31T08:00:00Z: on it, <soon>",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(
+        html.contains("on it, &lt;soon&gt;") && html.contains("db-1.example.com"),
+        "{html}"
+    );
+
+    content.clear = true;
+    content.occurrence.status = Status::Closed;
+    assert!(mail(&content).0.ends_with("full (closed)"));
+}
+
+#[test]
+fn a_mails_templates_and_the_rules_message_are_used() {
+    let mut content = content(
+        email(
+            "{{event.name}}\r\nBcc: x@example.com",
+            "<p>{{event.summary}}</p>",
+        ),
+        "hi",
+    );
+    content.occurrence.summary = "<script>".into();
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "disk-full Bcc: x@example.com");
+    assert_eq!(
+        (text.as_str(), html.as_str()),
+        ("<script>", "<p>&lt;script&gt;</p>")
+    );
+
+    content.destination_kind = email("{{nothing}}", "");
+    content.rule.message = "{{event.summary}}\nsecond line".into();
+    let (subject, text, html) = mail(&content);
+    assert_eq!(subject, "[acme] error: <script>");
+    assert_eq!(text, "<script>\nsecond line");
+    assert_eq!(html, "&lt;script&gt;<br>\nsecond line");
+
+    content.destination_kind = email("", "{{event.summary}}\n{{event.name}}");
+    let (_, text, html) = mail(&content);
+    assert_eq!(
+        (text.as_str(), html.as_str()),
+        ("<script>\ndisk-full", "&lt;script&gt;<br>\ndisk-full")
+    );
+}
+
+#[test]
+fn no_template_loses_a_notification() {
+    let templates = [
+        "{{#broken",
+        "{{> partial}}",
+        &"x".repeat(70_000),
+        &"{{event.body}}".repeat(10),
+        "{{nothing}}",
+    ];
+    for template in templates {
+        for kind in every_kind(template) {
+            let word = kind.word();
+            let mut content = content(kind, template);
+            content.occurrence.body = "y".repeat(60_000);
+            let rendered = rendered(&content);
+            assert!(!rendered.warnings.is_empty(), "{word} says nothing");
+            let shown = rendered.shown;
+            let text = |pointer: &str| shown.pointer(pointer).unwrap().as_str().unwrap();
+            match word {
+                "webhook" => assert!(text("/body").contains("disk-full")),
+                "email" => assert!(text("/subject").contains("97.5")),
+                "event" => assert!(!text("/name").is_empty()),
+                "pagerduty" => assert!(!text("/payload/summary").is_empty()),
+                "slack" if template != "{{nothing}}" => assert!(text("/text").contains("97.5")),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_templates_is_told_at_save() {
+    let places = |kind: &DestinationKind| -> Vec<String> {
+        let violations = check(kind).into_iter();
+        violations.map(|violation| violation.field).collect()
+    };
+    assert_eq!(places(&webhook("{{", None)), ["type.webhook.payload"]);
+    assert_eq!(
+        places(&email("{{", "{{/x}}")),
+        ["type.email.subject", "type.email.body"]
+    );
+    assert_eq!(
+        places(&event("{{", "ok", "{{")),
+        ["type.event.nameTemplate", "type.event.summaryTemplate"]
+    );
+    assert_eq!(places(&slack()), Vec::<String>::new());
+    let violations = check_message("fine\n and {{#this}} not");
+    assert_eq!(violations[0].field, "message");
+    assert!(
+        violations[0].description.starts_with("line 2, column 6: "),
+        "{violations:?}"
+    );
+    assert_eq!(check_message("{{event.name}}"), []);
+}
+
+#[test]
+fn a_hostile_body_does_not_hold_the_sender_up() {
+    let bodies = [
+        "<style></style>",
+        "<a",
+        "<p",
+        "<br ><td>",
+        "&amp;",
+        "<!--",
+        "<script",
+    ];
+    for body in bodies {
+        let mut content = content(email("", "<p>{{{event.body}}}{{{event.body}}}</p>"), "");
+        content.occurrence.body = body.repeat(100_000 / body.len());
+        mail(&content);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_event_makes_messages_that_providers_take(
+        summary in any::<String>(),
+        body in "[\\PC\n\r\u{0}<>&\"\\\\]{0,400}",
+        repeated in 1..200_usize,
+        value in any::<String>(),
+        message in prop::sample::select(vec!["", "{{event.body}}", "{{{event.summary}}}\n{{x}}"]),
+        clear in any::<bool>(),
+    ) {
+        for kind in every_kind("{\"a\":\"{{event.body}} {{event.dimensions.host}}\"}") {
+            let word = kind.word();
+            let mut content = content(kind, message);
+            content.clear = clear;
+            content.occurrence.summary.clone_from(&summary);
+            content.occurrence.body = body.repeat(repeated);
+            content.occurrence.dimensions.insert("host".into(), value.clone());
+            let rendered = rendered(&content);
+            if let Some(limit) = rendered.limit_bytes {
+                prop_assert!(rendered.size_bytes <= limit);
+            }
+            let shown = rendered.shown;
+            let text = |pointer: &str| shown.pointer(pointer).unwrap().as_str().unwrap();
+            match word {
+                "webhook" => {
+                    prop_assert!(serde_json::from_str::<Json>(text("/body")).is_ok());
+                }
+                "email" => {
+                    let subject = text("/subject");
+                    prop_assert!(!subject.is_empty() && !subject.contains(char::is_control));
+                }
+                "event" => {
+                    prop_assert!(!text("/name").is_empty() && text("/name").len() <= 256);
+                    prop_assert!(text("/summary").len() <= 1_024 && text("/body").len() <= 65_536);
+                }
+                "slack" => {
+                    let text = text("/text");
+                    prop_assert!(!text.is_empty() || !message.is_empty());
+                    prop_assert!(!text.contains('<') && text.chars().count() <= 40_020);
+                }
+                "pagerduty" => {
+                    let summary = text("/payload/summary");
+                    prop_assert!(!summary.is_empty() && summary.chars().count() <= 1_024);
+                }
+                _ => {}
+            }
+        }
+    }
+}

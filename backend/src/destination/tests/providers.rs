@@ -1,0 +1,129 @@
+//! What chat, paging and ticket services get, and what becomes of an event destination's templates.
+
+use serde_json::{Value as Json, json};
+
+use super::{content, document, event, pagerduty, rendered, servicenow, slack, teams};
+use crate::domain::Status;
+
+#[test]
+fn slack_shows_the_summary_and_calls_nobody() {
+    let mut content = content(slack(), "");
+    content.occurrence.summary = "<!channel> & more".into();
+    let body = document(&content);
+    assert_eq!(body["text"], "&lt;!channel&gt; &amp; more");
+    let fields = body["attachments"][0]["blocks"][0]["fields"].to_string();
+    for part in ["error", "open", "*Acknowledged*\\nno"] {
+        assert!(fields.contains(part), "{part} in {fields}");
+    }
+    content.rule.message = "*{{event.name}}* {{event.summary}}".into();
+    assert_eq!(
+        document(&content)["text"],
+        "*disk-full* &lt;!channel&gt; &amp; more"
+    );
+    content.occurrence.body = "&".repeat(60_000);
+    content.rule.message = "{{event.body}}".into();
+    let text = document(&content)["text"].as_str().unwrap().chars().count();
+    assert!((39_990..=40_000).contains(&text), "{text}");
+}
+
+#[test]
+fn a_card_fits_into_what_teams_takes() {
+    let mut content = content(teams(), "");
+    let card = document(&content)["attachments"][0].clone();
+    assert_eq!(
+        card["contentType"],
+        "application/vnd.microsoft.card.adaptive"
+    );
+    assert_eq!(
+        card["content"]["body"][0]["text"],
+        content.occurrence.summary
+    );
+    assert_eq!(
+        card["content"]["body"][1]["facts"][1],
+        json!({"title": "Status", "value": "open"})
+    );
+    for body in ["x".repeat(60_000), "\n\"\u{fc}\u{1}".repeat(12_000)] {
+        content.occurrence.body = body;
+        content.rule.message = "{{event.body}}".into();
+        let rendered = rendered(&content);
+        let size = rendered.size_bytes;
+        assert!((27_900..=28_000).contains(&size), "{size}");
+        assert_eq!(rendered.limit_bytes, Some(28_000));
+    }
+}
+
+#[test]
+fn pagerduty_opens_acknowledges_and_resolves_one_alert() {
+    let mut content = content(pagerduty(), "");
+    let opened = document(&content);
+    assert_eq!(opened["event_action"], "trigger");
+    assert_eq!(opened["dedup_key"], content.occurrence.id().to_string());
+    assert_eq!(opened["payload"]["severity"], "error");
+    assert_eq!(
+        opened["payload"]["custom_details"]["dimensions"]["host"],
+        "db-1.example.com"
+    );
+    content.occurrence.acknowledged = true;
+    assert_eq!(document(&content)["event_action"], "trigger");
+    content.clear = true;
+    assert_eq!(document(&content)["event_action"], "acknowledge");
+    content.occurrence.status = Status::Closed;
+    assert_eq!(document(&content)["event_action"], "resolve");
+
+    content.rule.message = "{{event.body}}".into();
+    content.occurrence.body = "\u{fc}".repeat(32_000);
+    let summary = document(&content)["payload"]["summary"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(summary.chars().count(), 1_024);
+
+    let huge = "x".repeat(600_000);
+    content.occurrence.dimensions.insert("huge".into(), huge);
+    let rendered = rendered(&content);
+    assert!(rendered.size_bytes < 10_000, "{}", rendered.size_bytes);
+}
+
+#[test]
+fn servicenow_gets_a_record_that_closes_its_alert() {
+    let mut content = content(servicenow(), "");
+    let record = document(&content);
+    assert_eq!(record["message_key"], content.occurrence.event.to_string());
+    assert_eq!(
+        (&record["severity"], &record["node"]),
+        (&json!("2"), &json!("db-1.example.com"))
+    );
+    assert_eq!(record["time_of_event"], "2026-01-31 08:00:00");
+    let info: Json = serde_json::from_str(record["additional_info"].as_str().unwrap()).unwrap();
+    assert_eq!(info["fields.mount"], "/var");
+    content.occurrence.status = Status::Closed;
+    let record = document(&content);
+    assert_eq!(
+        (&record["severity"], &record["resolution_state"]),
+        (&json!("0"), &json!("Closing"))
+    );
+}
+
+#[test]
+fn a_new_event_is_about_the_same_thing() {
+    let mut content = content(
+        event("escalated {{event.name}}", "", "{{event.body}}"),
+        "see {{link}}",
+    );
+    content.occurrence.body = "\u{fc}".repeat(1_000);
+    let made = document(&content);
+    assert_eq!(
+        (&made["name"], &made["type"]),
+        (&json!("escalated disk-full"), &json!("escalated disk-full"))
+    );
+    assert_eq!(
+        (&made["severity"], &made["status"]),
+        (&json!("SEVERITY_CRITICAL"), &Json::Null)
+    );
+    assert_eq!(made["dimensions"], json!(content.occurrence.dimensions));
+    let summary = made["summary"].as_str().unwrap();
+    assert!(summary.len() <= 1_024 && summary.len() > 1_000);
+    assert!(made["body"].as_str().unwrap().starts_with("see https://"));
+    content.occurrence.status = Status::Closed;
+    assert_eq!(document(&content)["status"], "STATUS_CLOSED");
+}

@@ -1,0 +1,168 @@
+//! What an attempt sent and got back, made fit for readers: secrets masked, lengths cut.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::{Position, Url, form_urlencoded};
+
+use crate::domain::secret::MASK;
+
+/// Bytes of a body that are kept.
+pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of one header's value that are kept.
+const HEADER_BYTES_MAX: usize = 1024;
+/// Headers that are kept.
+const HEADERS_MAX: usize = 64;
+/// Bytes of an explanation.
+pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
+
+/// What stands in an address as `%XX`.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Replaces secrets by the mask, in every spelling in which a message can hold them.
+#[derive(Clone, Default)]
+pub(crate) struct Masker {
+    needles: Vec<String>,
+}
+
+impl std::fmt::Debug for Masker {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Masker({} needles)", self.needles.len())
+    }
+}
+
+impl Masker {
+    /// Masks one more secret: the whole, the words in it (`Bearer TOKEN`, two signing secrets), and of
+    /// an address what follows the host, which is no secret by itself.
+    pub(crate) fn add(&mut self, secret: &str) {
+        let address = Url::parse(secret).ok().filter(Url::has_host);
+        let address = address.as_ref().map(|url| {
+            let path = &url[Position::BeforePath..Position::AfterQuery];
+            [url.as_str(), if path.len() > 1 { path } else { "" }]
+        });
+        let parts = words_of(secret).chain(address.into_iter().flatten());
+        for text in [secret.trim()].into_iter().chain(parts) {
+            let json = serde_json::Value::from(text).to_string();
+            let percent = utf8_percent_encode(text, RESERVED).to_string();
+            let form = form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            for spelling in [text, &json[1..json.len() - 1], &percent, &form] {
+                if !spelling.is_empty() && !self.needles.iter().any(|known| known == spelling) {
+                    self.needles.push(spelling.into());
+                }
+            }
+        }
+        // A secret that is part of another one must not break the longer one up.
+        self.needles
+            .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
+    }
+
+    /// The text without secrets, at most so many bytes of it.
+    pub(crate) fn mask(&self, text: &str, limit_bytes: usize) -> String {
+        let longest = self.needles.first().map_or(0, String::len);
+        // What lies further on cannot show, not even the end of a secret that begins before.
+        let mut text = cut(text, limit_bytes.saturating_add(longest)).to_owned();
+        for needle in &self.needles {
+            if text.contains(needle.as_str()) {
+                text = text.replace(needle.as_str(), MASK);
+            }
+        }
+        text.truncate(cut(&text, limit_bytes).len());
+        text
+    }
+
+    /// A body without secrets; bytes that are no text are replaced.
+    pub(crate) fn mask_body(&self, body: &[u8]) -> String {
+        self.mask(&String::from_utf8_lossy(body), BODY_BYTES_MAX)
+    }
+
+    /// Headers without secrets, repeated ones joined by a comma.
+    pub(crate) fn mask_headers(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
+        let mut masked = BTreeMap::<String, String>::new();
+        for (name, value) in headers.iter().take(HEADERS_MAX) {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            let value = self.mask(&value, HEADER_BYTES_MAX);
+            masked
+                .entry(self.mask(name.as_str(), HEADER_BYTES_MAX))
+                .and_modify(|joined| {
+                    joined.push_str(", ");
+                    joined.push_str(&value);
+                })
+                .or_insert(value);
+        }
+        masked
+    }
+}
+
+/// The words of a secret that are secret themselves. A scheme such as `Bearer` is not.
+fn words_of(secret: &str) -> impl Iterator<Item = &str> {
+    let is_scheme = |word: &&str| ["basic", "bearer", "token"].contains(&&*word.to_lowercase());
+    secret
+        .split_whitespace()
+        .filter(move |word| !is_scheme(word))
+}
+
+/// The start of a text, at most so many bytes, whole characters.
+fn cut(text: &str, limit_bytes: usize) -> &str {
+    let mut end = limit_bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masker(secrets: &[&str]) -> Masker {
+        let mut masker = Masker::default();
+        for secret in secrets {
+            masker.add(secret);
+        }
+        masker
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_every_spelling() {
+        let masker = masker(&[
+            "Bearer s3cr/et\"x",
+            "whsec_aaaa whsec_bbbb",
+            "two-part~* s3cret",
+        ]);
+        let cases = [
+            ("Bearer s3cr/et\"x", "********"),
+            ("token=s3cr/et\"x.", "token=********."),
+            ("?t=s3cr%2Fet%22x&u", "?t=********&u"),
+            ("t=two-part%7E*+s3cret", "t=********"),
+            ("/two-part~%2A%20s3cret", "/********"),
+            (r#"{"t":"s3cr/et\"x"}"#, r#"{"t":"********"}"#),
+            ("whsec_aaaa", "********"),
+            ("whsec_bbbb whsec_aaaa", "******** ********"),
+            ("nothing", "nothing"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(masker.mask(text, 100), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cut_never_shows_the_start_of_a_secret() {
+        let masker = masker(&["canary-secret"]);
+        for limit_bytes in 0..40 {
+            let shown = masker.mask("0123456789 canary-secret and more text", limit_bytes);
+            assert!(shown.len() <= limit_bytes);
+            assert!(!shown.contains("canary"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_cut_keeps_characters_whole() {
+        assert_eq!(Masker::default().mask("a\u{e4}\u{e4}", 2), "a");
+        assert_eq!(Masker::default().mask_body(b"\xffok"), "\u{fffd}ok");
+    }
+}

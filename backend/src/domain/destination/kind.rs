@@ -1,0 +1,210 @@
+//! Where messages go: what each kind of destination is set to, and which of that is secret.
+
+use crate::domain::{Secret, Severity};
+
+/// Characters of a key that a path shows.
+const SHOWN_CHARACTERS_MAX: usize = 100;
+
+/// Where messages go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DestinationKind {
+    /// An HTTP address.
+    Webhook(Webhook),
+    /// A mail address.
+    Email(Email),
+    /// A Slack channel.
+    Slack(Slack),
+    /// A Microsoft Teams incoming webhook.
+    MsTeams(MsTeams),
+    /// A PagerDuty service.
+    PagerDuty(PagerDuty),
+    /// A ServiceNow instance.
+    ServiceNow(ServiceNow),
+    /// A new event in this service.
+    Event(EventTemplates),
+}
+
+impl DestinationKind {
+    /// The kind's name in the JSON interface.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Webhook(_) => "webhook",
+            Self::Email(_) => "email",
+            Self::Slack(_) => "slack",
+            Self::MsTeams(_) => "msteams",
+            Self::PagerDuty(_) => "pagerduty",
+            Self::ServiceNow(_) => "servicenow",
+            Self::Event(_) => "event",
+        }
+    }
+
+    /// Shows every secret to `visit`, with where it stands; one that is not given is empty. Whoever
+    /// seals, masks, keeps or reveals secrets does so here, so that none can be forgotten.
+    pub fn each_secret(&mut self, mut visit: impl FnMut(SecretPlace<'_>, &mut Secret)) {
+        let kind = self.word();
+        let mut field = |field, secret: &mut Secret| {
+            let key = None;
+            visit(SecretPlace { kind, field, key }, secret);
+        };
+        match self {
+            Self::Webhook(webhook) => {
+                field("signing_secret", &mut webhook.signing_secret);
+                for Header { name, value } in &mut webhook.headers {
+                    if let HeaderValue::Secret(secret) = value {
+                        let (field, key) = ("headers", Some(name.as_str()));
+                        visit(SecretPlace { kind, field, key }, secret);
+                    }
+                }
+            }
+            Self::Slack(slack) => field("token", &mut slack.token),
+            Self::MsTeams(teams) => field("url", &mut teams.url),
+            Self::PagerDuty(pagerduty) => field("routing_key", &mut pagerduty.routing_key),
+            Self::ServiceNow(servicenow) => {
+                field("client_secret", &mut servicenow.client_secret);
+                field("refresh_token", &mut servicenow.refresh_token);
+            }
+            Self::Email(_) | Self::Event(_) => {}
+        }
+    }
+}
+
+/// Where a secret of a destination stands.
+#[derive(Debug, Clone, Copy)]
+pub struct SecretPlace<'a> {
+    kind: &'static str,
+    field: &'static str,
+    key: Option<&'a str>,
+}
+
+impl SecretPlace<'_> {
+    /// Its name in the store, such as `webhook.headers.authorization`.
+    pub fn name(&self) -> String {
+        let Self { kind, field, key } = self;
+        match key {
+            Some(key) => format!("{kind}.{field}.{key}"),
+            None => format!("{kind}.{field}"),
+        }
+    }
+
+    /// Its path in the JSON interface, such as `type.webhook.headers[authorization]`.
+    pub fn path(&self) -> String {
+        let mut words = self.field.split('_');
+        let mut field = words.next().unwrap_or_default().to_owned();
+        for word in words {
+            field.push_str(&word[..1].to_ascii_uppercase());
+            field.push_str(&word[1..]);
+        }
+        let key = self.key.map(|key| {
+            let start: String = key.chars().take(SHOWN_CHARACTERS_MAX).collect();
+            format!("[{start}]")
+        });
+        format!("type.{}.{field}{}", self.kind, key.unwrap_or_default())
+    }
+}
+
+/// The method of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WebhookMethod {
+    /// `POST`.
+    #[default]
+    Post,
+    /// `PUT`.
+    Put,
+    /// `PATCH`.
+    Patch,
+}
+
+/// Sends an HTTP request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// An `http` or `https` address without user information.
+    pub url: String,
+    /// The method.
+    pub method: WebhookMethod,
+    /// Further headers, in the author's spelling, sorted by name.
+    pub headers: Vec<Header>,
+    /// A template for the body; empty means the standard document.
+    pub payload: String,
+    /// One or two `whsec_…` secrets, parted by a space; empty signs nothing.
+    pub signing_secret: Secret,
+}
+
+/// One header of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: HeaderValue,
+}
+
+/// The value of a header; what carries credentials is secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderValue {
+    /// Shown to readers.
+    Plain(String),
+    /// Never shown.
+    Secret(Secret),
+}
+
+/// Sends a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Email {
+    /// The one address.
+    pub to: String,
+    /// A template; empty means the default subject.
+    pub subject: String,
+    /// A template for HTML; empty means the default body.
+    pub body: String,
+}
+
+/// Posts to a Slack channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slack {
+    /// A channel's name or id.
+    pub channel: String,
+    /// A bot token.
+    pub token: Secret,
+}
+
+/// Posts a card to a Teams incoming webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MsTeams {
+    /// The whole address.
+    pub url: Secret,
+}
+
+/// Sends to PagerDuty's Events API v2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagerDuty {
+    /// The integration key.
+    pub routing_key: Secret,
+}
+
+/// Writes `em_event` records in ServiceNow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceNow {
+    /// The instance's address.
+    pub instance_url: String,
+    /// OAuth client.
+    pub client_id: String,
+    /// OAuth client secret.
+    pub client_secret: Secret,
+    /// Where tokens come from; empty means the instance's own address.
+    pub token_url: String,
+    /// OAuth refresh token; empty asks by the client credentials grant.
+    pub refresh_token: Secret,
+}
+
+/// Makes a new event in this service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventTemplates {
+    /// The new event's name.
+    pub name_template: String,
+    /// The new event's type.
+    pub type_template: String,
+    /// The new event's summary.
+    pub summary_template: String,
+    /// The new event's severity.
+    pub severity: Severity,
+}

@@ -1,0 +1,21 @@
+//! Event destinations put what they make into this service's own intake.
+
+use async_trait::async_trait;
+
+use crate::{
+    destination::EventSink,
+    domain::{IncomingEvent, RecordId},
+    error::Error,
+    ops::intake::Intake,
+};
+
+#[async_trait]
+impl EventSink for Intake {
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
+        self.submit_internal(event, chain).await.map(drop)
+    }
+
+    fn report(&self, event: IncomingEvent) {
+        Self::report(self, event, Vec::new());
+    }
+}

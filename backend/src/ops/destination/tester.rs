@@ -1,0 +1,286 @@
+//! Tests of destinations: one message through the code of real deliveries, recorded as a test.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::{sync::oneshot, task::JoinSet};
+
+use crate::{
+    clock::Clock,
+    config::{DeliveryConfig, LifetimeConfig},
+    destination::{SendRequest, Sender},
+    domain::{
+        Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
+        IncomingEvent, Occurrence, Outcome, RecordId,
+    },
+    error::Error,
+    limits::{TESTS_MAX, TESTS_RETRY_AFTER},
+    message::sample,
+    ops::{
+        commit::commit,
+        delivery::attempt,
+        find,
+        occurrence::{Arrival, Received, receive},
+    },
+    store::{Lane, Store},
+};
+
+/// Tests destinations.
+#[derive(Debug)]
+pub struct Tester {
+    works: Works,
+    /// Tests under way: they end, and are recorded, also when nobody waits for them any more.
+    under_way: Mutex<JoinSet<()>>,
+}
+
+/// What tests are made with.
+#[derive(Debug, Clone)]
+struct Works {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    sender: Sender,
+    config: DeliveryConfig,
+}
+
+/// What to test.
+#[derive(Debug, Clone)]
+pub struct Test {
+    /// The destination.
+    pub target: Target,
+    /// The message's template, as in a rule; empty means the default.
+    pub message: String,
+    /// What to tell about.
+    pub about: About,
+}
+
+/// Which destination to test.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// The stored one of that name.
+    Stored(String),
+    /// A draft that was checked, with its secrets filled in.
+    Draft {
+        /// Its name; may be empty.
+        name: String,
+        /// Where messages go.
+        kind: DestinationKind,
+        /// How messages are delivered.
+        settings: DeliverySettings,
+    },
+}
+
+/// What a test tells about.
+#[derive(Debug, Clone)]
+pub enum About {
+    /// A sample event.
+    Sample,
+    /// The newest occurrence of a stored event.
+    Stored(EventId),
+    /// An event that is not stored.
+    Incoming(Box<IncomingEvent>),
+}
+
+impl Tester {
+    /// A tester that sends as deliveries are sent.
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        sender: Sender,
+        config: DeliveryConfig,
+    ) -> Self {
+        Self {
+            works: Works {
+                store,
+                clock,
+                sender,
+                config,
+            },
+            under_way: Mutex::default(),
+        }
+    }
+
+    /// The time of a test that begins now, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.works.clock.now_ms()
+    }
+
+    /// Sends one message and answers with its entry in the delivery log and what became of it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown destination or event, [`Error::Exhausted`] while too many
+    /// tests are under way, and those of the store. That the message did not arrive is no error.
+    ///
+    /// # Cancel safety
+    /// The test of a dropped call goes on and is recorded.
+    pub async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
+        let (answer, answered) = oneshot::channel();
+        {
+            let under_way = self.under_way.lock();
+            let mut under_way = under_way.unwrap_or_else(PoisonError::into_inner);
+            while under_way.try_join_next().is_some() {}
+            if under_way.len() >= TESTS_MAX {
+                return Err(Error::Exhausted {
+                    message: format!("{TESTS_MAX} tests of destinations are under way already"),
+                    retry_after: Some(TESTS_RETRY_AFTER),
+                });
+            }
+            let works = self.works.clone();
+            under_way.spawn(async move {
+                // Nobody may be waiting any more.
+                drop(answer.send(works.test(test).await));
+            });
+        }
+        let stopping = |_ended| Error::Unavailable("the service is stopping".into());
+        answered.await.map_err(stopping)?
+    }
+}
+
+impl Works {
+    async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
+        let now_ms = self.clock.now_ms();
+        let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
+        let destination = self.destination(test.target, now_ms).await?;
+        let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
+        let planned = Delivery {
+            id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+            rule: None,
+            destination: destination.id,
+            destination_name: destination.name,
+            event,
+            state: DeliveryState::Pending { due_ms: now_ms },
+            test: true,
+            attempts: 0,
+            last_error: String::new(),
+            create_ms: now_ms,
+            end_ms: None,
+            retry_of: None,
+            retried_as: None,
+            content: sample::content(occurrence, destination.kind.clone(), test.message),
+        };
+        let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
+        let mut changes = self.store.changes();
+        changes.insert(&begun);
+        changes.insert(&attempt);
+        self.store.apply(Lane::Admin, changes).await?;
+        let request = SendRequest {
+            delivery: begun.id,
+            rule: None,
+            destination_name: &begun.destination_name,
+            content: &begun.content,
+            kind: &destination.kind,
+            timeout,
+        };
+        let report = self.sender.send(request).await;
+        let attempt = attempt::ended(&attempt, &report);
+        let ended = self.ended(&begun, &attempt);
+        if let Err(error) = self.record(&ended, &attempt).await {
+            // The answer tells what happened all the same.
+            tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
+        }
+        Ok((ended, attempt))
+    }
+
+    fn ended(&self, begun: &Delivery, attempt: &Attempt) -> Delivery {
+        let is_delivered = attempt.outcome == Some(Outcome::Delivered);
+        let (state, last_error) = if is_delivered {
+            (DeliveryState::Delivered, String::new())
+        } else {
+            (DeliveryState::Dead, attempt.explanation.clone())
+        };
+        Delivery {
+            state,
+            last_error,
+            end_ms: Some(self.clock.now_ms()),
+            ..begun.clone()
+        }
+    }
+
+    async fn record(&self, ended: &Delivery, attempt: &Attempt) -> Result<(), Error> {
+        let store = &self.store;
+        let decide = || async {
+            let mut changes = store.changes();
+            let old = store.get::<Delivery>(ended.id.to_bytes().into()).await?;
+            let key = attempt::attempt_key(ended.id, 1);
+            let old_attempt = store.get::<Attempt>(key).await?;
+            if let (Some(old), Some(old_attempt)) = (old, old_attempt) {
+                changes.update(&old, ended);
+                changes.update(&old_attempt, attempt);
+            }
+            Ok((changes, ()))
+        };
+        commit(store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    async fn occurrence(
+        &self,
+        about: About,
+        now_ms: i64,
+    ) -> Result<(Option<EventId>, Occurrence), Error> {
+        match about {
+            About::Sample => Ok((None, sample::occurrence(now_ms))),
+            About::Stored(event) => {
+                let newest = find::newest(&self.store, event).await?;
+                let mut newest = newest
+                    .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))?;
+                newest.history.clear();
+                newest.notified.clear();
+                Ok((Some(event), newest))
+            }
+            About::Incoming(event) => Ok((None, unstored(&event, now_ms))),
+        }
+    }
+
+    async fn destination(&self, target: Target, now_ms: i64) -> Result<Tested, Error> {
+        match target {
+            Target::Stored(name) => {
+                let found = self
+                    .store
+                    .get::<Destination>(name.as_bytes().to_vec())
+                    .await?;
+                let found = found
+                    .ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+                Ok(Tested {
+                    id: found.value.id,
+                    name,
+                    kind: found.value.kind,
+                    settings: found.value.delivery,
+                })
+            }
+            Target::Draft {
+                name,
+                kind,
+                settings,
+            } => Ok(Tested {
+                id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+                name,
+                kind,
+                settings,
+            }),
+        }
+    }
+}
+
+struct Tested {
+    id: RecordId,
+    name: String,
+    kind: DestinationKind,
+    settings: DeliverySettings,
+}
+
+/// The occurrence that an event would open.
+fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
+    let arrival = Arrival {
+        event,
+        author: None,
+        chain: &[],
+        now_ms,
+    };
+    let key = RecordId::first_at(now_ms.unsigned_abs());
+    match receive(None, &arrival, &LifetimeConfig::default(), key) {
+        Received::Opened(occurrence) => *occurrence,
+        Received::Repeated(_) => unreachable!("without an occurrence, an event opens one"),
+    }
+}

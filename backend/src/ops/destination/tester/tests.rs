@@ -1,0 +1,288 @@
+//! What a test of a destination answers and records, case by case, against real sockets.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::{About, Target, Test, Tester};
+use crate::{
+    clock::{Clock, ManualClock},
+    config::Config,
+    destination::{
+        Guard, Sender,
+        receiver::{Receiver, Reply},
+    },
+    domain::{
+        Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
+        IncomingEvent, Outcome, Secret, Severity,
+        destination::{Header, HeaderValue, Slack, Webhook, WebhookMethod},
+    },
+    error::Error,
+    ops::{delivery::Deliveries, samples},
+    store::{Direction, Index, Lane, Store, engine::Range},
+};
+
+const CANARY: &str = "canary-secret";
+
+struct World {
+    config: Config,
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut config = Config::new("unused");
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.delivery.timeout = Duration::from_millis(300);
+        Self {
+            config,
+            store: samples::store(),
+            clock: Arc::new(ManualClock::at(samples::START_MS)),
+        }
+    }
+
+    fn tester(&self) -> Tester {
+        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
+        let sender = Sender::new(&self.config, guard, Arc::clone(&self.clock), None);
+        let config = self.config.delivery.clone();
+        Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
+    }
+
+    async fn test(&self, target: Target, about: About) -> Result<Tested, Error> {
+        let test = Test {
+            target,
+            message: "about {{event.summary}}".into(),
+            about,
+        };
+        let (delivery, attempt) = self.tester().test(test).await?;
+        let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
+        let (stored, attempts) = deliveries.get(delivery.id).await?;
+        assert_eq!(stored.state, delivery.state);
+        assert_eq!(attempts, std::slice::from_ref(&attempt));
+        let shown = format!("{attempt:?}");
+        assert!(!shown.contains(CANARY), "a secret shows in {shown}");
+        Ok(Tested { delivery, attempt })
+    }
+}
+
+struct Tested {
+    delivery: Delivery,
+    attempt: crate::domain::Attempt,
+}
+
+fn webhook(url: String) -> DestinationKind {
+    DestinationKind::Webhook(Webhook {
+        url,
+        method: WebhookMethod::Post,
+        headers: vec![Header {
+            name: "authorization".into(),
+            value: HeaderValue::Secret(Secret::new(format!("Bearer {CANARY}"))),
+        }],
+        payload: String::new(),
+        signing_secret: Secret::default(),
+    })
+}
+
+fn draft(kind: DestinationKind) -> Target {
+    Target::Draft {
+        name: String::new(),
+        kind,
+        settings: DeliverySettings::default(),
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_its_outcome_and_its_sentence() {
+    use Outcome::{Delivered, Rejected, Unknown, Unreachable};
+    let redirect = vec![("location", "http://127.0.0.1:1/".to_owned())];
+    let busy = vec![("retry-after", "7".to_owned())];
+    let text = |text: &str| text.to_owned();
+    let cases = [
+        (Reply::status(200), Delivered, "200 OK"),
+        (
+            Reply::Answer(403, Vec::new(), text("wrong token canary-secret")),
+            Rejected,
+            "403",
+        ),
+        (
+            Reply::Answer(302, redirect, text("")),
+            Rejected,
+            "redirects are not followed",
+        ),
+        (Reply::Answer(429, busy, text("")), Rejected, "429"),
+        (Reply::status(500), Rejected, "500"),
+        (Reply::Hang, Unreachable, "no answer within 300ms"),
+        (Reply::Close, Unknown, "closed without answer"),
+        (Reply::Huge, Delivered, "200"),
+    ];
+    for (reply, outcome, said) in cases {
+        let shown = format!("{reply:?}");
+        let receiver = Receiver::start(move |_| reply.clone()).await;
+        let tested = World::new()
+            .test(draft(webhook(receiver.url("/"))), About::Sample)
+            .await;
+        let Tested { delivery, attempt } = tested.unwrap();
+        assert_eq!(attempt.outcome, Some(outcome), "{shown}");
+        assert!(
+            attempt.explanation.contains(said),
+            "{shown}: {}",
+            attempt.explanation
+        );
+        assert!(delivery.test);
+        let state = if outcome == Delivered {
+            DeliveryState::Delivered
+        } else {
+            DeliveryState::Dead
+        };
+        assert_eq!(delivery.state, state);
+        assert_eq!(receiver.count(), 1, "{shown}: a test is one message");
+        let request = attempt.transcript.request.expect(&shown);
+        assert_eq!(request.headers["authorization"], "********");
+        let body = attempt
+            .transcript
+            .response
+            .map_or(0, |response| response.body.len());
+        assert!(body <= 16 * 1024);
+    }
+}
+
+#[tokio::test]
+async fn what_never_left_has_no_transcript() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let mut world = World::new();
+    let kind = webhook(format!("http://{closed}/"));
+    let tested = world.test(draft(kind), About::Sample).await.unwrap();
+    assert_eq!(tested.attempt.outcome, Some(Outcome::Unreachable));
+    assert!(tested.attempt.explanation.contains("connection refused"));
+    assert_eq!(tested.attempt.transcript.request, None);
+    world.config.egress.allow.clear();
+    let tested = world
+        .test(draft(webhook(receiver.url("/"))), About::Sample)
+        .await
+        .unwrap();
+    assert_eq!(tested.attempt.outcome, Some(Outcome::Blocked));
+    assert!(tested.attempt.explanation.contains("127.0.0.0/8"));
+    assert_eq!(receiver.count(), 0);
+}
+
+#[tokio::test]
+async fn slack_that_says_no_has_refused() {
+    let receiver =
+        Receiver::start(|_| Reply::json(&json!({"ok": false, "error": "invalid_auth"}))).await;
+    let mut world = World::new();
+    world.config.providers.slack = receiver.url("");
+    let kind = DestinationKind::Slack(Slack {
+        channel: "#ops".into(),
+        token: Secret::new(CANARY),
+    });
+    let tested = world.test(draft(kind), About::Sample).await.unwrap();
+    assert_eq!(tested.attempt.outcome, Some(Outcome::Rejected));
+    assert!(tested.attempt.explanation.contains("invalid_auth"));
+    assert_eq!(tested.attempt.transcript.response.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_queue() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let world = World::new();
+    let destination = Destination {
+        id: samples::id("hook"),
+        name: samples::name("hook"),
+        description: String::new(),
+        tags: Vec::new(),
+        kind: webhook(receiver.url("/")),
+        delivery: DeliverySettings::default(),
+        revision: 1,
+        create_ms: 0,
+        update_ms: 0,
+    };
+    let event = samples::event("db-7");
+    let mut changes = world.store.changes();
+    changes.insert(&destination);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    let about = About::Incoming(Box::new(IncomingEvent {
+        severity: Some(Severity::Critical),
+        summary: "the cellar is wet".into(),
+        ..event
+    }));
+    let tested = world
+        .test(Target::Stored("hook".into()), about)
+        .await
+        .unwrap();
+    assert_eq!(tested.delivery.destination, destination.id);
+    assert_eq!(tested.delivery.event, None);
+    assert!(receiver.received()[0].body.contains("the cellar is wet"));
+    let engine = world.store.engine();
+    let all = Range::under(&[]);
+    let due = engine
+        .entries(Index::DeliveryByDue, all, Direction::Ascending, 1)
+        .await
+        .unwrap();
+    assert!(due.is_empty());
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_not_found() {
+    let world = World::new();
+    let nobody = world
+        .test(Target::Stored("nobody".into()), About::Sample)
+        .await;
+    assert!(matches!(nobody, Err(Error::NotFound(_))));
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let unknown = About::Stored(EventId::from_bytes([7; 20]));
+    let unknown = world.test(draft(webhook(receiver.url("/"))), unknown).await;
+    assert!(matches!(unknown, Err(Error::NotFound(_))));
+    assert_eq!(receiver.count(), 0);
+}
+
+/// The test that a receiver is hearing of, once it hears of it.
+async fn begun(world: &World, receiver: &Receiver) -> Delivery {
+    while receiver.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let [delivery] = samples::all::<Delivery>(&world.store)
+        .await
+        .try_into()
+        .unwrap();
+    delivery
+}
+
+fn sample_test(kind: DestinationKind) -> Test {
+    Test {
+        target: draft(kind),
+        message: String::new(),
+        about: About::Sample,
+    }
+}
+
+#[tokio::test]
+async fn a_test_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
+    let receiver = Receiver::start(|_| Reply::Hang).await;
+    let world = World::new();
+    let tester = world.tester();
+    let kind = webhook(receiver.url("/"));
+    let begun = tokio::select! {
+        ended = tester.test(sample_test(kind)) => panic!("the receiver hangs: {ended:?}"),
+        begun = begun(&world, &receiver) => begun,
+    };
+    assert!(matches!(begun.state, DeliveryState::Leased { .. }));
+    let deliveries = Deliveries::new(world.store.clone(), Arc::clone(&world.clock));
+    let ended = tokio::time::timeout(Duration::from_secs(10), async {
+        loop {
+            let (delivery, attempts) = deliveries.get(begun.id).await.unwrap();
+            if delivery.state == DeliveryState::Dead {
+                return attempts;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let [attempt] = ended.await.expect("it ends").try_into().unwrap();
+    assert_eq!(attempt.outcome, Some(Outcome::Unreachable));
+}
