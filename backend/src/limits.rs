@@ -164,6 +164,9 @@ pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
 /// Changes that the change log remembers.
 pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;
 
+/// Occurrences that a page of a walk takes out of the change log, to find what moved meanwhile.
+pub const WALK_LOG_NAMES_MAX: usize = 100_000;
+
 /// Events that wait for intake, in KiB; beyond it senders are asked to come back.
 pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 /// When senders are asked to come back.

@@ -1,7 +1,9 @@
 //! Finding, counting and spreading occurrences over time.
 
 mod count;
+mod cursor;
 mod filter;
+mod page;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -10,6 +12,10 @@ pub use count::{Bucket, count, frequency};
 pub use filter::Filter;
 pub(crate) use walk::{Sort, Walk};
 
+use self::{
+    cursor::{Cursor, Position},
+    page::{Filled, Filling},
+};
 use crate::{
     domain::Occurrence,
     error::Error,
@@ -82,15 +88,24 @@ pub struct Found {
 
 /// Finds a page of occurrences.
 ///
+/// A walk from page to page, each beginning at the end of the one before, ends, and shows every
+/// occurrence that is meant all the time at least once, whatever is written meanwhile; none stands
+/// twice on a page. What moved in the order meanwhile is shown at the end.
+///
 /// # Errors
 /// [`Error::Invalid`] for a cursor that is not of this query, else those of the store.
 pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Error> {
-    let scope = Scope::new("events")
+    let scope = Scope::new("events in order")
         .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
         .with("query", [&request.fingerprint]);
-    let after = scope.last_key(&request.cursor).map_err(|_foreign| {
-        Error::invalid("query.pageInput.cursor", "is not a cursor of this query")
-    })?;
+    let foreign = || Error::invalid("query.pageInput.cursor", "is not a cursor of this query");
+    let cursor = scope
+        .last_key(&request.cursor)
+        .map_err(|_foreign| foreign())?;
+    let cursor = match cursor {
+        Some(bytes) => Cursor::decode(&bytes).ok_or_else(foreign)?,
+        None => begin(store, request).await?,
+    };
     let direction = if request.ascending == request.backward {
         Direction::Descending
     } else {
@@ -100,78 +115,65 @@ pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Err
         field: request.sort,
         direction,
     };
-    let mut walk = Walk::new(store, &request.filter, sort, after.as_deref());
-    let mut found = collect(&mut walk, request).await?;
+    let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
+    let mut page = Filling::new(store, request);
+    let filled = if request.backward {
+        // What moved comes after everything else, so that all of the order precedes it.
+        let place = match &cursor.at {
+            Position::InOrder(place) => &place[..],
+            Position::Moved { .. } | Position::Everything(_) => &[],
+        };
+        let after = Some(place).filter(|place| !place.is_empty());
+        let walk = Walk::new(store, &request.filter, sort, after);
+        page.walk(walk, Position::InOrder).await?
+    } else {
+        page.forward(sort, cursor).await?
+    };
+    let (mut positions, mut occurrences): (Vec<_>, Vec<_>) = page.found.into_iter().unzip();
     if request.backward {
-        found.places.reverse();
-        found.occurrences.reverse();
+        positions.reverse();
+        occurrences.reverse();
     }
-    let total = if found.ended && request.cursor.is_empty() {
-        Some(found.occurrences.len())
+    let ended = filled == Filled::ToTheEnd;
+    let total = if ended && request.cursor.is_empty() {
+        Some(occurrences.len())
     } else {
         total(store, request, sort).await?
     };
-    let cursor = |place: Option<&Vec<u8>>| place.map_or_else(String::new, |key| scope.token(key));
-    let last = found.stopped_at.as_ref().filter(|_| !request.backward);
-    let first = found.stopped_at.as_ref().filter(|_| request.backward);
+    let (first, last) = match filled {
+        Filled::Until(position) if request.backward => (Some(position), positions.pop()),
+        Filled::Until(position) => (positions.first().cloned(), Some(position)),
+        _ => (positions.first().cloned(), positions.pop()),
+    };
+    let cursor = |at: Option<Position>| {
+        at.map_or_else(String::new, |at| {
+            let cursor = Cursor {
+                begun,
+                newest_ms,
+                at,
+            };
+            scope.token(&cursor.encode())
+        })
+    };
     Ok(Found {
-        start_cursor: cursor(first.or(found.places.first())),
-        end_cursor: cursor(last.or(found.places.last())),
-        has_next: !found.ended,
-        occurrences: found.occurrences,
+        start_cursor: cursor(first),
+        end_cursor: cursor(last),
+        has_next: !ended,
+        occurrences,
         total,
     })
 }
 
-#[derive(Debug, Default)]
-struct Collected {
-    occurrences: Vec<Occurrence>,
-    places: Vec<Vec<u8>>,
-    /// Whether there is nothing more.
-    ended: bool,
-    /// Where the search gave up early.
-    stopped_at: Option<Vec<u8>>,
-}
-
-async fn collect(walk: &mut Walk<'_>, request: &SearchRequest) -> Result<Collected, Error> {
-    let mut collected = Collected::default();
-    let (mut scanned, mut bytes) = (0, 0);
-    loop {
-        let missing = request.limit + 1 - collected.occurrences.len();
-        let affordable = affordable(collected.occurrences.len(), bytes);
-        let batch = walk.next(missing.clamp(1, affordable)).await?;
-        if batch.is_empty() {
-            collected.ended = true;
-            return Ok(collected);
-        }
-        scanned += batch.len();
-        let last_place = batch.last().map(|(place, _)| place.clone());
-        for (place, Stored { value, .. }) in batch {
-            if !request.filter.admits(&value) {
-                continue;
-            }
-            if collected.occurrences.len() == request.limit || bytes >= PAGE_BYTES {
-                return Ok(collected);
-            }
-            bytes += value.weight_bytes();
-            collected.places.push(place);
-            collected.occurrences.push(value);
-        }
-        if scanned >= SCANNED_MAX {
-            collected.stopped_at = last_place;
-            return Ok(collected);
-        }
-        tokio::task::yield_now().await;
-    }
-}
-
-/// How many occurrences to read at once, after those that were found, so that large ones do not
-/// fill the memory before they are counted.
-fn affordable(found: usize, bytes: usize) -> usize {
-    match bytes.checked_div(found) {
-        Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
-        None => BATCH_FIRST,
-    }
+/// Where a walk that begins now stands.
+async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
+    // The log before the order: what moves in between counts as moved.
+    let begun = store.engine().log_head().await?;
+    let newest_ms = Walk::newest_ms(store, &request.filter, request.sort).await?;
+    Ok(Cursor {
+        begun,
+        newest_ms: newest_ms.unwrap_or(i64::MIN),
+        at: Position::InOrder(Vec::new()),
+    })
 }
 
 /// How many there are in all; none when that takes more than [`TOTAL_SCANNED_MAX`] reads.

@@ -62,22 +62,27 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     }
 }
 
-/// Spreads the occurrences that are meant over equal spans from `start_ms` to `end_ms`, by the
-/// time they were last seen. The last span may be shorter.
+/// Spreads the occurrences that are meant over so many spans from `start_ms` to `end_ms`, by the
+/// time they were last seen. The spans are equal to within a millisecond.
 ///
 /// # Errors
-/// Those of the store.
+/// [`Error::Invalid`] when that time has fewer milliseconds than there are to be spans; else those
+/// of the store.
 pub async fn frequency(
     store: &Store,
     filter: &Filter,
     (start_ms, end_ms): (i64, i64),
     bucket_count: usize,
 ) -> Result<Vec<Bucket>, Error> {
-    let mut buckets = spans(start_ms, end_ms, bucket_count);
-    let width_ms = buckets
-        .first()
-        .map_or(1, |first| first.end_ms - first.start_ms)
-        .max(1);
+    let mut buckets = spans(start_ms, end_ms, bucket_count).ok_or_else(|| {
+        let length_ms = end_ms.saturating_sub(start_ms);
+        Error::invalid(
+            "bucketCount",
+            format!(
+                "is {bucket_count}, and the time range has {length_ms} ms; ask for fewer spans"
+            ),
+        )
+    })?;
     let filter = Filter {
         start_ms: Some(start_ms),
         end_ms: Some(end_ms),
@@ -98,11 +103,12 @@ pub async fn frequency(
         }
         for (_, found) in batch {
             let occurrence = found.value;
-            let at = usize::try_from((occurrence.last_seen_ms - start_ms) / width_ms);
-            if !filter.admits(&occurrence) || occurrence.last_seen_ms >= end_ms {
+            let last_seen_ms = occurrence.last_seen_ms;
+            if !filter.admits(&occurrence) || last_seen_ms >= end_ms {
                 continue;
             }
-            if let Some(bucket) = at.ok().and_then(|at| buckets.get_mut(at)) {
+            let at = buckets.partition_point(|bucket| bucket.end_ms <= last_seen_ms);
+            if let Some(bucket) = buckets.get_mut(at) {
                 *bucket.by_severity.entry(occurrence.severity).or_default() += 1;
             }
         }
@@ -110,17 +116,21 @@ pub async fn frequency(
     }
 }
 
-fn spans(start_ms: i64, end_ms: i64, count: usize) -> Vec<Bucket> {
-    let count_ms = i64::try_from(count.max(1)).unwrap_or(i64::MAX);
-    let length_ms = end_ms.saturating_sub(start_ms).max(1);
-    let width_ms = (length_ms / count_ms + i64::from(length_ms % count_ms > 0)).max(1);
-    let starts = (0..count_ms).map(|at| start_ms.saturating_add(at * width_ms));
-    starts
-        .take_while(|span_ms| *span_ms < end_ms)
-        .map(|span_ms| Bucket {
-            start_ms: span_ms,
-            end_ms: span_ms.saturating_add(width_ms).min(end_ms),
-            by_severity: BTreeMap::new(),
-        })
-        .collect()
+/// So many spans without gaps; none when the time is too short for them.
+fn spans(start_ms: i64, end_ms: i64, count: usize) -> Option<Vec<Bucket>> {
+    let count = i128::try_from(count).ok()?;
+    let length_ms = i128::from(end_ms) - i128::from(start_ms);
+    if length_ms < count {
+        return None;
+    }
+    let bound_ms = |at: i128| {
+        let passed_ms = length_ms * at / count;
+        i64::try_from(i128::from(start_ms) + passed_ms).unwrap_or(end_ms)
+    };
+    let spans = (0..count).map(|at| Bucket {
+        start_ms: bound_ms(at),
+        end_ms: bound_ms(at + 1),
+        by_severity: BTreeMap::new(),
+    });
+    Some(spans.collect())
 }

@@ -1,6 +1,14 @@
 //! Searches against a plain sort of everything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+};
+
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::{
@@ -205,4 +213,150 @@ async fn spans_of_time_have_no_gaps_and_count_each_occurrence_once() {
                 .all(|severity| filter.severities.contains(severity))
         );
     }
+}
+
+/// Repeats a quarter of the events until it is told to stop, as a sender does: each repeat comes
+/// later than all before it, now and then with another severity.
+async fn repeat(
+    store: Store,
+    quarter: Vec<RecordId>,
+    now_ms: Arc<AtomicI64>,
+    stop: Arc<AtomicBool>,
+) {
+    for (turn, key) in quarter.iter().cycle().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let stored = store
+            .get::<Occurrence>(key.to_bytes().into())
+            .await
+            .unwrap()
+            .unwrap();
+        let mut next = stored.value.clone();
+        next.last_seen_ms = now_ms.fetch_add(1, Ordering::Relaxed);
+        next.severity = Severity::ALL[(turn / 7 + key.to_bytes()[15] as usize) % 5];
+        next.count += 1;
+        let mut changes = store.changes();
+        changes.update(&stored, &next);
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_walk_under_writes_ends_misses_nothing_and_shows_nothing_twice_on_a_page() {
+    let (store, all) = stored(600).await;
+    let everything: BTreeSet<_> = all.iter().map(|occurrence| occurrence.key).collect();
+    let (now_ms, stop) = (
+        Arc::new(AtomicI64::new(2_000)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut senders = JoinSet::new();
+    let keys: Vec<_> = everything.iter().copied().collect();
+    for quarter in keys.chunks(150) {
+        let (now_ms, stop) = (Arc::clone(&now_ms), Arc::clone(&stop));
+        senders.spawn(repeat(store.clone(), quarter.to_vec(), now_ms, stop));
+    }
+    let sorts = [
+        SortField::LastSeen,
+        SortField::StartTime,
+        SortField::Severity,
+    ];
+    let sizes = [
+        1_000, 900, 700, 600, 599, 400, 300, 250, 200, 128, 100, 64, 50, 33, 20, 10, 1,
+    ];
+    for walk in 0..100 {
+        let request = SearchRequest {
+            sort: sorts[walk % 3],
+            ascending: walk / 3 % 2 == 0,
+            limit: sizes[walk / 6 % sizes.len()],
+            ..Default::default()
+        };
+        let (mut seen, mut shown) = (BTreeSet::new(), 0);
+        let mut page = request.clone();
+        let mut starts = Vec::new();
+        loop {
+            let found = search(&store, &page).await.unwrap();
+            let on_page: BTreeSet<_> = found.occurrences.iter().map(|it| it.key).collect();
+            assert_eq!(on_page.len(), found.occurrences.len(), "{page:?}");
+            shown += on_page.len();
+            starts.extend(found.occurrences.iter().map(|it| (it.start_ms, it.key)));
+            seen.extend(on_page);
+            if !found.has_next {
+                break;
+            }
+            assert!(shown < 100_000, "it does not end: {request:?}");
+            page.cursor = found.end_cursor;
+        }
+        assert_eq!(seen, everything, "{request:?}");
+        if request.sort == SortField::StartTime {
+            if !request.ascending {
+                starts.reverse();
+            }
+            assert!(starts.is_sorted() && starts.len() == 600, "{request:?}");
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    while let Some(ended) = senders.join_next().await {
+        ended.unwrap();
+    }
+    assert!(
+        now_ms.load(Ordering::Relaxed) > 2_600,
+        "nothing was repeated meanwhile"
+    );
+}
+
+#[tokio::test]
+async fn what_moved_since_a_walk_began_comes_at_its_end() {
+    let (store, all) = stored(10).await;
+    let mut request = SearchRequest {
+        limit: 4,
+        ..Default::default()
+    };
+    let first = search(&store, &request).await.unwrap();
+    let last_of_all = all
+        .iter()
+        .min_by_key(|it| (it.last_seen_ms, it.key))
+        .unwrap();
+    let key = last_of_all.key;
+    let stored = store
+        .get::<Occurrence>(key.to_bytes().into())
+        .await
+        .unwrap()
+        .unwrap();
+    let mut next = stored.value.clone();
+    next.last_seen_ms = 9_000;
+    let mut changes = store.changes();
+    changes.update(&stored, &next);
+    store.apply(Lane::Bulk, changes).await.unwrap();
+    let mut rest = Vec::new();
+    request.cursor = first.end_cursor;
+    loop {
+        let found = search(&store, &request).await.unwrap();
+        rest.extend(found.occurrences.iter().map(|it| it.key));
+        if !found.has_next {
+            break;
+        }
+        request.cursor = found.end_cursor;
+    }
+    assert_eq!((rest.len(), rest.last()), (6, Some(&key)));
+}
+
+#[tokio::test]
+async fn a_time_is_spread_over_exactly_as_many_spans_as_are_asked_for_or_the_reason_is_told() {
+    let (store, _) = stored(3).await;
+    for (length_ms, count) in [(10, 7), (499, 498), (86_400_001, 500), (7, 7), (1, 1)] {
+        let span = (1_000, 1_000 + length_ms);
+        let buckets = frequency(&store, &Filter::default(), span, count)
+            .await
+            .unwrap();
+        assert_eq!(buckets.len(), count);
+        assert!(buckets.iter().all(|it| it.end_ms > it.start_ms));
+        assert_eq!((buckets[0].start_ms, buckets[count - 1].end_ms), span);
+    }
+    let Err(Error::Invalid(violations)) = frequency(&store, &Filter::default(), (5, 8), 4).await
+    else {
+        panic!("3 ms were spread over 4 spans");
+    };
+    assert_eq!(violations[0].field, "bucketCount");
 }

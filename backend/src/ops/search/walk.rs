@@ -8,7 +8,11 @@ use std::collections::VecDeque;
 use crate::{
     domain::Occurrence,
     ops::search::{Filter, SortField},
-    store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
+    store::{
+        Direction, EngineError, Index, Store, Stored,
+        engine::Range,
+        record::bytes::{Key, moment_at},
+    },
 };
 
 /// Entries of a stream read the first time; doubled each time up to [`READ_MAX`].
@@ -49,11 +53,29 @@ struct Stream {
 impl<'a> Walk<'a> {
     /// Walks what the filter may mean, beginning after a place.
     pub(crate) fn new(store: &'a Store, filter: &Filter, sort: Sort, after: Option<&[u8]>) -> Self {
+        Self::up_to(store, filter, sort, after, None)
+    }
+
+    /// As [`Walk::new`], leaving out what lies after a moment, in milliseconds since 1970.
+    pub(super) fn up_to(
+        store: &'a Store,
+        filter: &Filter,
+        sort: Sort,
+        after: Option<&[u8]>,
+        newest_ms: Option<i64>,
+    ) -> Self {
         let mut streams = Vec::new();
+        let bound = newest_ms
+            .and_then(|newest_ms| newest_ms.checked_add(1))
+            .map(|end_ms| Key::new().moment(end_ms).build());
         if sort.field == SortField::StartTime {
             let end = filter
                 .end_ms
                 .map(|end_ms| Key::new().moment(end_ms).build());
+            let end = match (end, bound) {
+                (Some(end), Some(bound)) => Some(end.min(bound)),
+                (end, bound) => end.or(bound),
+            };
             let range = Range {
                 start: Vec::new(),
                 end,
@@ -70,7 +92,7 @@ impl<'a> Walk<'a> {
                     .map(|start_ms| Key::new().moment(start_ms).build());
                 let range = Range {
                     start: start.unwrap_or_default(),
-                    end: None,
+                    end: bound.clone(),
                 };
                 streams.extend(Stream::new(
                     head,
@@ -91,6 +113,30 @@ impl<'a> Walk<'a> {
             direction: sort.direction,
             streams,
         }
+    }
+
+    /// The newest moment of an order, in milliseconds since 1970; none when there is nothing.
+    pub(super) async fn newest_ms(
+        store: &Store,
+        filter: &Filter,
+        field: SortField,
+    ) -> Result<Option<i64>, EngineError> {
+        let (index, prefixes) = match field {
+            SortField::StartTime => (Index::OccurrenceByStart, vec![Vec::new()]),
+            SortField::LastSeen | SortField::Severity => {
+                let prefix = |(status, severity)| vec![status, severity];
+                (
+                    Index::OccurrenceByState,
+                    pairs(filter).map(prefix).collect(),
+                )
+            }
+        };
+        let last = store.engine().last_under(index, &prefixes).await?;
+        let moments = prefixes
+            .iter()
+            .zip(last)
+            .filter_map(|(prefix, last)| moment_at(&last?.0, prefix.len()));
+        Ok(moments.max())
     }
 
     /// The next occurrences with their places; fewer than `count` only when some are gone, none

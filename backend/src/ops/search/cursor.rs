@@ -1,0 +1,128 @@
+//! Where a walk from page to page stands: what its cursors carry.
+
+/// Where a walk stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// The place in the change log where the walk began. What changed after it may have moved from
+    /// what is still to be shown to what was shown already.
+    pub(super) begun: u64,
+    /// The newest moment of the order when the walk began, in milliseconds since 1970. What lies
+    /// after it has moved there since, so that no walk runs after what keeps moving.
+    pub(super) newest_ms: i64,
+    /// What was shown last.
+    pub(super) at: Position,
+}
+
+/// What a page goes on after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Position {
+    /// A place in the order that was asked for; empty at the beginning.
+    InOrder(Vec<u8>),
+    /// Among what changed during the walk: a record, in the order of keys, of those that the log
+    /// names after `from`.
+    Moved {
+        /// The log is read after this place.
+        from: u64,
+        /// The place in the log where the order was at its end: nothing after it matters.
+        through: u64,
+        /// The key of the record; empty at the beginning.
+        after: Vec<u8>,
+    },
+    /// The log has forgotten what changed: a place in the order of starts, of everything.
+    Everything(Vec<u8>),
+}
+
+const IN_ORDER: u8 = 0;
+const MOVED: u8 = 1;
+const EVERYTHING: u8 = 2;
+
+impl Cursor {
+    /// The cursor as bytes.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.begun.to_be_bytes().to_vec();
+        bytes.extend(self.newest_ms.to_be_bytes());
+        match &self.at {
+            Position::InOrder(place) => {
+                bytes.push(IN_ORDER);
+                bytes.extend(place);
+            }
+            Position::Moved {
+                from,
+                through,
+                after,
+            } => {
+                bytes.push(MOVED);
+                bytes.extend(from.to_be_bytes());
+                bytes.extend(through.to_be_bytes());
+                bytes.extend(after);
+            }
+            Position::Everything(place) => {
+                bytes.push(EVERYTHING);
+                bytes.extend(place);
+            }
+        }
+        bytes
+    }
+
+    /// Reads a cursor from bytes; none when they are none.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (begun, rest) = bytes.split_first_chunk()?;
+        let (newest_ms, rest) = rest.split_first_chunk()?;
+        let (kind, rest) = rest.split_first()?;
+        let at = match *kind {
+            IN_ORDER => Position::InOrder(rest.to_vec()),
+            MOVED => {
+                let (from, rest) = rest.split_first_chunk()?;
+                let (through, after) = rest.split_first_chunk()?;
+                Position::Moved {
+                    from: u64::from_be_bytes(*from),
+                    through: u64::from_be_bytes(*through),
+                    after: after.to_vec(),
+                }
+            }
+            EVERYTHING => Position::Everything(rest.to_vec()),
+            _ => return None,
+        };
+        Some(Self {
+            begun: u64::from_be_bytes(*begun),
+            newest_ms: i64::from_be_bytes(*newest_ms),
+            at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn positions() -> impl Strategy<Value = Position> {
+        prop_oneof![
+            any::<Vec<u8>>().prop_map(Position::InOrder),
+            any::<Vec<u8>>().prop_map(Position::Everything),
+            (any::<u64>(), any::<u64>(), any::<Vec<u8>>()).prop_map(|(from, through, after)| {
+                Position::Moved {
+                    from,
+                    through,
+                    after,
+                }
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_comes_back_as_it_was(begun: u64, newest_ms: i64, at in positions()) {
+            let cursor = Cursor { begun, newest_ms, at };
+            prop_assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
+        }
+
+        #[test]
+        fn no_bytes_make_a_cursor_panic(bytes: Vec<u8>) {
+            if let Some(cursor) = Cursor::decode(&bytes) {
+                prop_assert_eq!(cursor.encode(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! One page of a walk: first in the order that was asked for, then what moved meanwhile.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{
+    BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SCANNED_MAX, SearchRequest, SortField,
+    cursor::{Cursor, Position},
+    walk::{Sort, Walk},
+};
+use crate::{
+    domain::{Occurrence, RecordId},
+    error::Error,
+    limits::WALK_LOG_NAMES_MAX,
+    store::{Direction, Kind, Store},
+};
+
+/// Steps of the change log that are read at once.
+const LOG_STEPS: usize = 256;
+
+/// A page while it is filled.
+#[derive(Debug)]
+pub(super) struct Filling<'a> {
+    store: &'a Store,
+    request: &'a SearchRequest,
+    /// What was found, each with where a page after it begins.
+    pub(super) found: Vec<(Position, Occurrence)>,
+    seen: HashSet<RecordId>,
+    bytes: usize,
+    scanned: usize,
+}
+
+/// How the filling of a page ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Filled {
+    /// There is nothing more.
+    ToTheEnd,
+    /// It is full, and there is more.
+    Full,
+    /// It took too long; there may be more after that.
+    Until(Position),
+}
+
+impl<'a> Filling<'a> {
+    pub(super) fn new(store: &'a Store, request: &'a SearchRequest) -> Self {
+        Self {
+            store,
+            request,
+            found: Vec::new(),
+            seen: HashSet::new(),
+            bytes: 0,
+            scanned: 0,
+        }
+    }
+
+    /// Fills the page with what comes after a cursor.
+    pub(super) async fn forward(&mut self, sort: Sort, cursor: Cursor) -> Result<Filled, Error> {
+        let (store, filter) = (self.store, &self.request.filter);
+        let mut at = cursor.at;
+        loop {
+            let filled = match &at {
+                Position::InOrder(place) => {
+                    let after = Some(&place[..]).filter(|place| !place.is_empty());
+                    let walk = Walk::up_to(store, filter, sort, after, Some(cursor.newest_ms));
+                    self.walk(walk, Position::InOrder).await?
+                }
+                Position::Everything(place) => {
+                    let after = Some(&place[..]).filter(|place| !place.is_empty());
+                    self.walk(
+                        Walk::new(store, filter, BY_START, after),
+                        Position::Everything,
+                    )
+                    .await?
+                }
+                Position::Moved {
+                    from,
+                    through,
+                    after,
+                } => match named(store, *from, *through).await? {
+                    None => {
+                        at = Position::Everything(Vec::new());
+                        continue;
+                    }
+                    Some(names) => {
+                        let reached = names.reached;
+                        match self.moved(names, (*from, *through), after).await? {
+                            Filled::ToTheEnd if reached < *through => {
+                                at = Position::Moved {
+                                    from: reached,
+                                    through: *through,
+                                    after: Vec::new(),
+                                };
+                                continue;
+                            }
+                            filled => filled,
+                        }
+                    }
+                },
+            };
+            // Starts never move.
+            let may_have_moved =
+                matches!(at, Position::InOrder(_)) && sort.field != SortField::StartTime;
+            if filled != Filled::ToTheEnd || !may_have_moved {
+                return Ok(filled);
+            }
+            let through = store.engine().log_head().await?;
+            if through == cursor.begun {
+                return Ok(filled);
+            }
+            at = Position::Moved {
+                from: cursor.begun,
+                through,
+                after: Vec::new(),
+            };
+        }
+    }
+
+    /// Fills the page with what a walk still comes to.
+    pub(super) async fn walk(
+        &mut self,
+        mut walk: Walk<'_>,
+        position: impl Fn(Vec<u8>) -> Position,
+    ) -> Result<Filled, Error> {
+        loop {
+            let batch = walk.next(self.affordable()).await?;
+            let Some((last, _)) = batch.last() else {
+                return Ok(Filled::ToTheEnd);
+            };
+            let last = position(last.clone());
+            for (place, found) in batch {
+                if !self.take(|| position(place), found.value) {
+                    return Ok(Filled::Full);
+                }
+            }
+            if self.scanned >= SCANNED_MAX {
+                return Ok(Filled::Until(last));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Fills the page with records that the log names.
+    async fn moved(
+        &mut self,
+        names: Names,
+        (from, through): (u64, u64),
+        after: &[u8],
+    ) -> Result<Filled, Error> {
+        let position = |after| Position::Moved {
+            from,
+            through,
+            after,
+        };
+        let mut keys = names.keys.into_iter().filter(|key| key[..] > *after);
+        loop {
+            let asked: Vec<_> = keys.by_ref().take(self.affordable()).collect();
+            let Some(last) = asked.last().cloned() else {
+                return Ok(Filled::ToTheEnd);
+            };
+            let found = self.store.get_many::<Occurrence>(asked.clone()).await?;
+            for (key, found) in asked.into_iter().zip(found) {
+                let Some(found) = found else { continue };
+                if !self.take(|| position(key), found.value) {
+                    return Ok(Filled::Full);
+                }
+            }
+            if self.scanned >= SCANNED_MAX {
+                return Ok(Filled::Until(position(last)));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Takes an occurrence when it is meant and not on the page; false when there is no place for
+    /// it.
+    fn take(&mut self, position: impl FnOnce() -> Position, occurrence: Occurrence) -> bool {
+        self.scanned += 1;
+        if !self.request.filter.admits(&occurrence) || self.seen.contains(&occurrence.key) {
+            return true;
+        }
+        if self.found.len() == self.request.limit || self.bytes >= PAGE_BYTES {
+            return false;
+        }
+        self.bytes += occurrence.weight_bytes();
+        self.seen.insert(occurrence.key);
+        self.found.push((position(), occurrence));
+        true
+    }
+
+    /// How many occurrences to read at once, so that large ones do not fill the memory before they
+    /// are counted.
+    fn affordable(&self) -> usize {
+        let missing = self.request.limit + 1 - self.found.len();
+        let affordable = match self.bytes.checked_div(self.found.len()) {
+            Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
+            None => BATCH_FIRST,
+        };
+        missing.clamp(1, affordable)
+    }
+}
+
+/// The order of what never moves.
+const BY_START: Sort = Sort {
+    field: SortField::StartTime,
+    direction: Direction::Ascending,
+};
+
+/// Occurrences that a stretch of the change log names.
+struct Names {
+    keys: BTreeSet<Vec<u8>>,
+    /// The end of the stretch.
+    reached: u64,
+}
+
+/// The occurrences that the log names after one place up to another, or up to where they are too
+/// many; none when the log has forgotten them.
+async fn named(store: &Store, from: u64, through: u64) -> Result<Option<Names>, Error> {
+    let mut names = Names {
+        keys: BTreeSet::new(),
+        reached: from,
+    };
+    while names.reached < through && names.keys.len() < WALK_LOG_NAMES_MAX {
+        let steps = store.engine().log_after(names.reached, LOG_STEPS).await?;
+        let Some(steps) = steps else { return Ok(None) };
+        if steps.is_empty() {
+            names.reached = through;
+        }
+        for step in steps
+            .into_iter()
+            .take_while(|step| step.sequence <= through)
+        {
+            names.reached = step.sequence;
+            let changed = step.changed.into_iter();
+            let keys = changed.filter_map(|(kind, key)| (kind == Kind::Occurrence).then_some(key));
+            names.keys.extend(keys);
+        }
+    }
+    Ok(Some(names))
+}
