@@ -90,6 +90,13 @@ pub const TRIGGER_TEST_STEP: usize = 2_000;
 /// Matches of a test of a trigger that are shown.
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
+/// Bytes of a filter.
+pub const FILTER_BYTES_MAX: usize = 16 * 1024;
+/// Occurrences, the newest first, that are read for the fields that events have.
+pub const FIELDS_READ_MAX: usize = 20_000;
+/// Names of such fields that are kept.
+pub const FIELD_NAMES_MAX: usize = 10_000;
+
 /// Connections open at once.
 pub const CONNECTIONS_MAX: usize = 10_240;
 /// Calls under way at once on one connection.

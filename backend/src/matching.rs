@@ -11,6 +11,7 @@ pub mod set;
 
 pub use compile::{CompiledQuery, compile};
 pub use explain::Explained;
+pub use literal::time_bounds;
 pub use set::TriggerSet;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod destination;
 pub mod edit;
 pub mod etag;
 pub mod explain;
+pub mod fields;
 pub mod find;
 pub mod intake;
 pub mod loop_guard;

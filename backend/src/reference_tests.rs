@@ -87,6 +87,22 @@ fn every_field_of_a_query_is_told_with_an_example_that_is_taken() {
     }
 }
 
+#[test]
+fn every_filter_of_the_reference_is_read_and_compiles() {
+    let mut examples = 0;
+    for heading in ["Conditions", "Joining"] {
+        for example in names(topic("filters"), heading) {
+            let read = crate::filter::parse(&example, Some(NOW_MS)).unwrap();
+            let query = Query {
+                clause: read.clause,
+            };
+            crate::matching::compile(&query).unwrap();
+            examples += 1;
+        }
+    }
+    assert_eq!(examples, 16);
+}
+
 fn context() -> Context<'static> {
     Context {
         delivery_id: RecordId::from_parts(1_769_846_400_000, 7),

@@ -23,6 +23,7 @@ topics!(
     "templates",
     "messages",
     "queries",
+    "filters",
     "destinations",
     "card",
     "webhook",

@@ -33,6 +33,7 @@ fn trigger(name: &str, depth: usize) -> Trigger {
         query: Some(Query {
             clause: Some(clause),
         }),
+        ..EventTrigger::default()
     };
     Trigger {
         name: name.into(),

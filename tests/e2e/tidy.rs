@@ -136,7 +136,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The rooms of the backend, and those that each may look into.
-const ROOM_ARROWS: [(&str, &[&str]); 16] = [
+const ROOM_ARROWS: [(&str, &[&str]); 17] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -144,6 +144,7 @@ const ROOM_ARROWS: [(&str, &[&str]); 16] = [
     ("domain", &["limits", "secret"]),
     ("config", &["secret"]),
     ("template", &["domain", "error", "limits"]),
+    ("filter", &["domain", "error", "limits"]),
     ("matching", &["domain", "error", "limits"]),
     ("decide", &["domain", "limits", "matching"]),
     ("message", &["domain", "error", "limits", "template"]),
@@ -186,8 +187,8 @@ const ROOM_ARROWS: [(&str, &[&str]); 16] = [
     (
         "rpc",
         &[
-            "clock", "config", "decide", "domain", "error", "limits", "matching", "message", "ops",
-            "store",
+            "clock", "config", "decide", "domain", "error", "filter", "limits", "matching",
+            "message", "ops", "store",
         ],
     ),
     (

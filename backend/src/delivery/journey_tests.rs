@@ -68,7 +68,10 @@ async fn set_up(channel: &Channel, key: &str, url: String) {
     let query = v1::Query {
         clause: Some(clause),
     };
-    let event = v1::EventTrigger { query: Some(query) };
+    let event = v1::EventTrigger {
+        query: Some(query),
+        ..v1::EventTrigger::default()
+    };
     let trigger = v1::Trigger {
         name: "disk".into(),
         r#type: Some(v1::TriggerType {

@@ -30,6 +30,34 @@ pub enum Clause {
     StartsWith(String, String),
     /// The field's text ends with the text.
     EndsWith(String, String),
+    /// The field's text matches the regular expression.
+    Matches(String, String),
+    /// There is such a field.
+    Exists(String),
+    /// The field is above the literal.
+    Greater(String, Literal),
+    /// The field is below the literal.
+    Less(String, Literal),
+}
+
+impl Clause {
+    /// The field that a comparison looks at; none for a combination.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::And(_) | Self::Or(_) | Self::Not(_) => None,
+            Self::Equals(field, _)
+            | Self::In(field, _)
+            | Self::GreaterAndEquals(field, _)
+            | Self::LessAndEquals(field, _)
+            | Self::Contains(field, _)
+            | Self::StartsWith(field, _)
+            | Self::EndsWith(field, _)
+            | Self::Matches(field, _)
+            | Self::Exists(field)
+            | Self::Greater(field, _)
+            | Self::Less(field, _) => Some(field),
+        }
+    }
 }
 
 /// A value that a field is compared with.

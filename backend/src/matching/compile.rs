@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use regex::{Regex, RegexBuilder};
+
 use super::{
     field::{Field, Found, Holds},
     fold::Folded,
@@ -17,6 +19,9 @@ use crate::{
 const VALUES_MAX: usize = 500;
 /// Bytes of a text to compare with.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
+
+/// Memory of one compiled regular expression.
+const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Faults that are told of one query.
 const VIOLATIONS_MAX: usize = 100;
@@ -46,6 +51,10 @@ pub(super) enum Comparison {
     Contains(Folded),
     StartsWith(Folded),
     EndsWith(Folded),
+    Matches(Regex),
+    Exists,
+    Above(Operand),
+    Below(Operand),
 }
 
 impl CompiledQuery {
@@ -83,6 +92,10 @@ impl Comparison {
             Self::Contains(part) => text(&|whole| part.is_in(whole)),
             Self::StartsWith(part) => text(&|whole| part.starts(whole)),
             Self::EndsWith(part) => text(&|whole| part.ends(whole)),
+            Self::Matches(pattern) => text(&|whole| pattern.is_match(whole)),
+            Self::Exists => true,
+            Self::Above(operand) => operand.order_of(found).is_some_and(Ordering::is_gt),
+            Self::Below(operand) => operand.order_of(found).is_some_and(Ordering::is_lt),
         }
     }
 }
@@ -175,6 +188,10 @@ impl Compiler {
             Clause::Contains(name, _) => ("contains", name),
             Clause::StartsWith(name, _) => ("startsWith", name),
             Clause::EndsWith(name, _) => ("endsWith", name),
+            Clause::Matches(name, _) => ("matches", name),
+            Clause::Exists(name) => ("exists", name),
+            Clause::Greater(name, _) => ("greater", name),
+            Clause::Less(name, _) => ("less", name),
             Clause::And(_) | Clause::Or(_) | Clause::Not(_) => return None,
         };
         let path = format!("{path}.{word}");
@@ -202,6 +219,12 @@ impl Compiler {
             Clause::Contains(_, text) => Comparison::Contains(self.part(text, holds, &path)?),
             Clause::StartsWith(_, text) => Comparison::StartsWith(self.part(text, holds, &path)?),
             Clause::EndsWith(_, text) => Comparison::EndsWith(self.part(text, holds, &path)?),
+            Clause::Matches(_, pattern) => {
+                Comparison::Matches(self.pattern(pattern, holds, &path)?)
+            }
+            Clause::Exists(_) => Comparison::Exists,
+            Clause::Greater(_, literal) => Comparison::Above(self.ordered(literal, holds, &path)?),
+            Clause::Less(_, literal) => Comparison::Below(self.ordered(literal, holds, &path)?),
             Clause::And(_) | Clause::Or(_) | Clause::Not(_) => return None,
         };
         Some(Node::Compare(field?, comparison))
@@ -211,7 +234,7 @@ impl Compiler {
         if let Literal::Text(text) = literal
             && text.len() > TEXT_BYTES_MAX
         {
-            self.violate(path, too_long());
+            self.violate(path, too_long(text));
             return None;
         }
         Operand::new(literal, holds)
@@ -242,26 +265,60 @@ impl Compiler {
     }
 
     fn part(&mut self, text: &str, holds: Holds, path: &str) -> Option<Folded> {
-        if text.is_empty() {
-            self.violate(format!("{path}.value"), "is required: the text to look for");
+        self.is_text(text, holds, path).then(|| Folded::new(text))
+    }
+
+    fn pattern(&mut self, pattern: &str, holds: Holds, path: &str) -> Option<Regex> {
+        if !self.is_text(pattern, holds, path) {
             return None;
         }
+        let built = RegexBuilder::new(pattern)
+            .case_insensitive(true)
+            .size_limit(PATTERN_MEMORY_BYTES_MAX)
+            .dfa_size_limit(PATTERN_MEMORY_BYTES_MAX)
+            .build();
+        let fault = |error: regex::Error| match error {
+            regex::Error::CompiledTooBig(_) => {
+                "is a regular expression that grows too large".into()
+            }
+            // The last line says what is wrong; those above draw the place.
+            error => {
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default();
+                let reason = reason.trim_start_matches("error: ").to_owned();
+                format!("is no regular expression: {reason}")
+            }
+        };
+        built
+            .map_err(|error| self.violate(format!("{path}.value"), fault(error)))
+            .ok()
+    }
+
+    /// Whether there is a text to look for, in a field that holds texts.
+    fn is_text(&mut self, text: &str, holds: Holds, path: &str) -> bool {
+        if text.is_empty() {
+            self.violate(format!("{path}.value"), "is required: the text to look for");
+            return false;
+        }
         if text.len() > TEXT_BYTES_MAX {
-            self.violate(format!("{path}.value"), too_long());
-            return None;
+            self.violate(format!("{path}.value"), too_long(text));
+            return false;
         }
         if !matches!(holds, Holds::Text | Holds::Anything) {
             let fault = "looks for text in a field that holds none; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
             self.violate(format!("{path}.field"), fault);
-            return None;
+            return false;
         }
-        Some(Folded::new(text))
+        true
     }
 }
 
-fn too_long() -> String {
-    format!("is longer than {TEXT_BYTES_MAX} bytes")
+fn too_long(text: &str) -> String {
+    format!(
+        "has {} bytes; at most {TEXT_BYTES_MAX} are taken",
+        text.len()
+    )
 }
 
 fn equals_value(literal: &Literal) -> &'static str {

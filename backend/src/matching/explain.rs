@@ -123,6 +123,10 @@ fn compared(
         Clause::Contains(name, text) => ("contains", name, Value::Text(text.clone())),
         Clause::StartsWith(name, text) => ("startsWith", name, Value::Text(text.clone())),
         Clause::EndsWith(name, text) => ("endsWith", name, Value::Text(text.clone())),
+        Clause::Matches(name, pattern) => ("matches", name, Value::Text(pattern.clone())),
+        Clause::Exists(name) => return exists(name, field, occurrence),
+        Clause::Greater(name, value) => ("greater", name, literal(value)),
+        Clause::Less(name, value) => ("less", name, literal(value)),
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => {
             return combination("and", Some(false), Vec::new());
         }
@@ -133,6 +137,18 @@ fn compared(
         expected: Some(expected),
         actual: actual(field, occurrence),
         result: field.any(occurrence, &mut |found| comparison.holds(found)),
+        unknown: false,
+        clauses: Vec::new(),
+    }
+}
+
+fn exists(name: &str, field: &Field, occurrence: &Occurrence) -> Explained {
+    Explained {
+        kind: "exists",
+        field: name.to_owned(),
+        expected: None,
+        actual: actual(field, occurrence),
+        result: field.any(occurrence, &mut |_found| true),
         unknown: false,
         clauses: Vec::new(),
     }

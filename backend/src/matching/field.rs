@@ -86,7 +86,6 @@ const FIXED: [(&str, Field); 12] = [
 
 impl Field {
     /// The names of the fixed fields.
-    #[cfg(test)]
     pub(crate) fn fixed_names() -> [&'static str; 12] {
         FIXED.map(|(name, _)| name)
     }

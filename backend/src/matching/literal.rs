@@ -6,7 +6,7 @@ use super::{
     field::{Found, Holds},
     fold::{Folded, fold},
 };
-use crate::domain::{Literal, Severity, Status};
+use crate::domain::{Clause, Literal, Severity, Status};
 
 /// A literal, ready to be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ impl Operand {
         match (holds, literal) {
             (Holds::Severity, literal) => severity(literal).map(Self::Number),
             (Holds::Status, literal) => status(literal).map(Self::Number),
-            (Holds::Time, Literal::Text(text)) => match moment_ms(text) {
+            (Holds::Time, Literal::Text(text)) => match number_in(text) {
                 Some(at_ms) => Ok(Self::Number(at_ms)),
                 None => Err(format!(
                     "{text:?} is no time: use RFC 3339 such as `2026-01-31T08:00:00Z`, or \
@@ -103,6 +103,29 @@ impl Operand {
             }
             _ => None,
         }
+    }
+}
+
+/// The time span that a condition cannot be true outside of, as far as that is plain: last seen at
+/// or after the first moment, opened before the second, in milliseconds since 1970.
+pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
+    let moment = |literal: &Literal| match Operand::new(literal, Holds::Time) {
+        #[expect(clippy::cast_possible_truncation, reason = "saturates, as a bound may")]
+        Ok(Operand::Number(at_ms)) if at_ms.fract() == 0.0 => Some(at_ms as i64),
+        _ => None,
+    };
+    match clause {
+        Clause::GreaterAndEquals(field, literal) if field == "lastSeen" => (moment(literal), None),
+        Clause::Less(field, literal) if field == "startTime" => (None, moment(literal)),
+        Clause::And(clauses) => {
+            let bounds = clauses.iter().map(time_bounds);
+            let (since, until): (Vec<_>, Vec<_>) = bounds.unzip();
+            (
+                since.into_iter().flatten().max(),
+                until.into_iter().flatten().min(),
+            )
+        }
+        _ => (None, None),
     }
 }
 

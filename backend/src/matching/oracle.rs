@@ -151,6 +151,20 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
             any(field, &|held, _| text(held).starts_with(&folded(part)))
         }
         Clause::EndsWith(field, part) => any(field, &|held, _| text(held).ends_with(&folded(part))),
+        // Of patterns only those are made here that are a text between two other texts.
+        Clause::Matches(field, pattern) => {
+            let part = pattern.trim_matches(['.', '*']);
+            any(field, &|held, _| {
+                text(held).to_lowercase().contains(&part.to_lowercase())
+            })
+        }
+        Clause::Exists(field) => any(field, &|_, _| true),
+        Clause::Greater(field, literal) => any(field, &|held, _| {
+            above(field, held, literal).is_some_and(std::cmp::Ordering::is_gt)
+        }),
+        Clause::Less(field, literal) => any(field, &|held, _| {
+            above(field, held, literal).is_some_and(std::cmp::Ordering::is_lt)
+        }),
     }
 }
 
@@ -218,6 +232,14 @@ fn clauses() -> impl Strategy<Value = Clause> {
         (fields(), words()).prop_map(|(field, part)| Clause::Contains(field, part)),
         (fields(), words()).prop_map(|(field, part)| Clause::StartsWith(field, part)),
         (fields(), words()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
+        (
+            fields(),
+            prop::sample::select(vec!["a", "B", "ab", "error", "open"])
+        )
+            .prop_map(|(field, part)| Clause::Matches(field, format!(".*{part}.*"))),
+        fields().prop_map(Clause::Exists),
+        (fields(), literals()).prop_map(|(field, literal)| Clause::Greater(field, literal)),
+        (fields(), literals()).prop_map(|(field, literal)| Clause::Less(field, literal)),
     ];
     // Only what compiles is of use below.
     let leaf = leaf.prop_filter("a value of the field's type", |clause| {
@@ -316,11 +338,13 @@ proptest! {
         for literal in literals {
             clauses.push(Clause::Equals(field.clone(), literal.clone()));
             clauses.push(Clause::In(field.clone(), vec![literal.clone()]));
-            clauses.push(Clause::LessAndEquals(field.clone(), literal));
+            clauses.push(Clause::LessAndEquals(field.clone(), literal.clone()));
+            clauses.push(Clause::Greater(field.clone(), literal));
         }
         for text in texts {
             clauses.push(Clause::Contains(field.clone(), text.clone()));
-            clauses.push(Clause::EndsWith(field.clone(), text));
+            clauses.push(Clause::EndsWith(field.clone(), text.clone()));
+            clauses.push(Clause::Matches(field.clone(), text));
         }
         for clause in clauses {
             let query = Query { clause };

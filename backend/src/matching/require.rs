@@ -58,7 +58,14 @@ fn compared<'a>(field: &'a Field, comparison: &'a Comparison) -> Option<Vec<Key<
         }
         Comparison::AtLeast(Operand::Number(least)) => steps(field, |step| step >= *least)?,
         Comparison::AtMost(Operand::Number(most)) => steps(field, |step| step <= *most)?,
-        Comparison::AtLeast(_) | Comparison::AtMost(_) => return None,
+        Comparison::Above(Operand::Number(least)) => steps(field, |step| step > *least)?,
+        Comparison::Below(Operand::Number(most)) => steps(field, |step| step < *most)?,
+        Comparison::AtLeast(_)
+        | Comparison::AtMost(_)
+        | Comparison::Above(_)
+        | Comparison::Below(_)
+        | Comparison::Matches(_)
+        | Comparison::Exists => return None,
     };
     Some(wants.into_iter().map(|want| Key { field, want }).collect())
 }

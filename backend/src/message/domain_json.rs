@@ -88,6 +88,12 @@ fn clause(of: &Clause) -> Json {
         Clause::Contains(field, text) => json!({"contains": part(field, text)}),
         Clause::StartsWith(field, text) => json!({"startsWith": part(field, text)}),
         Clause::EndsWith(field, text) => json!({"endsWith": part(field, text)}),
+        Clause::Matches(field, pattern) => json!({"matches": part(field, pattern)}),
+        Clause::Exists(field) => json!({"exists": {"field": field}}),
+        Clause::Greater(field, value) => {
+            json!({"greater": {"field": field, "value": literal(value)}})
+        }
+        Clause::Less(field, value) => json!({"less": {"field": field, "value": literal(value)}}),
     }
 }
 

@@ -29,6 +29,8 @@ pub struct TriggerTest {
     pub reached_ms: Option<i64>,
     /// Whether it stopped before the end of the span.
     pub stopped_early: bool,
+    /// What the author of the draft may not have meant.
+    pub warnings: Vec<String>,
 }
 
 /// A draft, and the stored query beside it, on their way through occurrences, newest first.
@@ -69,6 +71,13 @@ impl Trial {
             looked_at: 0,
             is_over: false,
         }
+    }
+
+    /// The same with warnings about the draft.
+    #[must_use]
+    pub fn warning(mut self, warnings: Vec<String>) -> Self {
+        self.test.warnings = warnings;
+        self
     }
 
     /// What was found so far.

@@ -9,6 +9,7 @@ use crate::{
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
+        fields::FieldsSeen,
         page::{Page, PageRequest},
         recent::Recent,
         resource::{Filter, Origin, create, delete, find, list, update},
@@ -51,6 +52,8 @@ pub struct TriggerView {
     pub rule_names: Vec<Name>,
     /// Notifications it caused in the last 24 hours.
     pub recent_notifications: usize,
+    /// What its author may not have meant; told only when it is stored.
+    pub warnings: Vec<String>,
 }
 
 /// Manages triggers.
@@ -59,16 +62,19 @@ pub struct Triggers {
     store: Store,
     clock: Arc<dyn Clock>,
     recent: Recent,
+    fields: FieldsSeen,
 }
 
 impl Triggers {
     /// Manages the triggers in a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let recent = Recent::new(store.clone(), Arc::clone(&clock));
+        let fields = FieldsSeen::new(store.clone(), Arc::clone(&clock));
         Self {
             store,
             clock,
             recent,
+            fields,
         }
     }
 
@@ -85,7 +91,7 @@ impl Triggers {
         let trigger = checked(draft)?.into_trigger(&Origin::new(now_ms), now_ms);
         let decide = async || Ok((trigger.clone(), self.store.changes()));
         let trigger = create(&self.store, validate_only, decide).await?;
-        self.view(trigger).await
+        self.stored(trigger).await
     }
 
     /// Reads a trigger.
@@ -133,7 +139,7 @@ impl Triggers {
         };
         let name = (checked.name.as_str(), &*etag);
         let trigger = update(&self.store, name, validate_only, decide).await?;
-        self.view(trigger).await
+        self.stored(trigger).await
     }
 
     /// Deletes a trigger; with `force`, takes it out of the rules that use it in the same commit.
@@ -186,6 +192,10 @@ impl Triggers {
             faults.add("timeRange", "ends before it starts");
         }
         let query = faults.or(query)?;
+        let warnings = match &draft.query {
+            Some(draft) => self.fields.warnings(draft).await?,
+            None => Vec::new(),
+        };
         let saved = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
             Err(_fault) => None,
@@ -198,13 +208,21 @@ impl Triggers {
             end_ms,
             ..search::Filter::default()
         };
-        Ok(Trial::new(self.store.clone(), query, saved, span))
+        Ok(Trial::new(self.store.clone(), query, saved, span).warning(warnings))
+    }
+
+    /// What its author is told of a trigger that was stored.
+    async fn stored(&self, trigger: Trigger) -> Result<TriggerView, Error> {
+        let warnings = self.fields.warnings(&trigger.query).await?;
+        let view = self.view(trigger).await?;
+        Ok(TriggerView { warnings, ..view })
     }
 
     async fn view(&self, trigger: Trigger) -> Result<TriggerView, Error> {
         Ok(TriggerView {
             rule_names: users_of(&self.store, Used::Trigger(&trigger.name)).await?,
             recent_notifications: self.recent.of_trigger(trigger.id).await?,
+            warnings: Vec::new(),
             trigger,
         })
     }

@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc};
 
 use bellwether_proto::v1::{
     CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
-    ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
+    EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
     SearchEventsRequest, SearchEventsResponse, WatchEventsRequest, WatchEventsResponse,
     event_query_service_server::EventQueryService,
 };
@@ -12,13 +12,18 @@ use futures_util::{Stream, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::{event, explain::explanation, search as input};
+use super::convert::{
+    event,
+    explain::explanation,
+    search::{self as input, Asked},
+};
 use crate::{
     clock::Clock,
     domain::{EventId, Occurrence, OccurrenceId},
     error::Error,
+    filter::Fault,
     limits::OCCURRENCES_PER_REQUEST_MAX,
-    ops::{explain, find, ruleset::Ruleset, search, watch::Watch},
+    ops::{explain, fields::FieldsSeen, find, ruleset::Ruleset, search, watch::Watch},
     store::Store,
 };
 
@@ -30,6 +35,7 @@ pub struct EventQueries {
     store: Store,
     clock: Arc<dyn Clock>,
     ruleset: Arc<Ruleset>,
+    fields: FieldsSeen,
     shutdown: CancellationToken,
 }
 
@@ -42,11 +48,40 @@ impl EventQueries {
         shutdown: CancellationToken,
     ) -> Self {
         Self {
+            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             store,
             clock,
             ruleset,
             shutdown,
         }
+    }
+
+    /// What a request is about, unless its filter names a field that no event has.
+    async fn known<T>(&self, asked: Result<Asked<T>, Error>) -> Result<T, Error> {
+        let Asked { what, text } = asked?;
+        let Some(text) = text else { return Ok(what) };
+        let named = text.fields();
+        let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
+        let unknown = self.fields.unknown(&names).await?;
+        let faults = named.iter().zip(unknown).filter_map(|((_, at), unknown)| {
+            let unknown = unknown?;
+            let is_told = unknown.is_certain || unknown.nearest.is_some();
+            let fault = Fault {
+                at: *at,
+                message: unknown.describe(),
+            };
+            is_told.then(|| fault.violation(input::FILTER_PATH))
+        });
+        let faults: Vec<_> = faults.collect();
+        if faults.is_empty() {
+            Ok(what)
+        } else {
+            Err(Error::Invalid(faults))
+        }
+    }
+
+    async fn filter(&self, query: Option<EventQuery>) -> Result<search::Filter, Error> {
+        self.known(input::filter(query, self.clock.now_ms())).await
     }
 
     /// The newest occurrence of an event.
@@ -106,7 +141,10 @@ impl EventQueryService for EventQueries {
         &self,
         request: Request<SearchEventsRequest>,
     ) -> Result<Response<SearchEventsResponse>, Status> {
-        let request = input::search(request.into_inner().query)?;
+        let query = request.into_inner().query;
+        let request = self
+            .known(input::search(query, self.clock.now_ms()))
+            .await?;
         let found = search::search(&self.store, &request).await?;
         Ok(Response::new(event::page(found)))
     }
@@ -115,7 +153,7 @@ impl EventQueryService for EventQueries {
         &self,
         request: Request<CountEventsRequest>,
     ) -> Result<Response<CountEventsResponse>, Status> {
-        let filter = input::filter(request.into_inner().query)?;
+        let filter = self.filter(request.into_inner().query).await?;
         let count = search::count(&self.store, &filter).await?;
         Ok(Response::new(CountEventsResponse {
             count: Some(event::small(count)),
@@ -127,7 +165,7 @@ impl EventQueryService for EventQueries {
         request: Request<EventFrequencyRequest>,
     ) -> Result<Response<EventFrequencyResponse>, Status> {
         let request = request.into_inner();
-        let filter = input::filter(request.query)?;
+        let filter = self.filter(request.query).await?;
         let bucket_count = input::bucket_count(request.bucket_count)?;
         let end_ms = filter
             .end_ms
@@ -148,7 +186,7 @@ impl EventQueryService for EventQueries {
         request: Request<WatchEventsRequest>,
     ) -> Result<Response<Watched>, Status> {
         let request = request.into_inner();
-        let mut filter = input::filter(request.query)?;
+        let mut filter = self.filter(request.query).await?;
         (filter.start_ms, filter.end_ms) = (None, None);
         let watch = Watch::begin(self.store.clone(), filter, &request.resume_token).await?;
         let news = stream::unfold(Some((watch, self.shutdown.clone())), |state| async {

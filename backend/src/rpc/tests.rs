@@ -5,6 +5,7 @@ mod clients;
 mod destinations;
 mod events;
 mod explain;
+mod filters;
 mod lists;
 mod rules;
 mod secrets;
@@ -282,6 +283,7 @@ fn event_type(clause: Option<v1::Clause>) -> v1::TriggerType {
     v1::TriggerType {
         r#type: Some(v1::trigger_type::Type::Event(v1::EventTrigger {
             query: Some(query),
+            ..v1::EventTrigger::default()
         })),
     }
 }

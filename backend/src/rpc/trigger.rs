@@ -65,6 +65,7 @@ impl TriggerService for TriggerApi {
         let view = self.triggers.create(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
         let answer = v1::CreateTriggerResponse {
+            warnings: view.warnings.clone(),
             trigger: Some(view.into()),
         };
         Ok(audit::unless(request.validate_only, name, answer))
@@ -104,6 +105,7 @@ impl TriggerService for TriggerApi {
         let view = self.triggers.update(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
         let answer = v1::UpdateTriggerResponse {
+            warnings: view.warnings.clone(),
             trigger: Some(view.into()),
         };
         Ok(audit::unless(request.validate_only, name, answer))

@@ -168,6 +168,7 @@ async fn define_rules_of(channel: Grpc, trigger_name: String) -> Result<(), Stat
         query: Some(Query {
             clause: Some(never),
         }),
+        ..EventTrigger::default()
     });
     let trigger = Trigger {
         name: trigger_name.clone(),

@@ -115,6 +115,22 @@ pub(super) fn clause(from: Clause) -> v1::Clause {
         Clause::Contains { field, value } => Kind::Contains(v1::Contains { field, value }),
         Clause::StartsWith { field, value } => Kind::StartsWith(v1::StartsWith { field, value }),
         Clause::EndsWith { field, value } => Kind::EndsWith(v1::EndsWith { field, value }),
+        Clause::Matches { field, value } => Kind::Matches(v1::Matches { field, value }),
+        Clause::Exists { field } => Kind::Exists(v1::Exists { field }),
+        Clause::Greater {
+            field,
+            value: bound,
+        } => Kind::Greater(v1::Greater {
+            field,
+            value: Some(value(bound)),
+        }),
+        Clause::Less {
+            field,
+            value: bound,
+        } => Kind::Less(v1::Less {
+            field,
+            value: Some(value(bound)),
+        }),
     };
     v1::Clause { kind: Some(kind) }
 }
@@ -145,6 +161,7 @@ fn trigger_type(from: crate::data::TriggerType) -> v1::TriggerType {
     v1::TriggerType {
         r#type: Some(v1::trigger_type::Type::Event(v1::EventTrigger {
             query: Some(query),
+            ..v1::EventTrigger::default()
         })),
     }
 }

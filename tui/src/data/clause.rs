@@ -19,6 +19,10 @@ pub(crate) enum Clause {
     Contains { field: String, value: String },
     StartsWith { field: String, value: String },
     EndsWith { field: String, value: String },
+    Matches { field: String, value: String },
+    Exists { field: String },
+    Greater { field: String, value: Value },
+    Less { field: String, value: Value },
 }
 
 /// A comparison for equality; the service wants exactly one value.
@@ -44,11 +48,15 @@ pub(crate) enum Comparison {
     Contains,
     StartsWith,
     EndsWith,
+    Matches,
+    Exists,
+    Above,
+    Below,
 }
 
 impl Comparison {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Equals,
         Self::Contains,
         Self::AtLeast,
@@ -56,6 +64,10 @@ impl Comparison {
         Self::In,
         Self::StartsWith,
         Self::EndsWith,
+        Self::Matches,
+        Self::Exists,
+        Self::Above,
+        Self::Below,
     ];
 
     /// How it is written between a field and a value.
@@ -68,6 +80,10 @@ impl Comparison {
             Self::Contains => "contains",
             Self::StartsWith => "starts with",
             Self::EndsWith => "ends with",
+            Self::Matches => "matches",
+            Self::Exists => "exists",
+            Self::Above => ">",
+            Self::Below => "<",
         }
     }
 
@@ -100,6 +116,19 @@ impl Comparison {
             Self::EndsWith => Clause::EndsWith {
                 field,
                 value: unquoted(&value),
+            },
+            Self::Matches => Clause::Matches {
+                field,
+                value: unquoted(&value),
+            },
+            Self::Exists => Clause::Exists { field },
+            Self::Above => Clause::Greater {
+                field,
+                value: scalar(&value),
+            },
+            Self::Below => Clause::Less {
+                field,
+                value: scalar(&value),
             },
         }
     }
@@ -161,6 +190,10 @@ impl Clause {
             Self::Contains { field, value } => (field, Comparison::Contains, text(value)),
             Self::StartsWith { field, value } => (field, Comparison::StartsWith, text(value)),
             Self::EndsWith { field, value } => (field, Comparison::EndsWith, text(value)),
+            Self::Matches { field, value } => (field, Comparison::Matches, text(value)),
+            Self::Exists { field } => (field, Comparison::Exists, String::new()),
+            Self::Greater { field, value } => (field, Comparison::Above, typed(value)),
+            Self::Less { field, value } => (field, Comparison::Below, typed(value)),
             Self::And { .. } | Self::Or { .. } | Self::Not { .. } => return None,
         })
     }
@@ -176,9 +209,11 @@ impl Clause {
             other => match other.as_comparison() {
                 Some((field, comparison, value)) => {
                     let quoted = match comparison {
-                        Comparison::Contains | Comparison::StartsWith | Comparison::EndsWith => {
-                            Value::String(unquoted(&value)).to_string()
-                        }
+                        Comparison::Contains
+                        | Comparison::StartsWith
+                        | Comparison::EndsWith
+                        | Comparison::Matches => Value::String(unquoted(&value)).to_string(),
+                        Comparison::Exists => return write!(f, "{field} exists"),
                         _ => value,
                     };
                     write!(f, "{field} {} {quoted}", comparison.word())

@@ -110,7 +110,10 @@ fn trigger() -> v1::Trigger {
     let query = v1::Query {
         clause: Some(v1::Clause { kind: Some(clause) }),
     };
-    let kind = v1::trigger_type::Type::Event(v1::EventTrigger { query: Some(query) });
+    let kind = v1::trigger_type::Type::Event(v1::EventTrigger {
+        query: Some(query),
+        ..v1::EventTrigger::default()
+    });
     v1::Trigger {
         name: "disk-full".to_owned(),
         r#type: Some(v1::TriggerType { r#type: Some(kind) }),

@@ -215,7 +215,9 @@ macro_rules! resource_service {
                 if !request.validate_only {
                     state.$rows.insert(stored.name.clone(), stored.clone());
                 }
-                Ok(Response::new(v1::$Created { $one: Some(stored) }))
+                let mut answer = v1::$Created::default();
+                answer.$one = Some(stored);
+                Ok(Response::new(answer))
             }
 
             async fn $list(&self, _: Request<v1::$List>) -> Answer<v1::$Listed> {
@@ -244,7 +246,9 @@ macro_rules! resource_service {
                 if !request.validate_only {
                     state.$rows.insert(stored.name.clone(), stored.clone());
                 }
-                Ok(Response::new(v1::$Updated { $one: Some(stored) }))
+                let mut answer = v1::$Updated::default();
+                answer.$one = Some(stored);
+                Ok(Response::new(answer))
             }
 
             async fn $delete(&self, request: Request<v1::$Delete>) -> Answer<v1::$Deleted> {

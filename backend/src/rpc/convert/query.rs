@@ -3,8 +3,12 @@
 use bellwether_proto::v1::{self, clause::Kind, equals::Value as EqualsValue};
 use prost_types::{Value, value::Kind as ValueKind};
 
-use crate::domain::{Clause, Literal, Query};
-use crate::error::Violation;
+use crate::{
+    domain::{Clause, Literal, Query},
+    error::Violation,
+    filter::{self, Parsed},
+    matching::{self, CompiledQuery},
+};
 
 /// Takes a query from the wire; none, and a fault, when there is no clause.
 ///
@@ -31,6 +35,28 @@ pub fn clause(wire: v1::Clause, path: &str, faults: &mut Vec<Violation>) -> Clau
     Reader { faults }.clause(wire, path)
 }
 
+/// Takes a condition that is written as text: as it was read, and ready to be asked; none together
+/// with faults.
+pub fn text(
+    wire: &str,
+    now_ms: Option<i64>,
+    path: &str,
+    faults: &mut Vec<Violation>,
+) -> Option<(Parsed, CompiledQuery)> {
+    let parsed = filter::parse(wire, now_ms)
+        .map_err(|fault| faults.push(fault.violation(path)))
+        .ok()?;
+    let clause = parsed.clause.clone();
+    match matching::compile(&Query { clause }) {
+        Ok(compiled) => Some((parsed, compiled)),
+        Err(found) => {
+            let located = parsed.locate(found);
+            faults.extend(located.iter().map(|fault| fault.violation(path)));
+            None
+        }
+    }
+}
+
 struct Reader<'a> {
     faults: &'a mut Vec<Violation>,
 }
@@ -46,7 +72,8 @@ impl Reader<'_> {
             self.fault(
                 path,
                 "states no condition; give exactly one of and, or, not, equals, in, \
-                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith",
+                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, exists, \
+                 greater, less",
             );
             return stand_in();
         };
@@ -67,20 +94,39 @@ impl Reader<'_> {
             },
             Kind::In(within) => self.within(within, path),
             Kind::GreaterAndEquals(compare) => {
-                match self.literal(compare.value, format!("{path}.greaterAndEquals.value")) {
-                    Some(literal) => Clause::GreaterAndEquals(compare.field, literal),
-                    None => stand_in(),
-                }
+                let path = format!("{path}.greaterAndEquals.value");
+                self.ordered(Clause::GreaterAndEquals, compare.field, compare.value, path)
             }
             Kind::LessAndEquals(compare) => {
-                match self.literal(compare.value, format!("{path}.lessAndEquals.value")) {
-                    Some(literal) => Clause::LessAndEquals(compare.field, literal),
-                    None => stand_in(),
-                }
+                let path = format!("{path}.lessAndEquals.value");
+                self.ordered(Clause::LessAndEquals, compare.field, compare.value, path)
+            }
+            Kind::Greater(compare) => {
+                let path = format!("{path}.greater.value");
+                self.ordered(Clause::Greater, compare.field, compare.value, path)
+            }
+            Kind::Less(compare) => {
+                let path = format!("{path}.less.value");
+                self.ordered(Clause::Less, compare.field, compare.value, path)
             }
             Kind::Contains(part) => Clause::Contains(part.field, part.value),
             Kind::StartsWith(part) => Clause::StartsWith(part.field, part.value),
             Kind::EndsWith(part) => Clause::EndsWith(part.field, part.value),
+            Kind::Matches(part) => Clause::Matches(part.field, part.value),
+            Kind::Exists(there) => Clause::Exists(there.field),
+        }
+    }
+
+    fn ordered(
+        &mut self,
+        clause: fn(String, Literal) -> Clause,
+        field: String,
+        value: Option<Value>,
+        path: String,
+    ) -> Clause {
+        match self.literal(value, path) {
+            Some(literal) => clause(field, literal),
+            None => stand_in(),
         }
     }
 
@@ -201,6 +247,21 @@ pub fn clause_to_wire(clause: &Clause) -> v1::Clause {
             field: field.clone(),
             value: value.clone(),
         }),
+        Clause::Matches(field, value) => Kind::Matches(v1::Matches {
+            field: field.clone(),
+            value: value.clone(),
+        }),
+        Clause::Exists(field) => Kind::Exists(v1::Exists {
+            field: field.clone(),
+        }),
+        Clause::Greater(field, literal) => Kind::Greater(v1::Greater {
+            field: field.clone(),
+            value: Some(value_to_wire(literal)),
+        }),
+        Clause::Less(field, literal) => Kind::Less(v1::Less {
+            field: field.clone(),
+            value: Some(value_to_wire(literal)),
+        }),
     };
     v1::Clause { kind: Some(kind) }
 }
@@ -289,6 +350,10 @@ mod tests {
             Clause::Contains("f".into(), "v".into()),
             Clause::StartsWith("f".into(), "v".into()),
             Clause::EndsWith("f".into(), "v".into()),
+            Clause::Matches("f".into(), "v.*w".into()),
+            Clause::Exists("f".into()),
+            Clause::Greater("f".into(), Literal::Number(3.0)),
+            Clause::Less("f".into(), text()),
         ]);
         let mut faults = Vec::new();
         let sent = Query { clause };

@@ -3,12 +3,13 @@
 use bellwether_proto::v1::{self, page_input::Direction, sort_by::Sort};
 use prost::Message;
 
-use super::query::clause;
+use super::query::{self, clause};
 use crate::{
     domain::{Query, Severity, Status},
     error::{Error, Violation},
+    filter::Parsed,
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
-    matching::{CompiledQuery, compile},
+    matching::{self, CompiledQuery, compile},
     ops::search::{Filter, SearchRequest, SortField},
 };
 
@@ -16,15 +17,27 @@ use crate::{
 const BUCKETS_MAX: i32 = 500;
 const BUCKETS_DEFAULT: usize = 60;
 
-/// Takes which occurrences are meant from the wire.
+/// Where the text of a condition stands in a request.
+pub const FILTER_PATH: &str = "query.filter";
+
+/// What a request is about.
+#[derive(Debug)]
+pub struct Asked<T> {
+    /// That.
+    pub what: T,
+    /// Where a filter, if there is one, was read from.
+    pub text: Option<Parsed>,
+}
+
+/// Takes which occurrences are meant from the wire; ages in a filter are counted from now.
 ///
 /// # Errors
 /// Everything that is wrong, with paths from the request.
-pub fn filter(wire: Option<v1::EventQuery>) -> Result<Filter, Error> {
+pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<Filter>, Error> {
     let mut faults = Vec::new();
-    let filter = read_filter(wire.unwrap_or_default(), &mut faults);
+    let (what, text) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
     if faults.is_empty() {
-        Ok(filter)
+        Ok(Asked { what, text })
     } else {
         Err(Error::Invalid(faults))
     }
@@ -34,7 +47,7 @@ pub fn filter(wire: Option<v1::EventQuery>) -> Result<Filter, Error> {
 ///
 /// # Errors
 /// Everything that is wrong, with paths from the request.
-pub fn search(wire: Option<v1::EventQuery>) -> Result<SearchRequest, Error> {
+pub fn search(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<SearchRequest>, Error> {
     let mut faults = Vec::new();
     let mut wire = wire.unwrap_or_default();
     let page = wire.page_input.take().unwrap_or_default();
@@ -58,12 +71,12 @@ pub fn search(wire: Option<v1::EventQuery>) -> Result<SearchRequest, Error> {
             false
         }
     };
-    let filter = read_filter(wire, &mut faults);
+    let (filter, text) = read_filter(wire, now_ms, &mut faults);
     if !faults.is_empty() {
         return Err(Error::Invalid(faults));
     }
     let cursor = page.cursor;
-    Ok(SearchRequest {
+    let what = SearchRequest {
         filter,
         sort,
         ascending,
@@ -71,7 +84,8 @@ pub fn search(wire: Option<v1::EventQuery>) -> Result<SearchRequest, Error> {
         cursor,
         backward,
         fingerprint,
-    })
+    };
+    Ok(Asked { what, text })
 }
 
 /// Takes the number of spans of a frequency from the wire.
@@ -89,14 +103,32 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
     }
 }
 
-fn read_filter(wire: v1::EventQuery, faults: &mut Vec<Violation>) -> Filter {
+fn read_filter(
+    wire: v1::EventQuery,
+    now_ms: i64,
+    faults: &mut Vec<Violation>,
+) -> (Filter, Option<Parsed>) {
     let range = wire.time_range.unwrap_or_default();
     if let (Some(start), Some(end)) = (range.start, range.end)
         && start > end
     {
         faults.push(Violation::new("query.timeRange", "ends before it starts"));
     }
-    let compiled = wire.clause.and_then(|wire| read_query(wire, faults));
+    if wire.clause.is_some() && !wire.filter.is_empty() {
+        faults.push(Violation::new(
+            FILTER_PATH,
+            "stands beside `clause`; send one of the two",
+        ));
+    }
+    let text = if wire.filter.is_empty() {
+        None
+    } else {
+        query::text(&wire.filter, Some(now_ms), FILTER_PATH, faults)
+    };
+    let compiled = match (&text, wire.clause) {
+        (Some((_, compiled)), _) => Some(compiled.clone()),
+        (None, clause) => clause.and_then(|wire| read_query(wire, faults)),
+    };
     let severities = wire
         .severities
         .iter()
@@ -122,13 +154,20 @@ fn read_filter(wire: v1::EventQuery, faults: &mut Vec<Violation>) -> Filter {
         }
         status
     });
-    Filter {
-        start_ms: range.start,
-        end_ms: range.end,
+    let text = text.map(|(parsed, _)| parsed);
+    // What the text says of time leads to the right part of an index.
+    let bounds = text
+        .as_ref()
+        .map(|parsed| matching::time_bounds(&parsed.clause));
+    let (since_ms, until_ms) = bounds.unwrap_or_default();
+    let filter = Filter {
+        start_ms: range.start.max(since_ms),
+        end_ms: [range.end, until_ms].into_iter().flatten().min(),
         query: compiled,
         severities,
         statuses: statuses.collect(),
-    }
+    };
+    (filter, text)
 }
 
 fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<CompiledQuery> {

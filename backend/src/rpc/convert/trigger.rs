@@ -6,6 +6,7 @@ use super::{list::count, query, time::timestamp};
 use crate::{
     domain::{Query, Trigger},
     error::Violation,
+    filter,
     ops::{
         etag::etag,
         trigger::{QUERY_PATH, TriggerDraft, TriggerView},
@@ -32,7 +33,7 @@ pub fn trigger_type(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) 
     let refused =
         |kind| format!("this service takes in events; trigger type `{kind}` is not supported");
     match wire.and_then(|wire| wire.r#type) {
-        Some(Type::Event(event)) => return query::query(event.query, QUERY_PATH, faults),
+        Some(Type::Event(event)) => return condition(event, faults),
         Some(Type::MetricThreshold(_)) => faults.push(Violation::new(
             "type.metricThreshold",
             refused("metricThreshold"),
@@ -46,6 +47,22 @@ pub fn trigger_type(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) 
         )),
     }
     None
+}
+
+/// Where the text of a condition stands in a request.
+const FILTER_PATH: &str = "type.event.filter";
+
+fn condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Option<Query> {
+    if event.filter.is_empty() {
+        return query::query(event.query, QUERY_PATH, faults);
+    }
+    if event.query.is_some() {
+        let fault = "stands beside `query`; send one of the two";
+        faults.push(Violation::new(FILTER_PATH, fault));
+    }
+    let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, faults)?;
+    let clause = parsed.clause;
+    Some(Query { clause })
 }
 
 impl From<TriggerView> for v1::Trigger {
@@ -64,6 +81,7 @@ impl From<&Trigger> for v1::Trigger {
     fn from(trigger: &Trigger) -> Self {
         let event = v1::EventTrigger {
             query: Some(query::to_wire(&trigger.query)),
+            filter: String::new(),
         };
         Self {
             name: trigger.name.to_string(),
@@ -77,6 +95,7 @@ impl From<&Trigger> for v1::Trigger {
             create_time: Some(timestamp(trigger.create_ms)),
             update_time: Some(timestamp(trigger.update_ms)),
             etag: etag(trigger.id, trigger.revision),
+            filter: filter::print(&trigger.query.clause),
         }
     }
 }

@@ -41,6 +41,7 @@ pub fn result(trial: &Trial) -> v1::TestTriggerResponse {
         stopped_early: test.stopped_early,
         reached_time: test.reached_ms.filter(|_| test.stopped_early),
         time_range: Some(span(trial)),
+        warnings: test.warnings.clone(),
     }
 }
 

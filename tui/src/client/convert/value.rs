@@ -57,6 +57,19 @@ pub(super) fn clause(from: v1::Clause) -> Option<Clause> {
             field: text.field,
             value: text.value,
         },
+        Kind::Matches(text) => Clause::Matches {
+            field: text.field,
+            value: text.value,
+        },
+        Kind::Exists(there) => Clause::Exists { field: there.field },
+        Kind::Greater(bound) => Clause::Greater {
+            field: bound.field,
+            value: bound.value.map_or(Value::Null, value),
+        },
+        Kind::Less(bound) => Clause::Less {
+            field: bound.field,
+            value: bound.value.map_or(Value::Null, value),
+        },
     })
 }
 

@@ -31,6 +31,10 @@ enum KindV1 {
     Contains = 8,
     StartsWith = 9,
     EndsWith = 10,
+    Matches = 11,
+    Exists = 12,
+    Greater = 13,
+    Less = 14,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -111,6 +115,14 @@ impl From<&Clause> for ClauseV1 {
             Clause::Contains(field, text) => search(KindV1::Contains, field, text),
             Clause::StartsWith(field, text) => search(KindV1::StartsWith, field, text),
             Clause::EndsWith(field, text) => search(KindV1::EndsWith, field, text),
+            Clause::Matches(field, pattern) => search(KindV1::Matches, field, pattern),
+            Clause::Exists(field) => compare(KindV1::Exists, field, &[]),
+            Clause::Greater(field, literal) => {
+                compare(KindV1::Greater, field, std::slice::from_ref(literal))
+            }
+            Clause::Less(field, literal) => {
+                compare(KindV1::Less, field, std::slice::from_ref(literal))
+            }
         }
     }
 }
@@ -152,6 +164,10 @@ impl ClauseV1 {
             KindV1::Contains => Clause::Contains(field, text(literals.pop())?),
             KindV1::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
             KindV1::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
+            KindV1::Matches => Clause::Matches(field, text(literals.pop())?),
+            KindV1::Exists => Clause::Exists(field),
+            KindV1::Greater => Clause::Greater(field, literals.pop()?),
+            KindV1::Less => Clause::Less(field, literals.pop()?),
         })
     }
 }

@@ -1,0 +1,250 @@
+//! A filter as words, signs and brackets, each with its place.
+
+use super::Fault;
+
+/// One piece of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Characters that stand for themselves.
+    Text(String),
+    /// A `*` outside quotes: any characters.
+    Star,
+}
+
+/// A word: letters, quoted text and stars without space between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) pieces: Vec<Piece>,
+    /// Whether any of it is quoted, so that it means nothing but its characters.
+    pub(super) quoted: bool,
+}
+
+/// How a field is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Matches,
+    NotMatches,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+impl Operator {
+    /// Longer signs first, so that the first that fits is the one that is meant.
+    pub(super) const SIGNS: [(&str, Self); 8] = [
+        ("!=", Self::NotEqual),
+        ("!~", Self::NotMatches),
+        (">=", Self::AtLeast),
+        ("<=", Self::AtMost),
+        ("=", Self::Equal),
+        ("~", Self::Matches),
+        (">", Self::Above),
+        ("<", Self::Below),
+    ];
+
+    /// How it is written.
+    pub(super) fn sign(self) -> &'static str {
+        let own = Self::SIGNS.iter().find(|(_, operator)| *operator == self);
+        own.map_or("", |(sign, _)| sign)
+    }
+
+    fn is_pattern(self) -> bool {
+        matches!(self, Self::Matches | Self::NotMatches)
+    }
+}
+
+/// A part of a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(Word),
+    Operator(Operator),
+    /// `-` before what it negates.
+    Minus,
+    Open,
+    Close,
+    Comma,
+}
+
+/// A token and how many characters stand before it.
+pub(super) type Placed = (usize, Token);
+
+struct Lexer<'a> {
+    text: &'a str,
+    rest: &'a str,
+    tokens: Vec<Placed>,
+}
+
+/// Parts a filter into tokens.
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
+    let mut lexer = Lexer {
+        text,
+        rest: text,
+        tokens: Vec::new(),
+    };
+    loop {
+        lexer.rest = lexer.rest.trim_start();
+        let Some(next) = lexer.rest.chars().next() else {
+            return Ok(lexer.tokens);
+        };
+        let at = lexer.at();
+        let token = lexer.token(next)?;
+        lexer.tokens.push((at, token));
+    }
+}
+
+impl Lexer<'_> {
+    /// Characters before the rest.
+    fn at(&self) -> usize {
+        let passed = self.text.len() - self.rest.len();
+        self.text[..passed].chars().count()
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+    }
+
+    fn token(&mut self, next: char) -> Result<Token, Fault> {
+        let after = match self.tokens.last() {
+            Some((_, Token::Operator(operator))) => Some(*operator),
+            _ => None,
+        };
+        if let Some(operator) = after
+            && operator.is_pattern()
+            && next != '"'
+        {
+            return Ok(Token::Word(self.pattern()));
+        }
+        let single = match next {
+            '(' => Some(Token::Open),
+            ')' => Some(Token::Close),
+            ',' => Some(Token::Comma),
+            '-' if after.is_none() => Some(Token::Minus),
+            _ => None,
+        };
+        if let Some(token) = single {
+            self.skip(1);
+            return Ok(token);
+        }
+        let sign = Operator::SIGNS
+            .iter()
+            .find(|(sign, _)| self.rest.starts_with(sign));
+        if let Some((sign, operator)) = sign {
+            self.skip(sign.len());
+            return Ok(Token::Operator(*operator));
+        }
+        if next == '!' {
+            return Err(Fault {
+                at: self.at(),
+                message: "`!` stands alone: write `!=`, `!~`, or `-` before what is not to be"
+                    .into(),
+            });
+        }
+        Ok(Token::Word(self.word()?))
+    }
+
+    /// A pattern without quotes: up to a space, or to a bracket that it did not open.
+    fn pattern(&mut self) -> Word {
+        let mut depth = 0_usize;
+        let end = self.rest.find(|character: char| match character {
+            '(' => {
+                depth += 1;
+                false
+            }
+            ')' if depth == 0 => true,
+            ')' => {
+                depth -= 1;
+                false
+            }
+            other => other.is_whitespace(),
+        });
+        let end = end.unwrap_or(self.rest.len());
+        let pieces = vec![Piece::Text(self.rest[..end].to_owned())];
+        self.skip(end);
+        Word {
+            pieces,
+            quoted: false,
+        }
+    }
+
+    fn word(&mut self) -> Result<Word, Fault> {
+        let mut word = Word {
+            pieces: Vec::new(),
+            quoted: false,
+        };
+        while let Some(next) = self.rest.chars().next() {
+            match next {
+                '"' => {
+                    word.quoted = true;
+                    let text = self.quoted()?;
+                    push(&mut word.pieces, &text);
+                    if text.is_empty() && word.pieces.is_empty() {
+                        word.pieces.push(Piece::Text(text));
+                    }
+                }
+                '*' => {
+                    self.skip(1);
+                    // Two stars mean what one does.
+                    if word.pieces.last() != Some(&Piece::Star) {
+                        word.pieces.push(Piece::Star);
+                    }
+                }
+                '\\' => {
+                    let mut escaped = self.rest[1..].chars();
+                    let Some(escaped) = escaped.next() else {
+                        let message = "`\\` stands before nothing".into();
+                        return Err(Fault {
+                            at: self.at(),
+                            message,
+                        });
+                    };
+                    self.skip(1 + escaped.len_utf8());
+                    word.quoted = true;
+                    push(&mut word.pieces, escaped.encode_utf8(&mut [0; 4]));
+                }
+                other if ends_word(other) => break,
+                other => {
+                    self.skip(other.len_utf8());
+                    push(&mut word.pieces, other.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+        Ok(word)
+    }
+
+    /// What stands in quotes: `\"` and `\\` mean the second character, every other `\` itself.
+    fn quoted(&mut self) -> Result<String, Fault> {
+        let at = self.at();
+        let mut text = String::new();
+        let mut characters = self.rest[1..].char_indices();
+        while let Some((offset, character)) = characters.next() {
+            match character {
+                '"' => {
+                    self.skip(1 + offset + 1);
+                    return Ok(text);
+                }
+                '\\' if matches!(characters.as_str().chars().next(), Some('"' | '\\')) => {
+                    text.extend(characters.next().map(|(_, escaped)| escaped));
+                }
+                other => text.push(other),
+            }
+        }
+        let message = "the quote that begins here does not end".into();
+        Err(Fault { at, message })
+    }
+}
+
+/// Whether a character outside quotes cannot be part of a word.
+pub(super) fn ends_word(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '(' | ')' | ',' | '=' | '!' | '~' | '<' | '>')
+}
+
+fn push(pieces: &mut Vec<Piece>, more: &str) {
+    match pieces.last_mut() {
+        _ if more.is_empty() => {}
+        Some(Piece::Text(text)) => text.push_str(more),
+        _ => pieces.push(Piece::Text(more.to_owned())),
+    }
+}

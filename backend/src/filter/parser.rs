@@ -1,0 +1,465 @@
+//! A filter's tokens become a condition.
+//!
+//! ```text
+//! filter = either ;
+//! either = all , { "or" , all } ;
+//! all    = term , { [ "and" ] , term } ;
+//! term   = ( "not" | "-" ) , term | "(" , either , ")" | "has:" field | field , compare | word ;
+//! compare = sign , value | "in" , "(" , value , { [ "," ] , value } , ")" ;
+//! ```
+
+use jiff::{Timestamp, civil::Time, tz::TimeZone};
+
+use super::{
+    Fault, Parsed, Positions,
+    lexer::{Operator, Piece, Placed, Token, Word, tokens},
+};
+use crate::{
+    domain::{Clause, Literal},
+    limits::{CLAUSE_DEPTH_MAX, FILTER_BYTES_MAX},
+};
+
+/// What stands before the name of a field that has to be there.
+pub(super) const HAS: &str = "has:";
+/// What stands before a part that has a meaning of its own.
+const WORDS: [&str; 3] = ["and", "or", "not"];
+
+/// Reads a condition; see [`super::parse`].
+pub(super) fn parse(text: &str, now_ms: Option<i64>) -> Result<Parsed, Fault> {
+    if text.len() > FILTER_BYTES_MAX {
+        let bytes = text.len();
+        let message = format!("the filter has {bytes} bytes; at most {FILTER_BYTES_MAX} are read");
+        return Err(Fault { at: 0, message });
+    }
+    let mut parser = Parser {
+        tokens: &tokens(text)?,
+        end: text.chars().count(),
+        now_ms,
+        depth: 0,
+    };
+    let (clause, positions) = parser.either()?;
+    match parser.tokens.first() {
+        None => Ok(Parsed { clause, positions }),
+        Some((at, token)) => Err(fault(
+            *at,
+            format!("{} was not expected here", shown(token)),
+        )),
+    }
+}
+
+struct Parser<'a> {
+    tokens: &'a [Placed],
+    /// Characters of the text.
+    end: usize,
+    now_ms: Option<i64>,
+    depth: usize,
+}
+
+type Read = (Clause, Positions);
+
+impl<'a> Parser<'a> {
+    fn either(&mut self) -> Result<Read, Fault> {
+        let first = self.all()?;
+        let mut clauses = vec![first];
+        while self.takes_word("or") {
+            clauses.push(self.all()?);
+        }
+        Ok(joined(clauses, Clause::Or))
+    }
+
+    fn all(&mut self) -> Result<Read, Fault> {
+        let mut clauses = vec![self.term()?];
+        loop {
+            let is_joined = self.takes_word("and");
+            let goes_on = match self.tokens.first() {
+                None | Some((_, Token::Close | Token::Comma | Token::Operator(_))) => false,
+                Some((_, Token::Word(word))) => !is_word(word, "or"),
+                Some((_, Token::Open | Token::Minus)) => true,
+            };
+            if !is_joined && !goes_on {
+                return Ok(joined(clauses, Clause::And));
+            }
+            clauses.push(self.term()?);
+        }
+    }
+
+    fn term(&mut self) -> Result<Read, Fault> {
+        let at = self.at();
+        // A negation of a group is two clauses deep, so that this bounds what is read as well.
+        if self.depth >= CLAUSE_DEPTH_MAX {
+            let message = format!("is nested deeper than {CLAUSE_DEPTH_MAX} clauses");
+            return Err(fault(at, message));
+        }
+        self.depth += 1;
+        let read = self.term_inside(at);
+        self.depth -= 1;
+        read
+    }
+
+    fn term_inside(&mut self, at: usize) -> Result<Read, Fault> {
+        if self.takes_word("not") {
+            return self.negated(at);
+        }
+        match self.next() {
+            Some(Token::Minus) => self.negated(at),
+            Some(Token::Open) => {
+                let inside = self.either()?;
+                match self.next() {
+                    Some(Token::Close) => Ok(inside),
+                    _ => Err(fault(
+                        at,
+                        "the bracket that begins here does not end".into(),
+                    )),
+                }
+            }
+            Some(Token::Word(word)) => self.word(word, at),
+            Some(token) => Err(fault(at, format!("{} was not expected here", shown(token)))),
+            None => Err(fault(at, "a condition is missing here".into())),
+        }
+    }
+
+    fn negated(&mut self, at: usize) -> Result<Read, Fault> {
+        let (clause, positions) = self.term()?;
+        Ok(not((clause, positions), at))
+    }
+
+    /// A term that begins with a word: a comparison, a field that has to be there, or a search.
+    fn word(&mut self, word: &'a Word, at: usize) -> Result<Read, Fault> {
+        match self.tokens.first() {
+            Some((_, Token::Operator(operator))) => {
+                let field = field_name(word, at)?;
+                self.tokens = &self.tokens[1..];
+                let is_quoted = word.quoted;
+                return self.compared((field, is_quoted), *operator, at);
+            }
+            Some((_, Token::Word(next)))
+                if is_word(next, "in") && matches!(self.tokens.get(1), Some((_, Token::Open))) =>
+            {
+                let field = field_name(word, at)?;
+                self.tokens = &self.tokens[2..];
+                return self.within(field, at);
+            }
+            _ => {}
+        }
+        if WORDS.iter().any(|known| is_word(word, known)) {
+            let text = text_of(word);
+            let message =
+                format!("a condition is missing before `{text}`; quote it to look for it");
+            return Err(fault(at, message));
+        }
+        let has = match &word.pieces[..] {
+            [Piece::Text(text), ..] => text.strip_prefix(HAS).filter(|_| !word.quoted),
+            _ => None,
+        };
+        match has {
+            Some("") => Err(fault(at, "`has:` names no field".into())),
+            Some(field) => Ok(leaf(Clause::Exists(alias(field)), at)),
+            None => searched(word, at),
+        }
+    }
+
+    fn within(&mut self, field: String, at: usize) -> Result<Read, Fault> {
+        let mut values = Vec::new();
+        loop {
+            let place = self.at();
+            match self.next() {
+                Some(Token::Word(word)) => {
+                    if word.pieces.contains(&Piece::Star) {
+                        let message = "a list takes no `*`; quote it, or use `=` and `or`";
+                        return Err(fault(place, message.into()));
+                    }
+                    values.push(self.literal(&field, word, place)?);
+                }
+                Some(Token::Minus) => match self.next() {
+                    Some(Token::Word(word)) => {
+                        let text = format!("-{}", text_of(word));
+                        let value = literal(&field, &text, word.quoted, self.now_ms);
+                        values.push(value.map_err(|message| fault(place, message))?);
+                    }
+                    _ => return Err(fault(place, "a value of the list is missing here".into())),
+                },
+                Some(Token::Comma) if !values.is_empty() => {}
+                Some(Token::Close) if !values.is_empty() => {
+                    return Ok(leaf(Clause::In(field, values), at));
+                }
+                _ => return Err(fault(place, "a value of the list is missing here".into())),
+            }
+        }
+    }
+
+    fn compared(
+        &mut self,
+        (field, is_quoted): (String, bool),
+        operator: Operator,
+        at: usize,
+    ) -> Result<Read, Fault> {
+        let place = self.at();
+        let Some(Token::Word(word)) = self.next() else {
+            let message = format!("a value is missing after `{field}{}`", operator.sign());
+            return Err(fault(place, message));
+        };
+        let moment = |parser: &Self| parser.literal("lastSeen", word, place);
+        let ordered = |parser: &Self| {
+            if word.pieces.contains(&Piece::Star) {
+                let sign = operator.sign();
+                return Err(fault(place, format!("`{sign}` takes no `*`; quote it")));
+            }
+            parser.literal(&field, word, place)
+        };
+        let clause = match operator {
+            Operator::Equal if field == "since" && !is_quoted => {
+                Clause::GreaterAndEquals("lastSeen".into(), moment(self)?)
+            }
+            Operator::Equal if field == "until" && !is_quoted => {
+                Clause::Less("startTime".into(), moment(self)?)
+            }
+            Operator::Equal | Operator::NotEqual => self.equal(&field, word, place)?,
+            Operator::Matches | Operator::NotMatches => {
+                Clause::Matches(field.clone(), pattern_of(word))
+            }
+            Operator::Above => Clause::Greater(field.clone(), ordered(self)?),
+            Operator::AtLeast => Clause::GreaterAndEquals(field.clone(), ordered(self)?),
+            Operator::Below => Clause::Less(field.clone(), ordered(self)?),
+            Operator::AtMost => Clause::LessAndEquals(field.clone(), ordered(self)?),
+        };
+        let read = leaf(clause, at);
+        Ok(match operator {
+            Operator::NotEqual | Operator::NotMatches => not(read, at),
+            _ => read,
+        })
+    }
+
+    fn equal(&self, field: &str, word: &Word, place: usize) -> Result<Clause, Fault> {
+        let field_name = field.to_owned();
+        Ok(match &word.pieces[..] {
+            [Piece::Star] => Clause::Exists(field_name),
+            [Piece::Star, Piece::Text(text), Piece::Star] => {
+                Clause::Contains(field_name, text.clone())
+            }
+            [Piece::Text(text), Piece::Star] => Clause::StartsWith(field_name, text.clone()),
+            [Piece::Star, Piece::Text(text)] => Clause::EndsWith(field_name, text.clone()),
+            pieces if pieces.contains(&Piece::Star) => {
+                Clause::Matches(field_name, pattern_of_stars(pieces))
+            }
+            _ => Clause::Equals(field_name, self.literal(field, word, place)?),
+        })
+    }
+
+    fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, Fault> {
+        literal(field, &text_of(word), word.quoted, self.now_ms)
+            .map_err(|message| fault(place, message))
+    }
+
+    /// Where the next token stands.
+    fn at(&self) -> usize {
+        self.tokens.first().map_or(self.end, |(at, _)| *at)
+    }
+
+    fn next(&mut self) -> Option<&'a Token> {
+        let ((_, token), rest) = self.tokens.split_first()?;
+        self.tokens = rest;
+        Some(token)
+    }
+
+    /// Takes the next token when it is that word, and does not begin a comparison.
+    fn takes_word(&mut self, text: &str) -> bool {
+        let is_compared = matches!(self.tokens.get(1), Some((_, Token::Operator(_))));
+        let is_it =
+            matches!(self.tokens.first(), Some((_, Token::Word(word))) if is_word(word, text));
+        if is_it && !is_compared {
+            self.tokens = &self.tokens[1..];
+        }
+        is_it && !is_compared
+    }
+}
+
+/// Reads a value as what it is without quotes: a number, true or false, a moment, or text.
+///
+/// # Errors
+/// When it is a moment that is counted from now, and there is no now.
+pub(super) fn literal(
+    field: &str,
+    text: &str,
+    quoted: bool,
+    now_ms: Option<i64>,
+) -> Result<Literal, String> {
+    let as_text = || Literal::Text(text.to_owned());
+    if quoted {
+        return Ok(as_text());
+    }
+    match (field, text) {
+        ("lastSeen" | "startTime" | "timestamp", _) => {
+            if let Some(literal) = moment(text, now_ms) {
+                return literal;
+            }
+        }
+        ("acknowledged", "yes") => return Ok(Literal::Bool(true)),
+        ("acknowledged", "no") => return Ok(Literal::Bool(false)),
+        (_, "true") => return Ok(Literal::Bool(true)),
+        (_, "false") => return Ok(Literal::Bool(false)),
+        _ => {}
+    }
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    // What a number would write otherwise, such as `007`, is text.
+    Ok(match number {
+        Some(number) if number.to_string() == text => Literal::Number(number),
+        _ => as_text(),
+    })
+}
+
+/// A moment that is counted from now: `90s`, `2h` or `7d` ago, or `09:30` of this day in UTC; none
+/// for any other text.
+fn moment(text: &str, now_ms: Option<i64>) -> Option<Result<Literal, String>> {
+    let at_ms = |now_ms: i64| -> Option<i64> {
+        if let Some((hour, minute)) = text.split_once(':') {
+            if hour.len() > 2 || minute.len() != 2 {
+                return None;
+            }
+            let time = Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()?;
+            let now = Timestamp::from_millisecond(now_ms).ok()?;
+            let today = now.to_zoned(TimeZone::UTC).date();
+            let moment = today.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
+            return Some(moment.timestamp().as_millisecond());
+        }
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let unit_ms = match unit {
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            "w" => 604_800_000,
+            _ => return None,
+        };
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        let number: i64 = number.parse().ok().filter(|_| digits)?;
+        Some(now_ms.saturating_sub(number.saturating_mul(unit_ms)))
+    };
+    match now_ms {
+        Some(now_ms) => {
+            let moment = Timestamp::from_millisecond(at_ms(now_ms)?).ok();
+            Some(match moment {
+                Some(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
+                None => Err(format!("`{text}` lies before all time")),
+            })
+        }
+        None => at_ms(0).map(|_| {
+            Err(format!(
+                "`{text}` is counted from now, and this holds at any time; give a date and a time \
+                 such as `2026-01-31T08:00:00Z`"
+            ))
+        }),
+    }
+}
+
+fn fault(at: usize, message: String) -> Fault {
+    Fault { at, message }
+}
+
+fn shown(token: &Token) -> String {
+    match token {
+        Token::Word(word) => format!("`{}`", text_of(word)),
+        Token::Operator(operator) => format!("`{}`", operator.sign()),
+        Token::Minus => "`-`".into(),
+        Token::Open => "`(`".into(),
+        Token::Close => "`)`".into(),
+        Token::Comma => "`,`".into(),
+    }
+}
+
+fn leaf(clause: Clause, at: usize) -> Read {
+    let positions = Positions {
+        at,
+        inside: Vec::new(),
+    };
+    (clause, positions)
+}
+
+fn not((clause, positions): Read, at: usize) -> Read {
+    let positions = Positions {
+        at,
+        inside: vec![positions],
+    };
+    (Clause::Not(Box::new(clause)), positions)
+}
+
+fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read {
+    if clauses.len() == 1
+        && let Some(only) = clauses.pop()
+    {
+        return only;
+    }
+    let at = clauses.first().map_or(0, |(_, positions)| positions.at);
+    let (clauses, inside) = clauses.into_iter().unzip();
+    (join(clauses), Positions { at, inside })
+}
+
+/// A search for a text: in the name, or in the line for people.
+fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
+    let text: String = match &word.pieces[..] {
+        [] => return Err(fault(at, "a condition is missing here".into())),
+        [Piece::Star] => return Err(fault(at, "`*` alone finds everything; leave it out".into())),
+        // Stars around a text say what is meant anyway.
+        pieces => match trimmed(pieces) {
+            [Piece::Text(text)] => text.clone(),
+            _ => {
+                let message = "a text to look for takes `*` at its ends only; use `name=` with it";
+                return Err(fault(at, message.into()));
+            }
+        },
+    };
+    if text.is_empty() {
+        return Err(fault(at, "there is nothing between the quotes".into()));
+    }
+    let fields = ["name", "summary"];
+    let clauses = fields.map(|field| leaf(Clause::Contains(field.into(), text.clone()), at));
+    Ok(joined(clauses.into(), Clause::Or))
+}
+
+fn trimmed(pieces: &[Piece]) -> &[Piece] {
+    let pieces = pieces.strip_prefix(&[Piece::Star]).unwrap_or(pieces);
+    pieces.strip_suffix(&[Piece::Star]).unwrap_or(pieces)
+}
+
+fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
+    match &word.pieces[..] {
+        [Piece::Text(text)] if !text.is_empty() && word.quoted => Ok(text.clone()),
+        [Piece::Text(text)] if !text.is_empty() => Ok(alias(text)),
+        _ => Err(fault(at, "the name of a field is missing here".into())),
+    }
+}
+
+/// The field that a short name stands for.
+pub(super) fn alias(name: &str) -> String {
+    match name {
+        "acked" => "acknowledged".into(),
+        other => other.to_owned(),
+    }
+}
+
+fn is_word(word: &Word, text: &str) -> bool {
+    matches!(&word.pieces[..], [Piece::Text(own)] if !word.quoted && own.eq_ignore_ascii_case(text))
+}
+
+fn text_of(word: &Word) -> String {
+    let text = word.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Star => "*",
+    });
+    text.collect()
+}
+
+fn pattern_of(word: &Word) -> String {
+    text_of(word)
+}
+
+/// The pattern of a whole text with any characters where stars stand.
+fn pattern_of_stars(pieces: &[Piece]) -> String {
+    let inside: String = pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => regex::escape(text),
+            Piece::Star => "(?s:.*)".into(),
+        })
+        .collect();
+    format!("^{inside}$")
+}

@@ -1,0 +1,180 @@
+//! A condition as a filter: what is read from it is the condition again.
+
+use super::{
+    lexer::{Operator, ends_word},
+    parser::{HAS, alias, literal},
+};
+use crate::domain::{Clause, Literal};
+
+/// Words that mean something of their own where a condition begins.
+const KEYWORDS: [&str; 4] = ["and", "or", "not", "in"];
+/// Fields that mean a moment.
+const MOMENTS: [&str; 2] = ["since", "until"];
+
+/// Writes a condition as a filter.
+///
+/// Reading it gives the same condition, for every condition that was read from a filter; a
+/// combination of a single clause becomes that clause.
+pub fn print(clause: &Clause) -> String {
+    let mut text = String::new();
+    write(clause, Inside::Nothing, &mut text);
+    text
+}
+
+/// What a clause stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    Either,
+    All,
+    Negation,
+}
+
+fn write(clause: &Clause, inside: Inside, text: &mut String) {
+    if let Some(searched) = search(clause) {
+        return text.push_str(&word(searched, is_plain_search(searched)));
+    }
+    match clause {
+        Clause::And(clauses) | Clause::Or(clauses) if clauses.len() == 1 => {
+            write(&clauses[0], inside, text);
+        }
+        Clause::And(clauses) => {
+            let bracketed = matches!(inside, Inside::All | Inside::Negation);
+            join(clauses, " ", Inside::All, bracketed, text);
+        }
+        Clause::Or(clauses) => {
+            join(
+                clauses,
+                " or ",
+                Inside::Either,
+                inside != Inside::Nothing,
+                text,
+            );
+        }
+        Clause::Not(inner) => match &**inner {
+            Clause::Equals(field, value) => compare(field, Operator::NotEqual, value, text),
+            Clause::Contains(field, part) => stars(field, "!=", (true, part, true), text),
+            Clause::StartsWith(field, part) => stars(field, "!=", (false, part, true), text),
+            Clause::EndsWith(field, part) => stars(field, "!=", (true, part, false), text),
+            Clause::Matches(field, pattern) => matched(field, "!~", pattern, text),
+            inner => {
+                text.push('-');
+                write(inner, Inside::Negation, text);
+            }
+        },
+        Clause::Equals(field, value) => compare(field, Operator::Equal, value, text),
+        Clause::In(field, values) => {
+            text.push_str(&name(field));
+            text.push_str(" in (");
+            for (at, value) in values.iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { ", " });
+                let value = value_of(field, value);
+                let is_text = value.starts_with('-') && value.parse::<f64>().is_err();
+                text.push_str(&if is_text { quoted(&value) } else { value });
+            }
+            text.push(')');
+        }
+        Clause::GreaterAndEquals(field, value) => compare(field, Operator::AtLeast, value, text),
+        Clause::LessAndEquals(field, value) => compare(field, Operator::AtMost, value, text),
+        Clause::Greater(field, value) => compare(field, Operator::Above, value, text),
+        Clause::Less(field, value) => compare(field, Operator::Below, value, text),
+        Clause::Contains(field, part) => stars(field, "=", (true, part, true), text),
+        Clause::StartsWith(field, part) => stars(field, "=", (false, part, true), text),
+        Clause::EndsWith(field, part) => stars(field, "=", (true, part, false), text),
+        Clause::Matches(field, pattern) => matched(field, "~", pattern, text),
+        Clause::Exists(field) => {
+            // A name that cannot stand after the word is written as a comparison.
+            if is_plain(field) && alias(field) == *field {
+                text.push_str(HAS);
+                text.push_str(field);
+            } else {
+                text.push_str(&name(field));
+                text.push_str("=*");
+            }
+        }
+    }
+}
+
+/// The text that a search of name and summary looks for.
+fn search(clause: &Clause) -> Option<&str> {
+    let Clause::Or(clauses) = clause else {
+        return None;
+    };
+    match &clauses[..] {
+        [
+            Clause::Contains(name, one),
+            Clause::Contains(summary, other),
+        ] if name == "name" && summary == "summary" && one == other && !one.is_empty() => Some(one),
+        _ => None,
+    }
+}
+
+fn join(clauses: &[Clause], with: &str, as_: Inside, bracketed: bool, text: &mut String) {
+    text.push_str(if bracketed { "(" } else { "" });
+    for (at, clause) in clauses.iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { with });
+        write(clause, as_, text);
+    }
+    text.push_str(if bracketed { ")" } else { "" });
+}
+
+fn compare(field: &str, operator: Operator, value: &Literal, text: &mut String) {
+    text.push_str(&name(field));
+    text.push_str(operator.sign());
+    text.push_str(&value_of(field, value));
+}
+
+fn stars(field: &str, sign: &str, (before, part, after): (bool, &str, bool), text: &mut String) {
+    text.push_str(&name(field));
+    text.push_str(sign);
+    text.push_str(if before { "*" } else { "" });
+    text.push_str(&word(part, is_plain(part)));
+    text.push_str(if after { "*" } else { "" });
+}
+
+fn matched(field: &str, sign: &str, pattern: &str, text: &mut String) {
+    text.push_str(&name(field));
+    text.push_str(sign);
+    text.push_str(&quoted(pattern));
+}
+
+fn value_of(field: &str, value: &Literal) -> String {
+    match value {
+        Literal::Number(number) => number.to_string(),
+        Literal::Bool(flag) => flag.to_string(),
+        Literal::Text(text) => {
+            let reads_back = || literal(field, text, false, None).as_ref() == Ok(value);
+            word(text, is_plain(text) && reads_back())
+        }
+    }
+}
+
+/// The name of a field, which is quoted when it would be read as something else.
+fn name(field: &str) -> String {
+    let is_taken = MOMENTS.contains(&field) || alias(field) != field;
+    word(field, is_plain_search(field) && !is_taken)
+}
+
+fn word(text: &str, is_plain: bool) -> String {
+    if is_plain {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Whether a text without quotes is read as itself after a sign.
+fn is_plain(text: &str) -> bool {
+    let speaks = |character: char| ends_word(character) || matches!(character, '"' | '*' | '\\');
+    !text.is_empty() && !text.contains(speaks)
+}
+
+/// Whether a text without quotes is read as itself where a condition begins.
+fn is_plain_search(text: &str) -> bool {
+    let is_keyword = KEYWORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
+    is_plain(text) && !is_keyword && !text.starts_with('-') && !text.starts_with(HAS)
+}

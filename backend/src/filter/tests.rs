@@ -1,0 +1,330 @@
+//! Filters by a table, and texts and conditions that come back as they were.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::Literal;
+
+/// 2026-01-31T08:15:30Z.
+const NOW_MS: i64 = 1_769_847_330_000;
+
+fn read(text: &str) -> Clause {
+    match parse(text, Some(NOW_MS)) {
+        Ok(parsed) => parsed.clause,
+        Err(fault) => panic!("{text}: {fault:?}"),
+    }
+}
+
+fn text(value: &str) -> Literal {
+    Literal::Text(value.into())
+}
+
+fn equals(field: &str, value: &str) -> Clause {
+    Clause::Equals(field.into(), text(value))
+}
+
+fn not(clause: Clause) -> Clause {
+    Clause::Not(Box::new(clause))
+}
+
+fn searched(word: &str) -> Clause {
+    let contains = |field: &str| Clause::Contains(field.into(), word.into());
+    Clause::Or(vec![contains("name"), contains("summary")])
+}
+
+#[test]
+fn every_way_to_write_a_condition_means_what_it_says() {
+    let since = |at: &str| Clause::GreaterAndEquals("lastSeen".into(), text(at));
+    let cases = [
+        ("disk", searched("disk")),
+        ("\"disk full\"", searched("disk full")),
+        ("*disk*", searched("disk")),
+        ("\"or\"", searched("or")),
+        ("host=db-1", equals("host", "db-1")),
+        ("host = \"db 1\"", equals("host", "db 1")),
+        ("host=*", Clause::Exists("host".into())),
+        ("has:ticket", Clause::Exists("ticket".into())),
+        ("host=db-*", Clause::StartsWith("host".into(), "db-".into())),
+        (
+            "host=*.example",
+            Clause::EndsWith("host".into(), ".example".into()),
+        ),
+        ("host=*db*", Clause::Contains("host".into(), "db".into())),
+        (
+            "host=\"d b\"*",
+            Clause::StartsWith("host".into(), "d b".into()),
+        ),
+        ("host=a\\*b", equals("host", "a*b")),
+        (
+            "host=d*-1",
+            Clause::Matches("host".into(), "^d(?s:.*)\\-1$".into()),
+        ),
+        ("host!=db-1", not(equals("host", "db-1"))),
+        ("-env=lab", not(equals("env", "lab"))),
+        ("not env=lab", not(equals("env", "lab"))),
+        ("-disk", not(searched("disk"))),
+        (
+            "summary~\"disk.*full\"",
+            Clause::Matches("summary".into(), "disk.*full".into()),
+        ),
+        (
+            "summary~disk.*(a|b)",
+            Clause::Matches("summary".into(), "disk.*(a|b)".into()),
+        ),
+        (
+            "(summary~\\d+)",
+            Clause::Matches("summary".into(), "\\d+".into()),
+        ),
+        (
+            "summary!~x",
+            not(Clause::Matches("summary".into(), "x".into())),
+        ),
+        (
+            "count>10",
+            Clause::Greater("count".into(), Literal::Number(10.0)),
+        ),
+        (
+            "count<-1.5",
+            Clause::Less("count".into(), Literal::Number(-1.5)),
+        ),
+        (
+            "count>=3",
+            Clause::GreaterAndEquals("count".into(), Literal::Number(3.0)),
+        ),
+        (
+            "severity>=error",
+            Clause::GreaterAndEquals("severity".into(), text("error")),
+        ),
+        (
+            "severity<=warning",
+            Clause::LessAndEquals("severity".into(), text("warning")),
+        ),
+        ("build=007", equals("build", "007")),
+        ("build=\"7\"", equals("build", "7")),
+        (
+            "acked=no",
+            Clause::Equals("acknowledged".into(), Literal::Bool(false)),
+        ),
+        ("ok=true", Clause::Equals("ok".into(), Literal::Bool(true))),
+        (
+            "env in (lab, 3 \"a b\", -4)",
+            Clause::In(
+                "env".into(),
+                vec![
+                    text("lab"),
+                    Literal::Number(3.0),
+                    text("a b"),
+                    Literal::Number(-4.0),
+                ],
+            ),
+        ),
+        ("since=2h", since("2026-01-31T06:15:30.000Z")),
+        ("since=7d", since("2026-01-24T08:15:30.000Z")),
+        ("since=07:30", since("2026-01-31T07:30:00.000Z")),
+        ("since=2026-01-01T00:00:00Z", since("2026-01-01T00:00:00Z")),
+        (
+            "until=09:30",
+            Clause::Less("startTime".into(), text("2026-01-31T09:30:00.000Z")),
+        ),
+        (
+            "lastSeen<90s",
+            Clause::Less("lastSeen".into(), text("2026-01-31T08:14:00.000Z")),
+        ),
+        (
+            "a=x b=y or c=z",
+            Clause::Or(vec![
+                Clause::And(vec![equals("a", "x"), equals("b", "y")]),
+                equals("c", "z"),
+            ]),
+        ),
+        (
+            "a=x AND (b=y OR not c=z)",
+            Clause::And(vec![
+                equals("a", "x"),
+                Clause::Or(vec![equals("b", "y"), not(equals("c", "z"))]),
+            ]),
+        ),
+        ("dimensions.a.b=x", equals("dimensions.a.b", "x")),
+        ("\"my key\"=x", equals("my key", "x")),
+        ("\"or\"=x", equals("or", "x")),
+        ("ticket=https\\://a", equals("ticket", "https://a")),
+        ("\u{e9}t\u{e9}=chaud", equals("\u{e9}t\u{e9}", "chaud")),
+    ];
+    for (filter, expected) in cases {
+        assert_eq!(read(filter), expected, "{filter}");
+        let printed = print(&expected);
+        assert_eq!(
+            read(&printed),
+            expected,
+            "{filter} was written as {printed}"
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let cases = [
+        ("", 0, "a condition is missing here"),
+        ("a=b or", 6, "a condition is missing here"),
+        (
+            "or a=b",
+            0,
+            "a condition is missing before `or`; quote it to look for it",
+        ),
+        (
+            "a=b and and",
+            8,
+            "a condition is missing before `and`; quote it to look for it",
+        ),
+        ("(a=b", 0, "the bracket that begins here does not end"),
+        ("a=b)", 3, "`)` was not expected here"),
+        ("\u{e9}=\"x", 2, "the quote that begins here does not end"),
+        ("host=", 5, "a value is missing after `host=`"),
+        ("=db", 0, "`=` was not expected here"),
+        ("a == b", 3, "a value is missing after `a=`"),
+        (
+            "! a=b",
+            0,
+            "`!` stands alone: write `!=`, `!~`, or `-` before what is not to be",
+        ),
+        ("has:", 0, "`has:` names no field"),
+        ("count>1*", 6, "`>` takes no `*`; quote it"),
+        ("env in ()", 8, "a value of the list is missing here"),
+        (
+            "env in (a*)",
+            8,
+            "a list takes no `*`; quote it, or use `=` and `or`",
+        ),
+        ("a=b,c", 3, "`,` was not expected here"),
+        (
+            "a*b",
+            0,
+            "a text to look for takes `*` at its ends only; use `name=` with it",
+        ),
+        ("*", 0, "`*` alone finds everything; leave it out"),
+        ("\"\"", 0, "there is nothing between the quotes"),
+        ("h*=x", 0, "the name of a field is missing here"),
+    ];
+    for (filter, at, message) in cases {
+        let message = message.to_owned();
+        assert_eq!(
+            parse(filter, Some(0)).err(),
+            Some(Fault { at, message }),
+            "{filter}"
+        );
+    }
+    let stored = parse("since=2h", None).unwrap_err();
+    assert_eq!(stored.at, 6);
+    assert!(
+        stored.message.starts_with("`2h` is counted from now"),
+        "{stored:?}"
+    );
+    let deep = format!("{}a=b{}", "(".repeat(40), ")".repeat(40));
+    assert!(
+        parse(&deep, None)
+            .unwrap_err()
+            .message
+            .contains("nested deeper")
+    );
+    let long = "a ".repeat(crate::limits::FILTER_BYTES_MAX);
+    assert!(parse(&long, None).unwrap_err().message.contains("bytes"));
+}
+
+#[test]
+fn a_fault_of_a_part_is_found_where_the_part_stands() {
+    let parsed = parse("a=b (c=d or -e=f) -(g=h)", None).unwrap();
+    let places = [
+        ("clause.and.clauses[0].equals.field", 0),
+        ("clause.and.clauses[1].or.clauses[0].equals.field", 5),
+        (
+            "clause.and.clauses[1].or.clauses[1].not.clause.equals.stringVal",
+            13,
+        ),
+        ("clause.and.clauses[2].not.clause.equals.field", 20),
+    ];
+    for (path, at) in places {
+        assert_eq!(parsed.position(path), at, "{path}");
+    }
+    let fields = parsed.fields();
+    assert_eq!(fields, [("a", 0), ("c", 5), ("e", 13), ("g", 20)]);
+}
+
+/// Pieces that filters are made of, so that many of them can be read.
+fn filters() -> impl Strategy<Value = String> {
+    let words = [
+        "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",
+        ",", "*", "\"b c\"", "\\*", "has:x", "5", "-5", "true", "since", "2h", "09:30", " ",
+        "severity", "acked", "\"", "007", "d.*e", "\u{e4}",
+    ];
+    prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
+        .prop_map(|words| words.join(""))
+        .boxed()
+        .prop_union(
+            prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
+                .prop_map(|words| words.join(" "))
+                .boxed(),
+        )
+}
+
+fn values() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{1,4}", "[ -~]{1,6}", "\\PC{1,4}"]
+}
+
+fn clauses() -> impl Strategy<Value = Clause> {
+    let field = || values();
+    let literal = prop_oneof![
+        values().prop_map(Literal::Text),
+        any::<f64>()
+            .prop_filter("finite", |number| number.is_finite())
+            .prop_map(Literal::Number),
+        any::<bool>().prop_map(Literal::Bool),
+    ];
+    let literal = || literal.clone();
+    let leaf = prop_oneof![
+        (field(), literal()).prop_map(|(field, value)| Clause::Equals(field, value)),
+        (field(), prop::collection::vec(literal(), 1..4))
+            .prop_map(|(field, values)| Clause::In(field, values)),
+        (field(), literal()).prop_map(|(field, value)| Clause::GreaterAndEquals(field, value)),
+        (field(), literal()).prop_map(|(field, value)| Clause::LessAndEquals(field, value)),
+        (field(), literal()).prop_map(|(field, value)| Clause::Greater(field, value)),
+        (field(), literal()).prop_map(|(field, value)| Clause::Less(field, value)),
+        (field(), values()).prop_map(|(field, value)| Clause::Contains(field, value)),
+        (field(), values()).prop_map(|(field, value)| Clause::StartsWith(field, value)),
+        (field(), values()).prop_map(|(field, value)| Clause::EndsWith(field, value)),
+        (field(), values()).prop_map(|(field, value)| Clause::Matches(field, value)),
+        field().prop_map(Clause::Exists),
+        values().prop_map(|word| searched(&word)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Clause::And),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Clause::Or),
+            inner.prop_map(not),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_read_is_read_again_from_what_is_written_of_it(filter in filters()) {
+        if let Ok(parsed) = parse(&filter, Some(NOW_MS)) {
+            let printed = print(&parsed.clause);
+            let again = parse(&printed, None).map(|parsed| parsed.clause);
+            prop_assert_eq!(again, Ok(parsed.clause), "{}", printed);
+        }
+    }
+
+    #[test]
+    fn every_condition_is_read_from_what_is_written_of_it(clause in clauses()) {
+        let printed = print(&clause);
+        let again = parse(&printed, None).map(|parsed| parsed.clause);
+        prop_assert_eq!(again, Ok(clause), "{}", printed);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic_and_a_fault_stands_in_it(filter in "\\PC{0,40}") {
+        if let Err(fault) = parse(&filter, Some(NOW_MS)) {
+            prop_assert!(fault.at <= filter.chars().count());
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Conditions as text: searches, counts and triggers by filters, and what is told of wrong ones.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::cloud::{Event, Events};
+
+use super::*;
+
+async fn put(world: &World, host: &str, severity: i32, summary: &str) {
+    let event = Event {
+        name: format!("disk-{host}"),
+        dimensions: BTreeMap::from([("host".into(), host.into()), ("env".into(), "lab".into())]),
+        summary: summary.into(),
+        severity,
+        ..Event::default()
+    };
+    let request = Events {
+        detailed_response: true,
+        events: vec![event],
+    };
+    let result = world.receiver(&world.key).put_events(request).await;
+    assert_eq!(inner(result.unwrap()).failed, 0);
+}
+
+fn query(filter: &str) -> Option<v1::EventQuery> {
+    Some(v1::EventQuery {
+        filter: filter.into(),
+        ..v1::EventQuery::default()
+    })
+}
+
+async fn count(world: &World, filter: &str) -> Result<i32, Status> {
+    let request = v1::CountEventsRequest {
+        query: query(filter),
+    };
+    let answer = world.events(&world.key).count_events(request).await;
+    Ok(inner(answer?).count.unwrap())
+}
+
+/// The fields and sentences of what is wrong.
+fn faults(status: &Status) -> Vec<(String, String)> {
+    let details = status.get_error_details();
+    let violations = details.bad_request().unwrap().field_violations.iter();
+    violations
+        .map(|fault| (fault.field.clone(), fault.description.clone()))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_filter_finds_what_it_says_in_every_way_to_read_events() {
+    let world = World::start().await;
+    put(&world, "db-1", 4, "the disk is full").await;
+    put(&world, "db-2", 5, "the disk is gone").await;
+    put(&world, "web-1", 3, "a page is slow").await;
+    let cases = [
+        ("", 3),
+        ("disk", 3),
+        ("gone", 1),
+        ("severity>=error", 2),
+        ("severity>error", 1),
+        ("host=db-*", 2),
+        ("host=DB-1", 1),
+        ("host!=db-1", 2),
+        ("summary~\"disk is (full|gone)$\"", 2),
+        ("summary!~disk", 1),
+        ("has:host -host=web-1", 2),
+        ("has:severity", 3),
+        ("env in (lab, test) severity<critical", 2),
+        ("status=open acked=no count<=1 since=2h", 3),
+        ("since=2099-01-01T00:00:00Z", 0),
+        ("until=2000-01-01T00:00:00Z", 0),
+        ("severity=critical or host=web-1", 2),
+    ];
+    for (filter, expected) in cases {
+        assert_eq!(count(&world, filter).await.unwrap(), expected, "{filter}");
+        let request = v1::SearchEventsRequest {
+            query: query(filter),
+        };
+        let found = world.events(&world.key).search_events(request).await;
+        let found = inner(found.unwrap()).results.len();
+        assert_eq!(i32::try_from(found).unwrap(), expected, "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
+    let world = World::start().await;
+    put(&world, "db-1", 4, "the disk is full").await;
+    let cases = [
+        (
+            "host=db-1 severty>=error",
+            "at character 11: no event has a field `severty`: `severity`?",
+        ),
+        (
+            "hots=db-1",
+            "at character 1: no event has a field `hots`: `host`?",
+        ),
+        ("quite=else", "at character 1: no event has a field `quite`"),
+        (
+            "host=db-1 (severity>=eror)",
+            "at character 12: \"eror\" is not one of debug",
+        ),
+        ("disk or", "at character 8: a condition is missing here"),
+        (
+            "summary~\"(\"",
+            "at character 1: is no regular expression: unclosed group",
+        ),
+    ];
+    for (filter, expected) in cases {
+        let status = count(&world, filter).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        let (field, told) = faults(&status).remove(0);
+        assert_eq!(field, "query.filter");
+        assert!(told.starts_with(expected), "{filter}: {told}");
+    }
+    let both = v1::CountEventsRequest {
+        query: Some(v1::EventQuery {
+            clause: Some(contains("summary", "disk")),
+            filter: "disk".into(),
+            ..v1::EventQuery::default()
+        }),
+    };
+    let status = world
+        .events(&world.key)
+        .count_events(both)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        faults(&status)[0].1,
+        "stands beside `clause`; send one of the two"
+    );
+}
+
+fn filtered(name: &str, filter: &str) -> v1::Trigger {
+    let mut trigger = trigger(name);
+    trigger.r#type = Some(v1::TriggerType {
+        r#type: Some(v1::trigger_type::Type::Event(v1::EventTrigger {
+            query: None,
+            filter: filter.into(),
+        })),
+    });
+    trigger
+}
+
+async fn create(world: &World, trigger: v1::Trigger) -> Result<v1::CreateTriggerResponse, Status> {
+    let request = v1::CreateTriggerRequest {
+        trigger: Some(trigger),
+        ..v1::CreateTriggerRequest::default()
+    };
+    Ok(inner(world.triggers().create_trigger(request).await?))
+}
+
+#[tokio::test]
+async fn a_trigger_takes_a_filter_and_is_answered_with_both() {
+    let world = World::start().await;
+    put(&world, "db-1", 4, "the disk is full").await;
+    let text = "severity>=error host=db-* -env=lab";
+    let made = create(&world, filtered("disk", text)).await.unwrap();
+    assert!(made.warnings.is_empty());
+    let stored = made.trigger.unwrap();
+    assert_eq!(stored.filter, "severity>=error host=db-* env!=lab");
+    let Some(v1::trigger_type::Type::Event(event)) = stored.r#type.unwrap().r#type else {
+        panic!("it is of no type");
+    };
+    assert!(event.query.unwrap().clause.is_some());
+
+    let warned = create(&world, filtered("typo", "severty>=error"))
+        .await
+        .unwrap();
+    assert_eq!(
+        warned.warnings,
+        ["no event has a field `severty`: `severity`?"]
+    );
+
+    let aged = create(&world, filtered("aged", "since=2h"))
+        .await
+        .unwrap_err();
+    let (field, told) = faults(&aged).remove(0);
+    assert_eq!(field, "type.event.filter");
+    assert!(
+        told.starts_with("at character 7: `2h` is counted from now"),
+        "{told}"
+    );
+}
