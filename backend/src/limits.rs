@@ -188,6 +188,8 @@ pub const STREAM_BATCH_EVENTS: usize = 200;
 pub const REVIEW_BATCH: usize = 100;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// How long what is made due by a commit may wait for the look that finds it.
+pub const REVIEW_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Lists of events under way at once.
 pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
 /// Other calls under way at once that read.

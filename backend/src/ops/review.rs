@@ -9,7 +9,7 @@ use crate::{
     decide::{Past, Snapshot},
     domain::{CloseReason, Occurrence, Status},
     error::Error,
-    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX},
+    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL},
     ops::{
         commit::commit,
         deciding::Deciding,
@@ -42,12 +42,12 @@ impl Reviewer {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
+                let since_ms = self.deciding.clock.now_ms();
                 self.pass().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {
                     error!(%error, "old revisions of triggers and rules are still there");
                 }
-                let next_ms = self.next_ms().await;
-                self.deciding.clock.wait_until(next_ms).await;
+                self.wait(since_ms).await;
             }
         };
         tokio::select! {
@@ -150,19 +150,36 @@ impl Reviewer {
         reports
     }
 
-    /// When to look again: at the first review that is not due yet, and not too late for one that
-    /// is made meanwhile.
-    async fn next_ms(&self) -> i64 {
-        let now_ms = self.deciding.clock.now_ms();
+    /// Waits until something is due that was not at that time, also when it is made due meanwhile.
+    async fn wait(&self, since_ms: i64) {
+        let clock = &self.deciding.clock;
+        let mut log = self.deciding.store.engine().log_signal();
+        loop {
+            let next_ms = self.next_ms(since_ms).await;
+            tokio::select! {
+                () = clock.wait_until(next_ms) => return,
+                changed = log.changed() => if changed.is_err() {
+                    return clock.wait_until(next_ms).await;
+                }
+            }
+            // What was committed may be due earlier; one look finds that for many commits.
+            let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
+            clock.wait_until(look_ms.min(next_ms)).await;
+        }
+    }
+
+    /// When the first review is due that was not at that time; what could not be reviewed then is
+    /// due again after a while.
+    async fn next_ms(&self, since_ms: i64) -> i64 {
         let range = Range {
-            start: Key::new().moment(now_ms.saturating_add(1)).build(),
+            start: Key::new().moment(since_ms.saturating_add(1)).build(),
             end: None,
         };
         let engine = self.deciding.store.engine();
         let index = Index::OccurrenceByReview;
         let found = engine.entries(index, range, Direction::Ascending, 1).await;
         let first = found.ok().and_then(|it| moment_at(&it.first()?.0, 0));
-        let latest_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+        let latest_ms = since_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
         first.unwrap_or(latest_ms).min(latest_ms)
     }
 }

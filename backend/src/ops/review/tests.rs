@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    clock::Clock as _,
     domain::{Close, Delivery, Rule},
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
 };
@@ -97,4 +98,38 @@ async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
     let said = samples::said(&store, "loop-guard").await;
     assert_eq!(said.dimensions["rule"], "loop");
     assert_eq!(samples::all::<Delivery>(&store).await.len(), before);
+}
+
+#[tokio::test]
+async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
+    let store = samples::store();
+    let (mut deciding, clock) = samples::deciding(store.clone()).await;
+    deciding.lifetime.error_age_max = Duration::from_secs(2);
+    let (intake, _guard) = samples::intake(&deciding);
+    let reviewer = Reviewer::new(deciding, intake.clone());
+    let shutdown = CancellationToken::new();
+    let work = reviewer.run(shutdown.clone());
+    let outside = async {
+        for round in 0..3_i64 {
+            let mut event = event(&round.to_string());
+            event.timestamp_ms = clock.now_ms();
+            let due_ms = event.timestamp_ms + 2_000;
+            intake.submit(vec![event], None).await.unwrap();
+            let is_open = async || {
+                let all = samples::all::<Occurrence>(&store).await;
+                all.iter().any(|it| it.close.is_none())
+            };
+            // Time passes in small steps; whoever is woken by one gets its turn.
+            while is_open().await {
+                assert!(clock.now_ms() <= due_ms + 1_000, "round {round}");
+                clock.advance(Duration::from_millis(100));
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            assert!(clock.now_ms() >= due_ms, "round {round}");
+        }
+        shutdown.cancel();
+    };
+    tokio::join!(work, outside);
 }
