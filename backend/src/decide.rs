@@ -2,18 +2,20 @@
 //! changes and asked again when it is explained.
 //!
 //! What the contract leaves open is decided here:
-//! - An event is a match whatever it does, a close or a late event too. A rule that does not want
-//!   closed occurrences says so in a trigger. Only a close that ends a suppression opens nothing:
-//!   nobody was to hear of that occurrence.
-//! - What an operator or ageing changes is a match only for rules that did not match before. It
-//!   opens, and never repeats: a repeat is news from a sender.
+//! - Rules are asked at every change of an occurrence, whoever made it. An event that comes too late
+//!   only counts, and changes nothing that they look at.
+//! - A repeat is news from a sender: what an operator or ageing changes opens, and never repeats.
+//! - What is closed is matched by triggers that speak of the status only, and its messages say
+//!   `clear`. Nobody is to hear of what was suppressed until its close, however often that comes.
 //! - A step sends one message about a rule to a destination. When an update goes out, it also
 //!   stands for a repeat that is due.
 //! - The obligation to close beats everything but a destination that no longer exists: an edited,
-//!   disabled or deleted rule and a suppression in between do not stop the closing message. It
-//!   names the trigger of the opening message; a deleted rule's text is the one it had then. Other
-//!   updates follow the rule as it is now, and none are sent while suppressed or after the close.
-//!   Whoever hears of an occurrence again after it was reopened is owed its close again.
+//!   disabled or deleted rule and a suppression in between do not stop the closing message, which is
+//!   owed when the rule sends updates at that time, or did when it was deleted. It names the trigger
+//!   of the opening message; a deleted rule's text is the one it had then. Other updates follow the
+//!   rule as it is now, and none are sent while suppressed or after the close.
+//! - Whoever got the closing message of what is open again gets an opening message again, and is
+//!   owed the next closing one.
 
 pub mod condition;
 mod content;
@@ -25,6 +27,6 @@ mod transition;
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict};
 pub use content::rule_content;
 pub use notify::{Notices, Step, StepKind, notify};
-pub use past::Past;
+pub use past::{Past, Wanted};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};
 pub use transition::Transition;

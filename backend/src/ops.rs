@@ -13,6 +13,7 @@ pub mod fields;
 pub mod find;
 pub mod intake;
 pub mod loop_guard;
+pub mod notify_open;
 pub mod occurrence;
 pub mod overview;
 pub mod page;

@@ -72,7 +72,8 @@ async fn a_decision_is_told_as_it_was_after_edits_deletion_and_a_crash() {
     )
     .await
     .ok();
-    let other = samples::rule("disks", "disk", "hook", "another text");
+    let mut other = samples::rule("disks", "disk", "hook", "another text");
+    other["sendUpdates"] = json!(true);
     rest.put(path, &other).await.ok();
     assert_eq!(decided(&explained(&rest).await), decided(&before));
 

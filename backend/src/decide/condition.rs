@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 pub(super) use loop_guard::would_pass_again;
 
-use super::{Snapshot, Transition};
-use crate::domain::{Destination, Notified, Occurrence, Rule};
+use super::Snapshot;
+use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
 /// One rule asked about one occurrence.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +22,6 @@ pub struct Case<'a> {
     pub rule: &'a Rule,
     /// The occurrence as it is after the change that is decided on.
     pub occurrence: &'a Occurrence,
-    /// What the change was; that of nothing when it is only asked.
-    pub transition: Transition,
     /// What the rule notified of before.
     pub notified: Option<&'a Notified>,
     /// What is in force.
@@ -38,6 +36,17 @@ impl<'a> Case<'a> {
         let snapshot = self.snapshot;
         let names = self.rule.destination_names.iter();
         names.filter_map(|name| snapshot.destination_named(name))
+    }
+
+    /// The newest change of a field up to this decision.
+    fn last_change(&self, field: Field) -> Option<&'a HistoryEntry> {
+        let mut newest = self.occurrence.history.iter().rev();
+        newest.find(|it| it.field == field && it.at_ms <= self.now_ms)
+    }
+
+    /// Since when a field is as it is.
+    fn since(&self, field: Field) -> Option<i64> {
+        self.last_change(field).map(|it| it.at_ms)
     }
 
     /// Whether the rule notifies of the occurrence, which one of its triggers matches.

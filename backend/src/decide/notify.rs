@@ -9,15 +9,16 @@ use super::{
 };
 use crate::domain::{
     Content, Delivery, DeliveryState, Destination, Judged, Name, Notified, Occurrence, Opening,
-    RecordId, Status, Trigger, delivery::RuleContent,
+    RecordId, Rule, Status, Trigger, delivery::RuleContent,
 };
 
 /// What made an occurrence change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// An event came in: every rule that matches counts, and may repeat.
+    /// An event came in: rules that notified before may repeat.
     Event,
-    /// An operator or ageing changed it: the matches are only those that were none before.
+    /// An operator or ageing changed it, or somebody asked for what is open to be told: a repeat is
+    /// news from a sender.
     Change,
 }
 
@@ -89,22 +90,19 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Notifies those who were notified before of what changed; answers the rules that did.
+    /// Notifies those who were notified before of what changed, and again of what is open again;
+    /// answers the rules that did.
     fn updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
-        let transition = self.step.transition;
-        let changed = transition.severity_changed || transition.acknowledged;
         let mut updated = BTreeSet::new();
-        for entry in notified.iter_mut().filter(|entry| entry.send_updates) {
+        for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let wanted = match self.occurrence.status {
-                Status::Closed => transition.closed && !entry.cleared,
-                Status::Open => changed && rule.is_some_and(|it| it.enabled && it.send_updates),
-                Status::Suppressed => false,
-            };
-            if !wanted {
+            let Some(clear) = self.update(entry, rule) else {
                 continue;
+            };
+            entry.cleared = self.occurrence.status == Status::Closed;
+            if !clear {
+                entry.last_ms = self.step.now_ms;
             }
-            entry.cleared = transition.closed;
             updated.insert(entry.rule);
             let content = of_update(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
@@ -114,16 +112,37 @@ impl Writer<'_> {
                 if would_pass_again(self.occurrence, entry.rule, destination) {
                     self.notices.stopped.push(entry.rule_name.clone());
                 } else {
-                    self.send(entry.rule, &content, trigger.as_ref(), destination, true);
+                    self.send(entry.rule, &content, trigger.as_ref(), destination, clear);
                 }
             }
         }
         updated
     }
 
+    /// Whether whoever a rule notified before hears of this step, and the `clear` of that message.
+    fn update(&self, entry: &Notified, rule: Option<&Rule>) -> Option<bool> {
+        let transition = self.step.transition;
+        let changed = transition.severity_changed || transition.acknowledgement_changed;
+        match self.occurrence.status {
+            Status::Closed => {
+                let owed = transition.closed && !entry.cleared;
+                let last = rule.or_else(|| self.step.past.deleted(entry.rule));
+                let sends = last.map_or(entry.send_updates, |it| it.send_updates);
+                (owed && sends).then_some(true)
+            }
+            Status::Open if entry.cleared => Some(false),
+            Status::Open => {
+                let follows = rule.is_some_and(|it| it.enabled && it.send_updates);
+                (changed && follows).then_some(true)
+            }
+            Status::Suppressed => None,
+        }
+    }
+
     /// Notifies the destinations of rules that match: for the first time, or again when that is due.
     fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
         let now_ms = self.step.now_ms;
+        let clear = self.occurrence.status == Status::Closed;
         for found in self.step.matches {
             let rule = found.rule;
             let known = notified.iter().position(|entry| entry.rule == rule.id);
@@ -133,7 +152,6 @@ impl Writer<'_> {
             let case = Case {
                 rule,
                 occurrence: self.occurrence,
-                transition: self.step.transition,
                 notified: known.map(|at| &notified[at]),
                 snapshot: self.snapshot,
                 now_ms,
@@ -155,11 +173,11 @@ impl Writer<'_> {
                     self.notices.stopped.push(rule.name.clone());
                     continue;
                 }
-                self.send(rule.id, &content, Some(found.trigger), destination, false);
+                self.send(rule.id, &content, Some(found.trigger), destination, clear);
                 sent.push((destination.id, destination.name.clone()));
             }
             let known = known.map(|at| &mut notified[at]);
-            if let Some(new) = keep(known, found, sent, now_ms) {
+            if let Some(new) = keep(known, found, sent, (now_ms, clear)) {
                 notified.push(new);
             }
         }
@@ -211,9 +229,11 @@ fn keep(
     known: Option<&mut Notified>,
     found: &Match<'_>,
     sent: Vec<(RecordId, Name)>,
-    now_ms: i64,
+    (now_ms, clear): (i64, bool),
 ) -> Option<Notified> {
     let rule = found.rule;
+    // A message about what is over is its closing as well, where closings are wanted.
+    let cleared = clear && rule.send_updates;
     let opening = || Opening {
         at_ms: now_ms,
         trigger: found.trigger.into(),
@@ -226,7 +246,7 @@ fn keep(
             last_ms: now_ms,
             send_updates: rule.send_updates,
             destinations: sent,
-            cleared: false,
+            cleared,
             opening: Some(opening()),
         });
     };
@@ -235,7 +255,7 @@ fn keep(
     }
     entry.last_ms = now_ms;
     entry.send_updates |= rule.send_updates;
-    entry.cleared = false;
+    entry.cleared = cleared;
     for destination in sent {
         if !entry.destinations.iter().any(|it| it.0 == destination.0) {
             entry.destinations.push(destination);

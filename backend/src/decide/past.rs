@@ -3,50 +3,75 @@
 use std::collections::BTreeMap;
 
 use super::Snapshot;
-use crate::domain::{Occurrence, Revision, RevisionId, RevisionOf, Rule, Trigger, Was};
+use crate::domain::{
+    Name, Occurrence, RecordId, Revision, RevisionId, RevisionOf, Rule, Trigger, Was,
+};
 
 /// Triggers and rules that are not in force any more, as far as messages still tell of them.
 #[derive(Debug, Default)]
 pub struct Past {
     triggers: BTreeMap<RevisionId, Trigger>,
     rules: BTreeMap<RevisionId, Rule>,
+    /// Rules as they were when they were deleted.
+    deleted: BTreeMap<RecordId, Rule>,
 }
 
-impl Past {
-    /// Which revisions the updates of these occurrences may have to tell of and the rules in force
-    /// do not know: their opening's trigger when it was edited since, their rule when it was
-    /// deleted.
-    pub fn wanted<'a>(
-        snapshot: &Snapshot,
-        occurrences: impl Iterator<Item = &'a Occurrence>,
-    ) -> Vec<(RevisionOf, RevisionId)> {
-        let mut wanted = Vec::new();
+/// What messages about some occurrences may have to tell of and the rules in force do not know.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// The triggers and rules of opening messages, as they were then.
+    pub revisions: Vec<(RevisionOf, RevisionId)>,
+    /// Rules that were deleted, as they were last.
+    pub deleted: Vec<(Name, RecordId)>,
+}
+
+impl Wanted {
+    /// What the updates of these occurrences may tell of: their opening's trigger when it was edited
+    /// since, their rule when it was deleted.
+    pub fn of<'a>(snapshot: &Snapshot, occurrences: impl Iterator<Item = &'a Occurrence>) -> Self {
+        let mut wanted = Self::default();
         for entry in occurrences.flat_map(|it| &it.notified) {
-            let Some(opening) = entry.opening.as_ref().filter(|_| entry.send_updates) else {
+            let rule = snapshot.rule(entry.rule);
+            if rule.is_some_and(|it| !it.send_updates && !entry.cleared) {
+                continue;
+            }
+            if rule.is_none() {
+                let deleted = (entry.rule_name.clone(), entry.rule);
+                wanted.deleted.push(deleted);
+            }
+            let Some(opening) = &entry.opening else {
                 continue;
             };
             let current = snapshot.trigger(&opening.trigger.name);
             if current.is_none_or(|it| RevisionId::from(it) != opening.trigger) {
-                wanted.push((RevisionOf::Trigger, opening.trigger.clone()));
+                let trigger = (RevisionOf::Trigger, opening.trigger.clone());
+                wanted.revisions.push(trigger);
             }
-            if snapshot.rule(entry.rule).is_none() {
+            if rule.is_none() {
                 let rule = RevisionId {
                     name: entry.rule_name.clone(),
                     id: entry.rule,
                     revision: opening.rule_revision,
                 };
-                wanted.push((RevisionOf::Rule, rule));
+                wanted.revisions.push((RevisionOf::Rule, rule));
             }
         }
         wanted
     }
+}
 
+impl Past {
     /// Adds a definition.
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
         match revision.was {
             Was::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
-            Was::Rule(rule) => drop(self.rules.insert(id, rule)),
+            Was::Rule(rule) => {
+                if revision.deleted {
+                    self.deleted.insert(rule.id, rule.clone());
+                }
+                self.rules.insert(id, rule);
+            }
         }
     }
 
@@ -58,5 +83,10 @@ impl Past {
     /// A rule as it was.
     pub fn rule(&self, id: &RevisionId) -> Option<&Rule> {
         self.rules.get(id)
+    }
+
+    /// A rule as it was when it was deleted.
+    pub fn deleted(&self, id: RecordId) -> Option<&Rule> {
+        self.deleted.get(&id)
     }
 }

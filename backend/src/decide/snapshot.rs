@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     domain::{Destination, Name, Occurrence, RecordId, Rule, Status, Trigger},
-    matching::{CompiledQuery, TriggerSet},
+    matching::{self, CompiledQuery, TriggerSet},
 };
 
 /// A trigger and its query, ready for matching.
@@ -17,6 +17,20 @@ pub struct LoadedTrigger {
     pub trigger: Trigger,
     /// Its query; none when what is stored does not compile: it matches nothing.
     pub query: Option<CompiledQuery>,
+}
+
+impl LoadedTrigger {
+    /// Makes a trigger's query ready.
+    pub fn new(trigger: Trigger) -> Self {
+        let query = matching::compile(&trigger.query).ok();
+        Self { trigger, query }
+    }
+
+    /// Whether its query looks at the status, so that it is for what is closed as well.
+    pub fn speaks_of_status(&self) -> bool {
+        let query = self.query.as_ref();
+        query.is_some_and(CompiledQuery::speaks_of_status)
+    }
 }
 
 /// An enabled rule that matches an occurrence.
@@ -84,9 +98,16 @@ impl Snapshot {
         self.newest_edit_ms
     }
 
-    /// The enabled rules that match an occurrence, by name.
+    /// The enabled rules that match an occurrence, by name. What is closed is matched by triggers
+    /// that speak of the status only.
     pub fn matches(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
-        let triggers = self.used.matching(occurrence);
+        let mut triggers = self.used.matching(occurrence);
+        if occurrence.status == Status::Closed {
+            triggers.retain(|name| {
+                self.loaded(name)
+                    .is_some_and(LoadedTrigger::speaks_of_status)
+            });
+        }
         let rules: BTreeSet<usize> = triggers
             .iter()
             .filter_map(|name| self.enabled_by_trigger.get(*name))
@@ -103,14 +124,28 @@ impl Snapshot {
         rules.into_iter().filter_map(of_rule).collect()
     }
 
-    /// The matches of `after` whose rules do not match `before`; while suppressed nothing matches.
-    pub fn new_matches(&self, before: &Occurrence, after: &Occurrence) -> Vec<Match<'_>> {
-        let mut found = self.matches(after);
-        if !found.is_empty() && before.status != Status::Suppressed {
-            let known = self.matches(before);
-            found.retain(|it| !known.iter().any(|other| other.rule.id == it.rule.id));
-        }
-        found
+    /// The same with another definition of a rule, which may be new.
+    #[must_use]
+    pub fn with_rule(&self, rule: Rule) -> Self {
+        let mut rules = self.rules.clone();
+        rules.retain(|it| it.name != rule.name);
+        let at = rules.partition_point(|it| it.name < rule.name);
+        rules.insert(at, Arc::new(rule));
+        self.with(self.triggers.clone(), rules)
+    }
+
+    /// The same with another definition of a trigger, which may be new.
+    #[must_use]
+    pub fn with_trigger(&self, trigger: Trigger) -> Self {
+        let mut triggers = self.triggers.clone();
+        let name = trigger.name.clone();
+        triggers.insert(name, Arc::new(LoadedTrigger::new(trigger)));
+        self.with(triggers, self.rules.clone())
+    }
+
+    fn with(&self, triggers: BTreeMap<Name, Arc<LoadedTrigger>>, rules: Vec<Arc<Rule>>) -> Self {
+        let newest_ms = Some(self.newest_edit_ms);
+        Self::new(triggers, rules, self.destinations.clone(), newest_ms)
     }
 
     /// All rules, by name.

@@ -9,8 +9,8 @@ pub struct Transition {
     pub from: Option<Status>,
     /// Whether the severity is another one.
     pub severity_changed: bool,
-    /// Whether the flag was set that was not set before.
-    pub acknowledged: bool,
+    /// Whether it is acknowledged and was not before, or the other way round.
+    pub acknowledgement_changed: bool,
     /// Whether it is closed and was not before.
     pub closed: bool,
 }

@@ -185,7 +185,7 @@ impl fmt::Display for OccurrenceId {
 pub struct IncomingEvent {
     /// What happened; the type when the sender gave no name.
     pub name: String,
-    /// The kind of event; the name when the sender gave no type.
+    /// The kind of event; empty when the sender gave none.
     pub kind: String,
     /// The thing it happened to; at least one pair.
     pub dimensions: BTreeMap<String, String>,

@@ -36,8 +36,11 @@ pub struct Occurrence {
     pub acknowledged: bool,
     /// When it was opened, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The newest time a sender gave, in milliseconds since 1970.
+    /// The time that the newest event states, in milliseconds since 1970.
     pub last_seen_ms: i64,
+    /// When the newest event was received, in milliseconds since 1970, where that was before the
+    /// time it states.
+    pub received_ms: Option<i64>,
     /// How it ended; none unless the status is closed.
     pub close: Option<Close>,
     /// How often it was sent.
@@ -59,6 +62,8 @@ pub struct Occurrence {
     pub content_ms: Option<i64>,
     /// When rules were last asked about it; none when that was not noted.
     pub judged: Option<Judged>,
+    /// The number of an earlier occurrence of the event that was reopened after this one was closed.
+    pub reopened: Option<u32>,
 }
 
 impl Occurrence {
@@ -68,6 +73,12 @@ impl Occurrence {
             event: self.event,
             number: self.number,
         }
+    }
+
+    /// What counts for the order of events: the earlier of what the newest one states and when it
+    /// was received, in milliseconds since 1970.
+    pub fn order_ms(&self) -> i64 {
+        self.received_ms.unwrap_or(self.last_seen_ms)
     }
 
     /// About how many bytes it has in an answer.

@@ -30,6 +30,8 @@ const VIOLATIONS_MAX: usize = 100;
 #[derive(Debug, Clone)]
 pub struct CompiledQuery {
     pub(super) root: Node,
+    /// Whether a clause looks at the status.
+    speaks_of_status: bool,
 }
 
 /// One clause, ready to be asked.
@@ -62,9 +64,22 @@ impl CompiledQuery {
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         self.root.matches(occurrence)
     }
+
+    /// Whether one of its clauses looks at the status.
+    pub fn speaks_of_status(&self) -> bool {
+        self.speaks_of_status
+    }
 }
 
 impl Node {
+    fn looks_at(&self, field: &Field) -> bool {
+        match self {
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(|node| node.looks_at(field)),
+            Self::Not(node) => node.looks_at(field),
+            Self::Compare(looked_at, _) => looked_at == field,
+        }
+    }
+
     pub(super) fn matches(&self, occurrence: &Occurrence) -> bool {
         match self {
             Self::And(nodes) => nodes.iter().all(|node| node.matches(occurrence)),
@@ -109,7 +124,10 @@ pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let mut compiler = Compiler::default();
     let root = compiler.node(&query.clause, "clause", 1);
     match root {
-        Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery { root }),
+        Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery {
+            speaks_of_status: root.looks_at(&Field::Status),
+            root,
+        }),
         _ => Err(compiler.violations),
     }
 }

@@ -52,6 +52,8 @@ pub(super) fn occurrence() -> Occurrence {
         review_ms: 0,
         content_ms: None,
         judged: None,
+        received_ms: None,
+        reopened: None,
     }
 }
 

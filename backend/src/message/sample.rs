@@ -43,6 +43,8 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         review_ms: now_ms,
         content_ms: None,
         judged: None,
+        received_ms: None,
+        reopened: None,
     }
 }
 

@@ -60,7 +60,7 @@ impl Deciding {
         let step = Step {
             kind: StepKind::Change,
             transition,
-            matches: &snapshot.new_matches(&before, occurrence),
+            matches: &snapshot.matches(occurrence),
             now_ms: cause.now_ms,
             past,
         };

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::{
-    domain::{EventId, Occurrence, OccurrenceId, RecordId},
+    domain::{EventId, Occurrence, OccurrenceId, RecordId, Status},
     error::Error,
+    ops::find,
     store::{Changes, EngineError, Index, Store, Stored, record::bytes::Key},
 };
 
@@ -18,6 +19,14 @@ pub enum Target {
 }
 
 impl Target {
+    /// The event.
+    pub fn event(self) -> EventId {
+        match self {
+            Self::Newest(event) => event,
+            Self::Exactly(id) => id.event,
+        }
+    }
+
     /// That nothing is stored there.
     pub fn not_found(self) -> Error {
         Error::NotFound(match self {
@@ -86,6 +95,61 @@ impl Edits {
     pub fn get(&mut self, target: usize) -> Option<&mut Occurrence> {
         let place = self.places.get(target).copied().flatten()?;
         self.rows.get_mut(place).map(|row| &mut row.next)
+    }
+
+    /// Reads the earlier occurrences beside those that were read that operators reopened.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn read_reopened(&mut self, store: &Store) -> Result<(), EngineError> {
+        let marks = self.rows.iter().filter_map(|row| {
+            let event = row.next.event;
+            let number = row.next.reopened?;
+            Some(OccurrenceId { event, number })
+        });
+        for id in marks.collect::<Vec<_>>() {
+            if self.rows.iter().any(|row| row.next.id() == id) {
+                continue;
+            }
+            if let Some(stored) = find::stored(store, id).await? {
+                let next = stored.value.clone();
+                self.rows.push(Row { stored, next });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes way for an occurrence that is to be reopened, and lets events find it. The newest one of
+    /// its event must have been read.
+    ///
+    /// # Errors
+    /// [`Error::FailedPrecondition`] when another one of the event is open.
+    pub fn reopen(&mut self, id: OccurrenceId) -> Result<(), Error> {
+        let of_event = self
+            .rows
+            .iter_mut()
+            .filter(|row| row.next.event == id.event);
+        let mut newest = None;
+        for row in of_event {
+            let other = row.next.id();
+            if other != id && row.next.status != Status::Closed {
+                return Err(Error::FailedPrecondition(format!(
+                    "occurrence `{id}` cannot be reopened while `{other}` is {}: an event has one \
+                     open occurrence at a time; close that one first",
+                    row.next.status.word()
+                )));
+            }
+            if newest
+                .as_ref()
+                .is_none_or(|it: &&mut Row| it.next.number < other.number)
+            {
+                newest = Some(row);
+            }
+        }
+        if let Some(newest) = newest.filter(|it| it.next.number > id.number) {
+            newest.next.reopened = Some(id.number);
+        }
+        Ok(())
     }
 
     /// All of them as they were read, each once.

@@ -117,6 +117,9 @@ pub struct TriggerExplanation {
     pub definition: Option<Definition>,
     /// Its query; none when there was no such trigger, it is not kept, or its query is not valid.
     pub query: Option<Explained>,
+    /// Whether its query is true, and yet it does not match: it says nothing of the status, and the
+    /// occurrence was closed.
+    pub is_for_open_only: bool,
 }
 
 impl TriggerExplanation {
@@ -126,12 +129,14 @@ impl TriggerExplanation {
             kept: true,
             definition: None,
             query: None,
+            is_for_open_only: false,
         }
     }
 
     /// Whether it matched; none when that is not known.
     pub fn verdict(&self) -> Option<bool> {
         match &self.query {
+            Some(_) if self.is_for_open_only => Some(false),
             Some(query) => query.verdict(),
             None => self.kept.then_some(false),
         }

@@ -25,9 +25,19 @@ pub async fn occurrence(
     store: &Store,
     id: OccurrenceId,
 ) -> Result<Option<Occurrence>, EngineError> {
+    Ok(stored(store, id).await?.map(|stored| stored.value))
+}
+
+/// One occurrence as it is stored, to be changed.
+///
+/// # Errors
+/// Those of the store.
+pub async fn stored(
+    store: &Store,
+    id: OccurrenceId,
+) -> Result<Option<Stored<Occurrence>>, EngineError> {
     let range = Range::under(&Key::new().event(id.event).number(id.number).build());
-    let found: Vec<(_, Stored<Occurrence>)> = store
-        .page_by(Index::OccurrenceByEvent, range, Direction::Ascending, 1)
-        .await?;
-    Ok(found.into_iter().next().map(|(_, found)| found.value))
+    let index = Index::OccurrenceByEvent;
+    let found = store.page_by(index, range, Direction::Ascending, 1).await?;
+    Ok(found.into_iter().next().map(|(_, stored)| stored))
 }

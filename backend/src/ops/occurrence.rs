@@ -31,8 +31,10 @@ pub struct Arrival<'a> {
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// The newest occurrence took it in.
+    /// The occurrence took it in.
     Repeated(Transition),
+    /// It came too late for anything but being counted.
+    Counted,
     /// It opened a new occurrence, which follows the newest one.
     Opened(Box<Occurrence>),
 }
@@ -59,12 +61,13 @@ pub struct Cause<'a> {
     pub now_ms: i64,
 }
 
-/// Takes an event in, given the newest occurrence of the same event; `key` is used when that opens
-/// another one.
+/// Takes an event in, given the occurrence that it continues or follows; `key` is used when that
+/// opens another one.
 ///
-/// Times of senders are compared with times of senders only: an event is late when its timestamp
-/// is before the newest one of the occurrence, whoever closed that occurrence and whenever. A late
-/// event counts and does nothing else, also when it would close or would open the next occurrence.
+/// An event is late when it is before the newest one of the occurrence, whoever closed that
+/// occurrence and whenever; the time of an event is the earlier of what it states and when it came.
+/// A late event counts and does nothing else, also when it would close or would open the next
+/// occurrence.
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
@@ -75,26 +78,21 @@ pub fn receive(
     let Some(newest) = newest else {
         return Received::Opened(Box::new(open(None, arrival, lifetime, key)));
     };
-    let late = event.timestamp_ms < newest.last_seen_ms;
-    let over = newest.status == Status::Closed && event.status != Some(Status::Closed);
-    if over && !late {
+    let now_ms = arrival.now_ms;
+    // Nothing that is stored was received later than now, whatever an older version noted.
+    if event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms) {
+        newest.count = newest.count.saturating_add(1);
+        return Received::Counted;
+    }
+    if newest.status == Status::Closed && event.status != Some(Status::Closed) {
         return Received::Opened(Box::new(open(Some(newest), arrival, lifetime, key)));
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
-    if late {
-        return Received::Repeated(Transition {
-            from: Some(newest.status),
-            ..Transition::default()
-        });
-    }
     newest.last_seen_ms = event.timestamp_ms;
-    if is_other_content(newest, event) {
-        newest.summary.clone_from(&event.summary);
-        newest.body.clone_from(&event.body);
-        newest.kind.clone_from(&event.kind);
-        newest.metadata.clone_from(&event.metadata);
-        newest.content_ms = Some(arrival.now_ms);
+    newest.received_ms = received_ms(arrival);
+    if replace_content(newest, event) {
+        newest.content_ms = Some(now_ms);
     }
     let wish = Wish {
         severity: event.severity,
@@ -104,16 +102,34 @@ pub fn receive(
     let cause = Cause {
         author: arrival.author,
         reason: CloseReason::Sender,
-        now_ms: arrival.now_ms,
+        now_ms,
     };
     Received::Repeated(alter(newest, wish, cause, lifetime))
 }
 
-fn is_other_content(known: &Occurrence, event: &IncomingEvent) -> bool {
-    known.summary != event.summary
-        || known.body != event.body
-        || known.kind != event.kind
-        || known.metadata != event.metadata
+/// When an event came, where that was before the time it states.
+fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
+    (arrival.event.timestamp_ms > arrival.now_ms).then_some(arrival.now_ms)
+}
+
+/// Replaces what the event says anew, and leaves what it is silent about; answers whether anything
+/// is other than before.
+fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
+    let mut replaced = false;
+    let mut replace = |known: &mut String, new: &String| {
+        if !new.is_empty() && known != new {
+            known.clone_from(new);
+            replaced = true;
+        }
+    };
+    replace(&mut known.summary, &event.summary);
+    replace(&mut known.body, &event.body);
+    replace(&mut known.kind, &event.kind);
+    if !event.metadata.is_empty() && known.metadata != event.metadata {
+        known.metadata.clone_from(&event.metadata);
+        replaced = true;
+    }
+    replaced
 }
 
 fn open(
@@ -129,7 +145,10 @@ fn open(
         event: before.map_or_else(|| event.id(), |before| before.event),
         number: before.map_or(1, |before| before.number.saturating_add(1)),
         name: event.name.clone(),
-        kind: event.kind.clone(),
+        kind: match event.kind.as_str() {
+            "" => event.name.clone(),
+            kind => kind.into(),
+        },
         dimensions: event.dimensions.clone(),
         metadata: event.metadata.clone(),
         summary: event.summary.clone(),
@@ -139,6 +158,7 @@ fn open(
         acknowledged: event.acknowledged.unwrap_or(false),
         start_ms: event.timestamp_ms,
         last_seen_ms: event.timestamp_ms,
+        received_ms: received_ms(arrival),
         close: (status == Status::Closed).then_some(Close {
             at_ms: arrival.now_ms,
             reason: CloseReason::Sender,
@@ -158,6 +178,7 @@ fn open(
         review_ms: 0,
         content_ms: Some(arrival.now_ms),
         judged: None,
+        reopened: None,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened
@@ -192,7 +213,7 @@ pub fn alter(
         };
         note(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
-        transition.acknowledged = flag;
+        transition.acknowledgement_changed = true;
     }
     let status = wish.status.filter(|it| *it != occurrence.status);
     if let Some(status) = status {
@@ -243,7 +264,7 @@ pub enum Review {
 pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -> Review {
     let since_ms = occurrence
         .close
-        .map_or(occurrence.last_seen_ms, |close| close.at_ms);
+        .map_or(occurrence.order_ms(), |close| close.at_ms);
     match review_after(occurrence, since_ms, lifetime) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,

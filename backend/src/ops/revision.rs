@@ -2,8 +2,8 @@
 //! occurrence that may have been judged by them.
 
 use crate::{
-    decide::{Past, Snapshot},
-    domain::{Name, Occurrence, Revision, RevisionOf, Was},
+    decide::{Past, Snapshot, Wanted},
+    domain::{Name, Occurrence, RecordId, Revision, RevisionOf, Was},
     error::Error,
     limits::{EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP},
     ops::commit::commit,
@@ -126,21 +126,46 @@ pub async fn past(
     snapshot: &Snapshot,
     occurrences: impl Iterator<Item = &Occurrence>,
 ) -> Result<Past, EngineError> {
-    let wanted = Past::wanted(snapshot, occurrences).into_iter();
-    let mut keys: Vec<_> = wanted
-        .map(|(of, id)| Key::new().revision(of, &id).build())
-        .collect();
+    let wanted = Wanted::of(snapshot, occurrences);
     let mut past = Past::default();
-    if keys.is_empty() {
-        return Ok(past);
+    let revisions = wanted.revisions.iter();
+    let mut keys: Vec<_> = revisions
+        .map(|(of, id)| Key::new().revision(*of, id).build())
+        .collect();
+    if !keys.is_empty() {
+        keys.sort_unstable();
+        keys.dedup();
+        let found = store.get_many::<Revision>(keys).await?;
+        for stored in found.into_iter().flatten() {
+            past.add(stored.value);
+        }
     }
-    keys.sort_unstable();
-    keys.dedup();
-    let found = store.get_many::<Revision>(keys).await?;
-    for stored in found.into_iter().flatten() {
-        past.add(stored.value);
+    for (name, id) in &wanted.deleted {
+        if past.deleted(*id).is_none()
+            && let Some(last) = last(store, RevisionOf::Rule, name, *id).await?
+        {
+            past.add(last);
+        }
     }
     Ok(past)
+}
+
+/// Reads the newest kept revision of a trigger or rule that is not in force any more.
+///
+/// # Errors
+/// Those of the store.
+pub async fn last(
+    store: &Store,
+    of: RevisionOf,
+    name: &Name,
+    id: RecordId,
+) -> Result<Option<Revision>, EngineError> {
+    let prefix = Key::new().byte(of as u8).name(name.as_str()).id(id).build();
+    let range = Range::under(&prefix);
+    let mut found = store
+        .page::<Revision>(range, Direction::Descending, 1)
+        .await?;
+    Ok(found.pop().map(|stored| stored.value))
 }
 
 #[cfg(test)]

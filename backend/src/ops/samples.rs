@@ -130,7 +130,7 @@ pub(crate) fn occurrence() -> Occurrence {
     };
     match receive(None, &arrival, &LifetimeConfig::default(), id("occurrence")) {
         Received::Opened(opened) => *opened,
-        Received::Repeated(_) => unreachable!("nothing was there before"),
+        Received::Repeated(_) | Received::Counted => unreachable!("nothing was there before"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Setting status and acknowledgement of occurrences, as operators do.
 
 use crate::{
-    domain::{CloseReason, Name, OccurrenceId},
+    domain::{CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
         commit::commit,
@@ -25,8 +25,9 @@ pub struct StatusItem {
 }
 
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
-/// answers for each item which occurrence it was. An unknown occurrence is that item's error. What the
-/// service has to say of it goes through the intake.
+/// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
+/// unknown occurrence, or one to reopen while another one of the event is open. What the service has
+/// to say of it goes through the intake.
 ///
 /// # Errors
 /// Those of the store: then nothing was changed.
@@ -38,10 +39,13 @@ pub async fn set_status(
     items: &[StatusItem],
     author: &Name,
 ) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
-    let targets: Vec<_> = items.iter().map(|item| item.target).collect();
+    let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
+    // Behind the items: the newest occurrence of each event of which one may be reopened.
+    targets.extend(items.iter().map(|item| Target::Newest(item.target.event())));
     let decide = async || {
         let snapshot = deciding.ruleset.refreshed().await?;
         let mut edits = Edits::read(&deciding.store, &targets).await?;
+        edits.read_reopened(&deciding.store).await?;
         let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
         let mut changes = deciding.store.changes();
         let cause = Cause {
@@ -56,6 +60,14 @@ pub async fn set_status(
                 answers.push(Err(item.target.not_found()));
                 continue;
             };
+            if reopens(occurrence, item.wish) {
+                let id = occurrence.id();
+                if let Err(error) = edits.reopen(id) {
+                    answers.push(Err(error));
+                    continue;
+                }
+            }
+            let occurrence = edits.get(at).expect("it was there a moment ago");
             let altered = deciding.alter((&snapshot, &past), occurrence, item.wish, cause);
             for delivery in &altered.deliveries {
                 changes.insert(delivery);
@@ -69,6 +81,11 @@ pub async fn set_status(
     let ((answers, reports), _) = commit(&deciding.store, Lane::Admin, decide).await?;
     intake.report_all(reports);
     Ok(answers)
+}
+
+fn reopens(occurrence: &Occurrence, wish: Wish) -> bool {
+    let status = wish.status.unwrap_or(occurrence.status);
+    occurrence.status == Status::Closed && status != Status::Closed
 }
 
 #[cfg(test)]

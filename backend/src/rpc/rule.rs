@@ -7,20 +7,26 @@ use super::{
     audit,
     convert::list::{count, page_and_filter},
 };
-use crate::ops::rule::{Installation, RuleDraft, Rules};
+use crate::ops::{
+    notify_open::{NotifyOpen, Stores},
+    rule::{Installation, RuleDraft, Rules},
+};
 
 /// Serves rules.
 #[derive(Debug)]
 pub struct RuleApi {
     rules: Rules,
+    opens: NotifyOpen,
     installation: Installation,
 }
 
 impl RuleApi {
-    /// Serves these rules; previews tell about that installation.
-    pub fn new(rules: Rules, installation: Installation) -> Self {
+    /// Serves these rules, and notifies of what is open where that is asked for; previews tell about
+    /// that installation.
+    pub fn new(rules: Rules, opens: NotifyOpen, installation: Installation) -> Self {
         Self {
             rules,
+            opens,
             installation,
         }
     }
@@ -36,8 +42,17 @@ impl RuleService for RuleApi {
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.create(draft, request.validate_only).await?;
         let name = view.rule.name.clone();
+        let notify_count = match request.notify_open {
+            true => {
+                let stores = Stores::Rule(view.rule.clone());
+                let notified = self.opens.answer(stores, request.validate_only);
+                Some(count(notified.await?))
+            }
+            false => None,
+        };
         let answer = v1::CreateRuleResponse {
             rule: Some(view.into()),
+            notify_count,
         };
         Ok(audit::unless(request.validate_only, name, answer))
     }
@@ -75,8 +90,17 @@ impl RuleService for RuleApi {
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.update(draft, request.validate_only).await?;
         let name = view.rule.name.clone();
+        let notify_count = match request.notify_open {
+            true => {
+                let stores = Stores::Rule(view.rule.clone());
+                let notified = self.opens.answer(stores, request.validate_only);
+                Some(count(notified.await?))
+            }
+            false => None,
+        };
         let answer = v1::UpdateRuleResponse {
             rule: Some(view.into()),
+            notify_count,
         };
         Ok(audit::unless(request.validate_only, name, answer))
     }

@@ -58,6 +58,7 @@ use crate::{
         deciding::Deciding,
         destination::{Destinations, Tester},
         intake::Intake,
+        notify_open::NotifyOpen,
         rule::{Installation, Rules},
         samples,
         trigger::Triggers,
@@ -165,7 +166,7 @@ impl World {
     async fn create_trigger(&self, trigger: v1::Trigger) -> Result<v1::Trigger, Status> {
         let request = v1::CreateTriggerRequest {
             trigger: Some(trigger),
-            validate_only: false,
+            ..v1::CreateTriggerRequest::default()
         };
         let answer = self.triggers().create_trigger(request).await?;
         Ok(answer.into_inner().trigger.unwrap())
@@ -192,7 +193,7 @@ impl World {
     async fn create_rule(&self, rule: v1::Rule) -> Result<v1::Rule, Status> {
         let request = v1::CreateRuleRequest {
             rule: Some(rule),
-            validate_only: false,
+            ..v1::CreateRuleRequest::default()
         };
         let answer = self.rules().create_rule(request).await?;
         Ok(answer.into_inner().rule.unwrap())
@@ -213,11 +214,13 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
         tenant: "acme".into(),
         link_base: "https://ops.example.com".into(),
     };
-    let rules = RuleApi::new(Rules::new(store(), clock()), installation);
+    let opens = NotifyOpen::new(deciding.clone(), intake.clone());
+    let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
     let events = EventQueries::new(store(), clock(), ruleset, CancellationToken::new());
     let triggers = Triggers::new(store(), clock());
     Routes::new(TriggerServiceServer::new(TriggerApi::new(
         triggers,
+        opens,
         CancellationToken::new(),
     )))
     .add_service(DestinationServiceServer::new(destination_api(

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     error::Error,
     ops::{
+        notify_open::{NotifyOpen, Stores},
         test_trigger::Trial,
         trigger::{TriggerDraft, Triggers},
     },
@@ -26,13 +27,19 @@ use crate::{
 #[derive(Debug)]
 pub struct TriggerApi {
     triggers: Triggers,
+    opens: NotifyOpen,
     shutdown: CancellationToken,
 }
 
 impl TriggerApi {
-    /// Serves these triggers; streams end when `shutdown` is cancelled.
-    pub fn new(triggers: Triggers, shutdown: CancellationToken) -> Self {
-        Self { triggers, shutdown }
+    /// Serves these triggers, and notifies of what is open where that is asked for; streams end when
+    /// `shutdown` is cancelled.
+    pub fn new(triggers: Triggers, opens: NotifyOpen, shutdown: CancellationToken) -> Self {
+        Self {
+            triggers,
+            opens,
+            shutdown,
+        }
     }
 }
 
@@ -64,9 +71,18 @@ impl TriggerService for TriggerApi {
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.create(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
+        let notify_count = match request.notify_open {
+            true => {
+                let stores = Stores::Trigger(view.trigger.clone());
+                let notified = self.opens.answer(stores, request.validate_only);
+                Some(count(notified.await?))
+            }
+            false => None,
+        };
         let answer = v1::CreateTriggerResponse {
             warnings: view.warnings.clone(),
             trigger: Some(view.into()),
+            notify_count,
         };
         Ok(audit::unless(request.validate_only, name, answer))
     }
@@ -104,9 +120,18 @@ impl TriggerService for TriggerApi {
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.update(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
+        let notify_count = match request.notify_open {
+            true => {
+                let stores = Stores::Trigger(view.trigger.clone());
+                let notified = self.opens.answer(stores, request.validate_only);
+                Some(count(notified.await?))
+            }
+            false => None,
+        };
         let answer = v1::UpdateTriggerResponse {
             warnings: view.warnings.clone(),
             trigger: Some(view.into()),
+            notify_count,
         };
         Ok(audit::unless(request.validate_only, name, answer))
     }

@@ -40,6 +40,7 @@ use crate::{
         delivery::Deliveries,
         destination::{Destinations, Tester},
         intake::{Intake, IntakeWorkers},
+        notify_open::NotifyOpen,
         receipt::ReceiptSweep,
         recent::Traffic,
         review::Reviewer,
@@ -156,6 +157,7 @@ impl Rooms {
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
         let traffic = || Arc::clone(&self.deciding.traffic);
+        let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -169,10 +171,11 @@ impl Rooms {
         serve! {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CheckServiceServer: Checks::new(store(), streams.clone()),
-            TriggerServiceServer: TriggerApi::new(Triggers::new(store(), clock()), streams.clone()),
+            TriggerServiceServer:
+                TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
                 DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),
-            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), installation),
+            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),

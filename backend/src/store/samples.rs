@@ -221,6 +221,17 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         review_ms: AT_MS + 2_592_000_000,
         content_ms: None,
         judged: None,
+        received_ms: None,
+        reopened: None,
+    }
+}
+
+/// An occurrence whose newest event was stamped ahead, and after which an earlier one was reopened.
+pub(crate) fn reopened_occurrence() -> Occurrence {
+    Occurrence {
+        received_ms: Some(AT_MS + 6),
+        reopened: Some(1),
+        ..occurrence(3)
     }
 }
 

@@ -314,12 +314,14 @@ async fn store(
                 let request = v1::UpdateTriggerRequest {
                     trigger,
                     validate_only,
+                    ..v1::UpdateTriggerRequest::default()
                 };
                 service.update_trigger(request).await.map(drop)
             } else {
                 let request = v1::CreateTriggerRequest {
                     trigger,
                     validate_only,
+                    ..v1::CreateTriggerRequest::default()
                 };
                 service.create_trigger(request).await.map(drop)
             }
@@ -354,6 +356,7 @@ async fn store(
                 let request = v1::UpdateRuleRequest {
                     rule,
                     validate_only,
+                    ..v1::UpdateRuleRequest::default()
                 };
                 service.update_rule(request).await.map(drop)
             } else {
@@ -361,6 +364,7 @@ async fn store(
                     .create_rule(v1::CreateRuleRequest {
                         rule,
                         validate_only,
+                        ..v1::CreateRuleRequest::default()
                     })
                     .await
                     .map(drop)

@@ -1,19 +1,22 @@
-//! Nobody is notified of an occurrence that an operator or its sender suppressed, nor of the close
-//! that ends that.
+//! Nobody is notified of an occurrence that an operator or its sender suppressed, nor of its close
+//! when it was suppressed until then, however often that is repeated.
 
 use super::{Case, Condition, Hold};
-use crate::domain::Status;
+use crate::domain::{Field, Status};
 
 pub(super) const CONDITION: Condition = Condition {
     name: "suppressed",
     is_rare: false,
     is_about_repeats: false,
     hold: |case| {
-        let is_suppressed = case.occurrence.status == Status::Suppressed;
-        (is_suppressed || is_its_close(case)).then(Hold::default)
+        let is_held = case.occurrence.status == Status::Suppressed || was_until_its_close(case);
+        is_held.then(|| Hold {
+            since_ms: case.since(Field::Status),
+            until_ms: None,
+        })
     },
     detail: |case, _, tense| {
-        if is_its_close(case) {
+        if was_until_its_close(case) {
             return "the occurrence was suppressed until it was closed".into();
         }
         let status = case.occurrence.status.word();
@@ -21,6 +24,8 @@ pub(super) const CONDITION: Condition = Condition {
     },
 };
 
-fn is_its_close(case: &Case<'_>) -> bool {
-    case.transition.closed && case.transition.from == Some(Status::Suppressed)
+fn was_until_its_close(case: &Case<'_>) -> bool {
+    let last = || case.last_change(Field::Status);
+    case.occurrence.status == Status::Closed
+        && last().is_some_and(|it| it.from == Status::Suppressed.word())
 }

@@ -5,11 +5,15 @@ use std::collections::HashMap;
 use super::Deliveries;
 use crate::{
     domain::{
-        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, Severity, Status,
+        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, RevisionOf, Rule,
+        Severity, Status, Was,
     },
     error::Error,
     limits::OBLIGATIONS_SCANNED_MAX,
-    ops::page::{PageRequest, Scope},
+    ops::{
+        page::{PageRequest, Scope},
+        revision,
+    },
     store::{
         Direction, Index,
         engine::Range,
@@ -130,7 +134,7 @@ impl Deliveries {
         let scope = filter.scope();
         let key = scope.last_key(&page.token)?;
         let mut place = key.and_then(|key| Place::from_key(&key));
-        let mut known = HashMap::new();
+        let (mut known, mut rules) = (HashMap::new(), HashMap::new());
         let mut items: Vec<Obligation> = Vec::new();
         let mut looked_at = 0;
         loop {
@@ -139,7 +143,8 @@ impl Deliveries {
             looked_at += occurrences.len();
             for occurrence in occurrences {
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
-                for item in owed(&occurrence, filter, begun) {
+                let entries = self.entries(&mut rules, &occurrence).await?;
+                for item in owed(&occurrence, &entries, filter, begun) {
                     if self.is_there(&mut known, &item).await? {
                         items.push(item);
                     }
@@ -188,6 +193,41 @@ impl Deliveries {
         Ok(found.into_iter().map(|(_, found)| found.value).collect())
     }
 
+    /// The notifications of an occurrence whose closing messages are owed: their rules send updates,
+    /// or did when they were deleted.
+    async fn entries<'a>(
+        &self,
+        known: &mut HashMap<RecordId, bool>,
+        occurrence: &'a Occurrence,
+    ) -> Result<Vec<&'a Notified>, Error> {
+        let mut owing = Vec::new();
+        if occurrence.status == Status::Closed {
+            return Ok(owing);
+        }
+        for entry in occurrence.notified.iter().filter(|it| !it.cleared) {
+            let sends = match known.get(&entry.rule) {
+                Some(sends) => *sends,
+                None => self.sends_updates(entry).await?,
+            };
+            known.insert(entry.rule, sends);
+            owing.extend(sends.then_some(entry));
+        }
+        Ok(owing)
+    }
+
+    async fn sends_updates(&self, entry: &Notified) -> Result<bool, Error> {
+        let name = &entry.rule_name;
+        let rule = self.store.get::<Rule>(name.as_str().into()).await?;
+        if let Some(rule) = rule.filter(|it| it.value.id == entry.rule) {
+            return Ok(rule.value.send_updates);
+        }
+        let last = revision::last(&self.store, RevisionOf::Rule, name, entry.rule).await?;
+        Ok(match last.map(|it| it.was) {
+            Some(Was::Rule(rule)) => rule.send_updates,
+            _ => entry.send_updates,
+        })
+    }
+
     /// Whether the destination still exists: one that is gone is owed nothing.
     async fn is_there(
         &self,
@@ -206,15 +246,12 @@ impl Deliveries {
 /// What is owed about an occurrence, after a place in it.
 fn owed(
     occurrence: &Occurrence,
+    entries: &[&Notified],
     filter: &ObligationFilter,
     after: Option<Place>,
 ) -> Vec<Obligation> {
-    if occurrence.status == Status::Closed {
-        return Vec::new();
-    }
-    let is_owed = |entry: &&Notified| entry.send_updates && !entry.cleared;
     let mut owed = Vec::new();
-    for entry in occurrence.notified.iter().filter(is_owed) {
+    for entry in entries.iter().copied() {
         for (destination, name) in &entry.destinations {
             let is_later = after.is_none_or(|place| place.is_before(entry.rule, *destination));
             if is_later && filter.passes(&entry.rule_name, name) {

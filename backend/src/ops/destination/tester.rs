@@ -281,6 +281,8 @@ fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let key = RecordId::first_at(now_ms.unsigned_abs());
     match receive(None, &arrival, &LifetimeConfig::default(), key) {
         Received::Opened(occurrence) => *occurrence,
-        Received::Repeated(_) => unreachable!("without an occurrence, an event opens one"),
+        Received::Repeated(_) | Received::Counted => {
+            unreachable!("without an occurrence, an event opens one")
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     decide::{Case, LoadedTrigger, Snapshot, Tense, Verdict, condition::moment},
-    domain::{Name, Notified, RecordId, RevisionId, Rule},
+    domain::{Name, Notified, RecordId, RevisionId, Rule, Status},
     matching::Explained,
 };
 
@@ -100,7 +100,9 @@ impl Judge<'_> {
             return *verdict;
         }
         let state = &self.states[at].1;
+        let is_for_open_only = is_for_open_only(&mut self.definitions, &loaded, state);
         let explained = query(&mut self.definitions, &loaded, state);
+        let explained = explained.filter(|_| !is_for_open_only);
         let verdict = explained.map_or(Some(false), |it| it.verdict());
         self.verdicts.insert(key, verdict);
         verdict
@@ -140,7 +142,6 @@ impl Judge<'_> {
         let case = Case {
             rule,
             occurrence: &state.occurrence,
-            transition: state.transition,
             notified: subject.told,
             snapshot: self.snapshot,
             now_ms: point.at_ms,
@@ -162,16 +163,17 @@ impl Judge<'_> {
             _ => "",
         };
         let held = held.map(|(_, detail)| detail);
+        let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if tells => "it told then what had changed, or told it again".into(),
+            Some(held) if !matched && is_for_open_only && again.is_empty() => {
+                let did = if now { "would" } else { "did" };
+                format!("a trigger's query is true, and it {did} not notify: {held}")
+            }
             _ if !matched => unmatched(&triggers, now),
             Some(held) if now => format!("it would not notify{again}: {held}"),
             Some(held) => format!("a trigger matched, and it did not notify{again}: {held}"),
             None if now => "it would notify if the event came again now as it is".into(),
-            None if state.by_change != Some(false) => "a trigger matched, and it did not notify: \
-                what an operator or ageing changes opens a notification only when the rule did \
-                not match before the change"
-                .into(),
             None => "a trigger matched, and it did not notify: the rule or the trigger was being \
                 edited at that very moment"
                 .into(),
@@ -214,6 +216,7 @@ impl Judge<'_> {
             trigger_name: loaded.trigger.name.clone(),
             kept: true,
             definition,
+            is_for_open_only: is_for_open_only(&mut self.definitions, loaded, state),
             query: query(&mut self.definitions, loaded, state),
         }
     }
@@ -229,6 +232,13 @@ fn query(
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
 }
 
+/// Whether a query is true of an occurrence that is closed, and says nothing of the status.
+fn is_for_open_only(definitions: &mut Definitions, loaded: &LoadedTrigger, state: &State) -> bool {
+    let is_closed = state.occurrence.status == Status::Closed;
+    let query = definitions.query(loaded).filter(|_| is_closed);
+    query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
+}
+
 /// Why no trigger is known to match.
 fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
     if triggers.is_empty() {
@@ -238,6 +248,14 @@ fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
             "it had no trigger"
         }
         .into();
+    }
+    if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {
+        let is = if now { "is" } else { "was" };
+        return format!(
+            "the occurrence {is} closed, and the query of trigger `{}` says nothing of `status`: it \
+             is for what is open",
+            trigger.trigger_name
+        );
     }
     if triggers.iter().all(|it| it.verdict() == Some(false)) {
         return match (now, triggers) {

@@ -44,7 +44,6 @@ impl Judge<'_> {
             let case = Case {
                 rule,
                 occurrence: &state.occurrence,
-                transition: state.transition,
                 notified: None,
                 snapshot: self.snapshot,
                 now_ms: opening.at_ms,

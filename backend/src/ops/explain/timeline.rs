@@ -1,7 +1,6 @@
 //! The decisions about an occurrence that can still be told, and what the occurrence was at each.
 
 use crate::{
-    decide::Transition,
     domain::{Field, Occurrence, Severity, Status},
     matching::field,
 };
@@ -25,10 +24,6 @@ pub(super) struct State {
     content_known: bool,
     /// Whether the count and when it was last seen are those of that time.
     count_known: bool,
-    /// What that decision rested on; none when only a sender's event could tell.
-    pub(super) transition: Transition,
-    /// Whether an operator or ageing made it; none when that is not known.
-    pub(super) by_change: Option<bool>,
 }
 
 impl State {
@@ -38,8 +33,6 @@ impl State {
             occurrence,
             content_known: true,
             count_known: true,
-            transition: Transition::default(),
-            by_change: None,
         }
     }
 
@@ -109,11 +102,6 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
     State {
         content_known: point.last || once || known_since_ms.is_some_and(|it| it <= point.at_ms),
         count_known: point.last || once,
-        transition: transition(occurrence, point),
-        by_change: occurrence
-            .judged
-            .filter(|_| point.last)
-            .map(|judged| !judged.by_event),
         occurrence: then,
     }
 }
@@ -122,22 +110,4 @@ fn set<T: Copy>(value: &mut T, all: &[T], word: &str, word_of: impl Fn(T) -> &'s
     if let Some(found) = all.iter().find(|it| word_of(**it) == word) {
         *value = *found;
     }
-}
-
-/// What a decision changed, by the history.
-fn transition(occurrence: &Occurrence, point: Point) -> Transition {
-    let mut transition = Transition::default();
-    let history = occurrence.history.iter();
-    for entry in history.filter(|entry| entry.at_ms == point.at_ms && !entry.from.is_empty()) {
-        match entry.field {
-            Field::Severity => transition.severity_changed = true,
-            Field::Acknowledged => transition.acknowledged = entry.to == "true",
-            Field::Status => {
-                let from = Status::ALL.into_iter().find(|it| it.word() == entry.from);
-                transition.from = transition.from.or(from);
-                transition.closed = entry.to == Status::Closed.word();
-            }
-        }
-    }
-    transition
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use super::job::{Accepted, Job, Outcome};
 use crate::{
     decide::{Past, Snapshot, Step, StepKind, Transition, notify},
-    domain::{Delivery, EventId, Occurrence, Receipt},
+    domain::{Delivery, EventId, Occurrence, OccurrenceId, Receipt, Status},
     ops::{
         deciding::{Deciding, new_id},
+        find,
         loop_guard::Reports,
         occurrence::{Arrival, Received, receive},
         revision,
@@ -23,6 +24,18 @@ struct Line {
     occurrences: Vec<Occurrence>,
     /// Whether the stored one changes.
     is_changed: bool,
+    /// An earlier occurrence that was reopened, as it is stored and as it will be.
+    reopened: Option<(Stored<Occurrence>, Occurrence)>,
+}
+
+impl Line {
+    /// Whether events are taken in by the earlier occurrence that was reopened: it is open, and the
+    /// newest one is not.
+    fn is_reopened(&self) -> bool {
+        let is_over = |it: &Occurrence| it.status == Status::Closed;
+        let reopened = self.reopened.as_ref();
+        self.occurrences.last().is_some_and(is_over) && reopened.is_some_and(|(_, it)| !is_over(it))
+    }
 }
 
 /// Takes in every event of the jobs in one commit, except those of jobs that were carried out
@@ -146,10 +159,40 @@ async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<HashMap<EventId, Line
             stored,
             occurrences,
             is_changed: false,
+            reopened: None,
         };
         lines.insert(id, line);
     }
+    read_reopened(deciding, &mut lines).await?;
     Ok(lines)
+}
+
+/// Reads the earlier occurrences that operators reopened.
+async fn read_reopened(
+    deciding: &Deciding,
+    lines: &mut HashMap<EventId, Line>,
+) -> Result<(), EngineError> {
+    for line in lines.values_mut() {
+        let newest = line.occurrences.last();
+        let Some(newest) = newest.filter(|it| it.status == Status::Closed) else {
+            continue;
+        };
+        if let Some(number) = newest.reopened {
+            let found = find::stored(
+                &deciding.store,
+                OccurrenceId {
+                    event: newest.event,
+                    number,
+                },
+            )
+            .await?;
+            line.reopened = found.map(|stored| {
+                let next = stored.value.clone();
+                (stored, next)
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The stored occurrences that rules notified about and that the events may change in a way that
@@ -160,7 +203,11 @@ fn updated<'a>(
 ) -> impl Iterator<Item = &'a Occurrence> {
     let events = jobs.iter().flat_map(|job| &job.events);
     events.filter_map(|accepted| {
-        let stored = &lines.get(&accepted.id)?.stored.as_ref()?.value;
+        let line = lines.get(&accepted.id)?;
+        let stored = match &line.reopened {
+            Some((stored, _)) if line.is_reopened() => &stored.value,
+            _ => &line.stored.as_ref()?.value,
+        };
         let event = &accepted.event;
         let changes = event.status.is_some_and(|it| it != stored.status)
             || event.severity.is_some_and(|it| it != stored.severity)
@@ -191,30 +238,49 @@ impl Decision<'_> {
             chain: &job.chain,
             now_ms,
         };
-        let newest = line.occurrences.last_mut();
-        let transition = match receive(newest, &arrival, &self.deciding.lifetime, new_id(now_ms)) {
+        let is_reopened = line.is_reopened();
+        let key = new_id(now_ms);
+        let current = match &mut line.reopened {
+            Some((_, reopened)) if is_reopened => Some(reopened),
+            _ => line.occurrences.last_mut(),
+        };
+        let received = receive(current, &arrival, &self.deciding.lifetime, key);
+        let transition = match received {
             Received::Opened(opened) => {
                 line.occurrences.push(*opened);
-                Transition::default()
+                Some(Transition::default())
             }
-            Received::Repeated(transition) => {
-                line.is_changed |= line.occurrences.len() == 1;
-                transition
+            Received::Repeated(transition) => Some(transition),
+            Received::Counted => None,
+        };
+        let newest = line.occurrences.last_mut();
+        let newest = newest.expect("an event is taken in by an occurrence");
+        let occurrence = match &mut line.reopened {
+            Some((_, reopened)) if is_reopened => {
+                newest.prior_count = newest.prior_count.saturating_add(1);
+                reopened
             }
+            _ => newest,
         };
-        let occurrence = line.occurrences.last_mut();
-        let occurrence = occurrence.expect("an event is taken in by an occurrence");
-        let step = Step {
-            kind: StepKind::Event,
-            transition,
-            matches: &self.snapshot.matches(occurrence),
-            now_ms,
-            past: self.past,
-        };
-        let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
-        self.reports.note(&notices, occurrence, now_ms);
-        self.deliveries.extend(notices.deliveries);
-        occurrence.number
+        let number = occurrence.number;
+        if let Some(transition) = transition {
+            let step = Step {
+                kind: StepKind::Event,
+                transition,
+                matches: &self.snapshot.matches(occurrence),
+                now_ms,
+                past: self.past,
+            };
+            let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
+            self.reports.note(&notices, occurrence, now_ms);
+            self.deliveries.extend(notices.deliveries);
+        }
+        line.is_changed |= line
+            .stored
+            .as_ref()
+            .is_some_and(|it| it.value.number == number)
+            || is_reopened;
+        number
     }
 }
 
@@ -234,6 +300,13 @@ fn changes_of(
         }
         for occurrence in occurrences {
             changes.insert(occurrence);
+        }
+        if let Some((stored, next)) = line
+            .reopened
+            .as_ref()
+            .filter(|(it, next)| it.value != *next)
+        {
+            changes.update(stored, next);
         }
     }
     for delivery in deliveries {

@@ -20,6 +20,12 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     };
     if event.name.is_empty() {
         violate("name", "is required, unless `type` is given".into());
+    } else if event.name.trim().is_empty() {
+        violate("name", "holds nothing but blanks".into());
+    }
+    if let Some(control) = event.name.chars().find(|it| it.is_control()) {
+        let fault = format!("holds the control character {control:?}; take it out");
+        violate("name", fault);
     }
     let texts = [
         ("name", event.name.len(), EVENT_NAME_BYTES_MAX),
@@ -59,6 +65,18 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
             "dimensions",
             format!("has {pairs} pairs; at most {EVENT_DIMENSIONS_MAX} are taken"),
         );
+    }
+    for key in event.dimensions.keys() {
+        if key.is_empty() {
+            let fault = "has a pair with an empty key; a key names what its value is";
+            violate("dimensions", fault.into());
+        }
+        if let Some(control) = key.chars().find(|it| it.is_control()) {
+            let shown = key.escape_debug();
+            let fault = format!("the key `{shown}` holds the control character {control:?}");
+            violate("dimensions", fault);
+            break;
+        }
     }
     if event.dimensions.contains_key("name") {
         violate(
@@ -106,6 +124,12 @@ mod tests {
         ("timestamp", |it| it.timestamp_ms = i64::MAX),
         ("timestamp", |it| it.timestamp_ms = i64::MIN),
         ("name", |it| it.name.clear()),
+        ("name", |it| {
+            it.name = " \u{3000}\t".trim_end_matches('\t').into()
+        }),
+        ("name", |it| it.name = "disk\nfull".into()),
+        ("name", |it| it.name = "disk\u{0}full".into()),
+        ("", |it| it.name = " Festplatte voll ".into()),
         ("", |it| it.name = "x".repeat(256)),
         ("name", |it| it.name = "x".repeat(257)),
         ("type", |it| it.kind = "x".repeat(257)),
@@ -113,6 +137,16 @@ mod tests {
         ("", |it| it.body = "x".repeat(65_536)),
         ("body", |it| it.body = "x".repeat(65_537)),
         ("dimensions", |it| it.dimensions.clear()),
+        ("dimensions", |it| {
+            it.dimensions.insert(String::new(), "x".into());
+        }),
+        ("dimensions", |it| {
+            it.dimensions.insert("ho\u{85}st".into(), "x".into());
+            it.dimensions.insert("ho\tst".into(), "x".into());
+        }),
+        ("", |it| {
+            it.dimensions.insert("host".into(), String::new());
+        }),
         ("dimensions.name", |it| {
             it.dimensions.insert("name".into(), "x".into());
         }),

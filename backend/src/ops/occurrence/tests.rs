@@ -28,20 +28,103 @@ fn event(severity: Option<Severity>, status: Option<Status>, timestamp_ms: i64) 
 /// Takes events in one after the other and answers all occurrences, oldest first.
 fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     let mut all: Vec<Occurrence> = Vec::new();
+    let mut now_ms = 0;
     for event in events {
+        now_ms = event.timestamp_ms.max(now_ms);
         let arrival = Arrival {
             event,
             author: None,
             chain: &[],
-            now_ms: event.timestamp_ms,
+            now_ms,
         };
         let key = RecordId::from_parts(all.len() as u64, 0);
         match receive(all.last_mut(), &arrival, &LifetimeConfig::default(), key) {
             Received::Opened(opened) => all.push(*opened),
-            Received::Repeated(_) => {}
+            Received::Repeated(_) | Received::Counted => {}
         }
     }
     all
+}
+
+/// Takes in what was stated at the first time of each pair and came at the second; answers the
+/// newest occurrence.
+fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
+    let mut newest: Option<Occurrence> = None;
+    for (stated_ms, now_ms) in times {
+        let event = event(None, None, START_MS + stated_ms);
+        let arrival = Arrival {
+            event: &event,
+            author: None,
+            chain: &[],
+            now_ms: START_MS + now_ms,
+        };
+        let key = RecordId::from_parts(1, 0);
+        let received = receive(newest.as_mut(), &arrival, &LifetimeConfig::default(), key);
+        if let Received::Opened(opened) = received {
+            newest = Some(*opened);
+        }
+    }
+    newest.unwrap()
+}
+
+#[test]
+fn what_counts_for_order_is_the_earlier_of_what_is_stated_and_when_it_came() {
+    let hour = 3_600_000;
+    for (times, shown) in [
+        (&[(hour, 0), (5, 5)][..], 5),
+        (&[(hour, 0), (hour - 1, 5)], hour - 1),
+        (&[(-5, 0), (hour, 1)], hour),
+        (&[(hour, 10), (9, 20)], hour),
+        (&[(hour, 10), (10, 20)], 10),
+        (&[(0, 0), (-1, 20)], 0),
+    ] {
+        let occurrence = feed_as_received(times);
+        assert_eq!(occurrence.last_seen_ms - START_MS, shown, "{times:?}");
+        let last_ms = START_MS + shown;
+        assert_eq!(occurrence.summary, format!("at {last_ms}"), "{times:?}");
+        assert_eq!(occurrence.number, 1, "{times:?}");
+    }
+}
+
+#[test]
+fn what_a_repeat_is_silent_about_stays() {
+    let mut full = event(None, None, START_MS);
+    full.body = "all of it".into();
+    full.metadata = BTreeMap::from([("a".into(), crate::domain::Value::Bool(true))]);
+    let bare = IncomingEvent {
+        kind: String::new(),
+        metadata: BTreeMap::new(),
+        summary: String::new(),
+        body: String::new(),
+        ..event(None, Some(Closed), START_MS + 1)
+    };
+    let all = feed(&[full.clone(), bare.clone()]);
+    let closed = &all[0];
+    assert_eq!(
+        (
+            &closed.summary,
+            &closed.body,
+            &closed.kind,
+            &closed.metadata
+        ),
+        (&full.summary, &full.body, &full.kind, &full.metadata)
+    );
+    assert_eq!(closed.content_ms, Some(START_MS), "nothing was replaced");
+    let next = IncomingEvent {
+        status: None,
+        ..bare
+    };
+    let all = feed(&[full, next]);
+    assert_eq!((all.len(), all[0].kind.as_str()), (1, "disk"));
+    let alone = IncomingEvent {
+        kind: String::new(),
+        ..event(None, None, START_MS)
+    };
+    assert_eq!(
+        feed(&[alone])[0].kind,
+        "disk-full",
+        "the name serves for it"
+    );
 }
 
 type Sent = (Option<Severity>, Option<Status>, i64);

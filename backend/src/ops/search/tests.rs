@@ -45,6 +45,8 @@ fn occurrence(number: u32) -> Occurrence {
         review_ms: i64::MAX,
         content_ms: None,
         judged: None,
+        received_ms: None,
+        reopened: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::{Delivery, EventId, IncomingEvent, Occurrence, Rule, Severity, Status},
+    domain::{Delivery, EventId, IncomingEvent, Rule, Severity},
     ops::samples::{self, DISK_TRIGGER, event, name, rule},
 };
 
@@ -107,4 +107,53 @@ async fn a_rule_that_the_loop_guard_stops_at_an_operators_change_is_said_aloud()
     assert_eq!(said.dimensions["rule"], "loop");
     assert_eq!((said.count, said.chain), (1, chain));
     assert!(samples::all::<Delivery>(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_event_has_one_open_occurrence_at_a_time() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let close = IncomingEvent {
+        status: Some(Status::Closed),
+        ..event("a")
+    };
+    let sent = vec![event("a"), close.clone(), event("a"), close, event("a")];
+    intake.submit(sent, None).await.unwrap();
+    let set = async |number, status| {
+        let id = OccurrenceId {
+            event: event("a").id(),
+            number,
+        };
+        let items = [item(Target::Exactly(id), Some(status), None)];
+        let answers = set_status((&deciding, &intake), &items, &name("ann")).await;
+        answers.unwrap().remove(0)
+    };
+    let shown = async || {
+        let mut all = samples::all::<Occurrence>(&store).await;
+        all.sort_by_key(|it| it.number);
+        let counts = all.iter().map(|it| (it.status, it.count));
+        counts.collect::<Vec<_>>()
+    };
+    for (number, status) in [(1, Status::Open), (2, Status::Suppressed)] {
+        let refused = set(number, status).await.unwrap_err();
+        assert!(matches!(refused, Error::FailedPrecondition(_)), "{refused}");
+    }
+    set(3, Status::Closed).await.unwrap();
+    set(1, Status::Open).await.unwrap();
+    for number in [2, 3] {
+        let refused = set(number, Status::Open).await.unwrap_err();
+        assert!(refused.to_string().contains(":1` is open"), "{refused}");
+    }
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let (open, closed) = (Status::Open, Status::Closed);
+    assert_eq!(shown().await, [(open, 3), (closed, 2), (closed, 1)]);
+    let newest = samples::all::<Occurrence>(&store).await.into_iter();
+    let newest = newest.max_by_key(|it| it.number).unwrap();
+    assert_eq!(newest.prior_count + newest.count, 6, "each event counts");
+
+    set(1, Status::Closed).await.unwrap();
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let after = [(closed, 3), (closed, 2), (closed, 1), (open, 1)];
+    assert_eq!(shown().await, after, "the next one follows the newest");
 }

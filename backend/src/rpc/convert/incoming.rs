@@ -40,7 +40,6 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
     };
     let (name, kind) = match (event.name, event.r#type) {
         (name, kind) if name.is_empty() => (kind.clone(), kind),
-        (name, kind) if kind.is_empty() => (name.clone(), name),
         both => both,
     };
     let incoming = IncomingEvent {
@@ -127,7 +126,7 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(taken.timestamp_ms, NOW_MS);
-        assert_eq!(taken.kind, "disk-full");
+        assert_eq!(taken.kind, "", "the occurrence takes the name for it");
     }
 
     #[test]

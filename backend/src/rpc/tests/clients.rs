@@ -137,7 +137,7 @@ async fn each_role_reads_and_changes_what_it_may() {
         assert_eq!(got.err().map_or(Code::Ok, |s| s.code()), read, "{role:?}");
         let request = v1::UpdateTriggerRequest {
             trigger: Some(trigger("a")),
-            validate_only: false,
+            ..v1::UpdateTriggerRequest::default()
         };
         let changed = triggers.update_trigger(request).await;
         assert_eq!(

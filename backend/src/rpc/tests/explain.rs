@@ -63,7 +63,7 @@ impl World {
         };
         let request = v1::UpdateTriggerRequest {
             trigger: Some(trigger),
-            validate_only: false,
+            ..v1::UpdateTriggerRequest::default()
         };
         self.triggers().update_trigger(request).await.unwrap();
     }
@@ -71,7 +71,7 @@ impl World {
     async fn edit_rule(&self, rule: v1::Rule) {
         let request = v1::UpdateRuleRequest {
             rule: Some(rule),
-            validate_only: false,
+            ..v1::UpdateRuleRequest::default()
         };
         self.rules().update_rule(request).await.unwrap();
     }
@@ -458,4 +458,16 @@ fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
     let event = crate::delivery::notice::paused(destination.name.as_str(), "", 0);
     let (name, dimensions) = pause_event(destination.name.as_str());
     assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
+}
+
+#[tokio::test]
+async fn a_close_that_no_query_speaks_of_says_so() {
+    let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
+    world.put(|event| event.status = 3).await;
+    let rule = world.explained().await;
+    assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
+    let said =
+        "the occurrence was closed, and the query of trigger `disk` says nothing of `status`";
+    assert!(rule.reason.starts_with(said), "{}", rule.reason);
+    assert_eq!(rule.triggers[0].matched, Some(false));
 }

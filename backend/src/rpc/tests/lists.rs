@@ -148,7 +148,7 @@ async fn carry_out(world: &World, edit: Edit) {
         Edit::Touch(name) => {
             let request = v1::UpdateTriggerRequest {
                 trigger: Some(trigger(&name)),
-                validate_only: false,
+                ..v1::UpdateTriggerRequest::default()
             };
             drop(world.triggers().update_trigger(request).await);
         }

@@ -5,7 +5,7 @@ use super::*;
 async fn update(world: &World, rule: v1::Rule) -> Result<v1::Rule, Status> {
     let request = v1::UpdateRuleRequest {
         rule: Some(rule),
-        validate_only: false,
+        ..v1::UpdateRuleRequest::default()
     };
     let answer = world.rules().update_rule(request).await?;
     Ok(answer.into_inner().rule.unwrap())

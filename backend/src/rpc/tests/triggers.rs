@@ -9,7 +9,7 @@ use crate::domain::{Occurrence, RecordId};
 async fn update(world: &World, trigger: v1::Trigger) -> Result<v1::Trigger, Status> {
     let request = v1::UpdateTriggerRequest {
         trigger: Some(trigger),
-        validate_only: false,
+        ..v1::UpdateTriggerRequest::default()
     };
     let answer = world.triggers().update_trigger(request).await?;
     Ok(answer.into_inner().trigger.unwrap())
@@ -159,6 +159,7 @@ async fn a_change_that_is_only_tried_is_checked_and_not_made() {
     let tried = v1::CreateTriggerRequest {
         trigger: Some(trigger("a")),
         validate_only: true,
+        ..v1::CreateTriggerRequest::default()
     };
     let answer = inner(
         world
@@ -177,6 +178,7 @@ async fn a_change_that_is_only_tried_is_checked_and_not_made() {
     let tried = v1::UpdateTriggerRequest {
         trigger: Some(edit),
         validate_only: true,
+        ..v1::UpdateTriggerRequest::default()
     };
     let answer = inner(world.triggers().update_trigger(tried).await.unwrap());
     assert_eq!(answer.trigger.unwrap().description, "tried");

@@ -9,6 +9,8 @@ use crate::domain::{Severity, Status};
 pub(super) struct Trigger {
     pub(super) site: usize,
     pub(super) level: Severity,
+    /// Whether it is for what is closed, and says so.
+    pub(super) closed: bool,
 }
 
 /// A rule; triggers and destinations by number.
@@ -40,6 +42,10 @@ pub(super) struct Occurrence {
     pub(super) acknowledged: bool,
     pub(super) last_seen_ms: i64,
     pub(super) count: u64,
+    /// The earlier of what the newest event states and when it came.
+    order_ms: i64,
+    /// Whether it was suppressed until its close.
+    unheard: bool,
     /// Who was told, by rule.
     notes: BTreeMap<usize, Note>,
 }
@@ -47,7 +53,6 @@ pub(super) struct Occurrence {
 #[derive(Debug, Clone)]
 struct Note {
     last_ms: i64,
-    updates: bool,
     cleared: bool,
     destinations: BTreeSet<usize>,
 }
@@ -60,6 +65,8 @@ pub(super) type Told = (usize, usize, usize, usize, bool);
 pub(super) struct Model {
     pub(super) triggers: Vec<Trigger>,
     pub(super) rules: BTreeMap<usize, Rule>,
+    /// Rules that were deleted, as they were then.
+    pub(super) deleted: BTreeMap<usize, Rule>,
     /// Occurrences by host, oldest first.
     pub(super) lines: BTreeMap<usize, Vec<Occurrence>>,
     /// The messages, and how many of each.
@@ -71,7 +78,6 @@ pub(super) struct Model {
 #[derive(Default)]
 struct Changed {
     is_event: bool,
-    from: Option<Status>,
     news: bool,
     closed: bool,
 }
@@ -84,16 +90,17 @@ pub(super) fn site_of(host: usize) -> usize {
 impl Model {
     pub(super) fn event(&mut self, event: Event, now_ms: i64) {
         let line = self.lines.entry(event.host).or_default();
+        let order_ms = event.timestamp_ms.min(now_ms);
         let mut changed = Changed::default();
-        let late = |last: &Occurrence| event.timestamp_ms < last.last_seen_ms;
         match line.last_mut() {
-            Some(last) if late(last) => {
+            Some(last) if order_ms < last.order_ms => {
                 last.count += 1;
-                changed.from = Some(last.status);
+                return;
             }
             Some(last) if last.status != Status::Closed || event.status == Some(Status::Closed) => {
                 last.count += 1;
                 last.last_seen_ms = event.timestamp_ms;
+                last.order_ms = order_ms;
                 changed = alter(last, event.severity, event.status, event.acknowledged);
             }
             _ => line.push(Occurrence {
@@ -101,7 +108,9 @@ impl Model {
                 status: event.status.unwrap_or(Status::Open),
                 acknowledged: event.acknowledged.unwrap_or(false),
                 last_seen_ms: event.timestamp_ms,
+                order_ms,
                 count: 1,
+                unheard: false,
                 notes: BTreeMap::new(),
             }),
         }
@@ -119,8 +128,11 @@ impl Model {
     ) {
         let line = self.lines.get_mut(&host).expect("the host is known");
         let last = line.last_mut().expect("it has an occurrence");
+        let before = (last.status, last.acknowledged);
         let changed = alter(last, None, status, acknowledged);
-        self.tell(host, &changed, now_ms);
+        if (last.status, last.acknowledged) != before {
+            self.tell(host, &changed, now_ms);
+        }
     }
 
     fn tell(&mut self, host: usize, changed: &Changed, now_ms: i64) {
@@ -130,34 +142,42 @@ impl Model {
         if occurrence.status == Status::Suppressed {
             return;
         }
-        let lifted = changed.from == Some(Status::Suppressed);
+        let is_closed = occurrence.status == Status::Closed;
         let mut say = |rule, destination, clear| {
             let told = (rule, destination, host, number, clear);
             *self.told.entry(told).or_default() += 1;
         };
         let mut updated = BTreeSet::new();
         for (number, note) in &mut occurrence.notes {
-            let follows = self.rules.get(number);
-            let follows = follows.is_some_and(|rule| rule.enabled && rule.updates);
-            let owed = match occurrence.status {
-                Status::Closed => changed.closed && !note.cleared,
-                _ => changed.news && follows,
+            let rule = self.rules.get(number);
+            let last = rule.or_else(|| self.deleted.get(number));
+            let clear = if is_closed {
+                let owed = changed.closed && !note.cleared;
+                (owed && last.is_some_and(|rule| rule.updates)).then_some(true)
+            } else if note.cleared {
+                Some(false)
+            } else {
+                let follows = rule.is_some_and(|rule| rule.enabled && rule.updates);
+                (changed.news && follows).then_some(true)
             };
-            if note.updates && owed {
-                note.cleared = changed.closed;
-                updated.insert(*number);
-                let there = note.destinations.difference(&self.gone);
-                there.for_each(|destination| say(*number, *destination, true));
+            let Some(clear) = clear else { continue };
+            note.cleared = is_closed;
+            if !clear {
+                note.last_ms = now_ms;
             }
+            updated.insert(*number);
+            let there = note.destinations.difference(&self.gone);
+            there.for_each(|destination| say(*number, *destination, clear));
         }
-        // An operator's change is a match only where nothing matched before: after a suppression.
-        if (changed.closed && lifted) || !(changed.is_event || lifted) {
+        if is_closed && occurrence.unheard {
             return;
         }
         for (number, rule) in &self.rules {
             let mut triggers = rule.triggers.iter().map(|trigger| self.triggers[*trigger]);
             let matches = triggers.any(|trigger| {
-                trigger.site == site_of(host) && occurrence.severity >= trigger.level
+                trigger.closed == is_closed
+                    && trigger.site == site_of(host)
+                    && occurrence.severity >= trigger.level
             });
             if !(rule.enabled && matches) {
                 continue;
@@ -165,6 +185,7 @@ impl Model {
             let known = occurrence.notes.get_mut(number);
             if let Some(note) = &known {
                 let due = rule.repeat_ms.is_some_and(|it| now_ms - note.last_ms >= it);
+                // A repeat is news from a sender.
                 if !(changed.is_event && due) {
                     continue;
                 }
@@ -176,14 +197,12 @@ impl Model {
                     let old = known.cloned();
                     let mut destinations = rule.destinations.clone();
                     for destination in &destinations {
-                        say(*number, *destination, false);
+                        say(*number, *destination, is_closed);
                     }
-                    let had_updates = old.as_ref().is_some_and(|note| note.updates);
                     destinations.extend(old.into_iter().flat_map(|note| note.destinations));
                     let note = Note {
                         last_ms: now_ms,
-                        updates: rule.updates || had_updates,
-                        cleared: false,
+                        cleared: is_closed && rule.updates,
                         destinations,
                     };
                     occurrence.notes.insert(*number, note);
@@ -203,11 +222,12 @@ fn alter(
     occurrence.severity = severity.unwrap_or(old.severity);
     occurrence.status = status.unwrap_or(old.status);
     occurrence.acknowledged = acknowledged.unwrap_or(old.acknowledged);
-    let is_acknowledged = occurrence.acknowledged && !old.acknowledged;
+    if occurrence.status != old.status {
+        occurrence.unheard = old.status == Status::Suppressed;
+    }
     Changed {
         is_event: false,
-        from: Some(old.status),
-        news: is_acknowledged || occurrence.severity != old.severity,
+        news: (occurrence.severity, occurrence.acknowledged) != (old.severity, old.acknowledged),
         closed: occurrence.status == Status::Closed && old.status != Status::Closed,
     }
 }

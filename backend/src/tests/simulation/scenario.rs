@@ -106,10 +106,12 @@ impl Scenario {
                 Some(bad) => Trigger {
                     site: GOOD_SITES + bad,
                     level: Severity::Critical,
+                    closed: false,
                 },
                 None => Trigger {
                     site: self.random.random_range(0..GOOD_SITES),
                     level: self.level(),
+                    closed: self.random.random_bool(0.1),
                 },
             };
             self.model.triggers.push(trigger);
@@ -233,6 +235,7 @@ impl Scenario {
             let random = &mut self.random;
             let is_late = !is_new && random.random_bool(0.1);
             let late_ms = random.random_range(1..10 * MINUTE_MS);
+            let is_ahead = random.random_bool(0.05);
             let is_told = random.random_bool(0.9);
             let severity = Severity::ALL[random.random_range(0..Severity::ALL.len())];
             let status = match random.random_range(0..20) {
@@ -246,7 +249,11 @@ impl Scenario {
                 severity: is_told.then_some(severity),
                 status,
                 acknowledged: random.random_bool(0.05).then(|| random.random()),
-                timestamp_ms: if is_late { now_ms - late_ms } else { now_ms },
+                timestamp_ms: match (is_late, is_ahead) {
+                    (true, _) => now_ms - late_ms,
+                    (_, true) => now_ms + 5 * late_ms,
+                    _ => now_ms,
+                },
             };
             self.model.event(event, now_ms);
             events.push(incoming(&event));
@@ -288,6 +295,7 @@ impl Scenario {
         match self.random.random_range(0..12) {
             0 => {
                 self.model.rules.remove(&number);
+                self.model.deleted.insert(number, rule);
                 let name = format!("r{number}");
                 return self.service.rules().delete(&name, "").await.unwrap();
             }
@@ -376,13 +384,17 @@ fn trigger_draft(number: usize, trigger: Trigger) -> TriggerDraft {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));
     let level = text(trigger.level.word());
+    let mut clauses = vec![
+        Clause::Equals("dimensions.site".into(), site),
+        Clause::GreaterAndEquals("severity".into(), level),
+    ];
+    if trigger.closed {
+        clauses.push(Clause::Equals("status".into(), text("closed")));
+    }
     TriggerDraft {
         name: format!("t{number}"),
         query: Some(Query {
-            clause: Clause::And(vec![
-                Clause::Equals("dimensions.site".into(), site),
-                Clause::GreaterAndEquals("severity".into(), level),
-            ]),
+            clause: Clause::And(clauses),
         }),
         ..TriggerDraft::default()
     }

@@ -32,7 +32,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 /// What the contract says about one rule and one destination, in the fewest words.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Model {
     repeat: Option<i64>,
     updates: bool,
@@ -42,7 +42,7 @@ struct Model {
     acknowledged: bool,
     now: i64,
     opened_at: Option<i64>,
-    owes_close: bool,
+    closing_sent: bool,
 }
 
 impl Model {
@@ -60,38 +60,41 @@ impl Model {
                 if self.status.is_none() || ended {
                     self.status = Some(status.unwrap_or(Status::Open));
                     self.severity = severity.unwrap_or(Severity::Info);
-                    (self.acknowledged, self.opened_at, self.owes_close) = (false, None, false);
-                    return self.open(is_event, None);
+                    (self.acknowledged, self.opened_at, self.closing_sent) = (false, None, false);
+                    return self.open(is_event);
                 }
                 self.severity = severity.unwrap_or(self.severity);
                 self.status = status.or(self.status);
             }
         }
-        if matches!(act, Act::Wait(_) | Act::Enable(_)) || self.status == Some(Status::Suppressed) {
-            return None;
+        let is_change = is_event || *self != before;
+        if matches!(act, Act::Wait(_) | Act::Enable(_)) || !is_change || self.opened_at.is_none() {
+            let is_asked = is_change && !matches!(act, Act::Wait(_) | Act::Enable(_));
+            return if is_asked { self.open(is_event) } else { None };
         }
         let closed = self.status == Some(Status::Closed) && before.status != self.status;
-        let news = self.severity != before.severity || self.acknowledged && !before.acknowledged;
-        if closed && self.owes_close {
-            self.owes_close = false;
-            let unheard = before.status == Some(Status::Suppressed);
-            self.stand_for_repeat(is_event && !unheard);
+        if closed && !self.closing_sent && self.updates {
+            self.closing_sent = true;
             return Some(true);
         }
-        let open = self.status == Some(Status::Open);
-        if open && news && self.opened_at.is_some() && self.updates && self.enabled {
-            self.stand_for_repeat(is_event);
-            self.owes_close = true;
+        if self.status == Some(Status::Open) && self.closing_sent {
+            self.closing_sent = false;
+            self.opened_at = Some(self.now);
+            return Some(false);
+        }
+        let news = self.severity != before.severity || self.acknowledged != before.acknowledged;
+        if self.status == Some(Status::Open) && news && self.updates && self.enabled {
+            if self.repeat_is_due(is_event) {
+                self.opened_at = Some(self.now);
+            }
             return Some(true);
         }
-        if closed && before.status == Some(Status::Suppressed) {
-            return None;
-        }
-        self.open(is_event, Some(before))
+        self.open(is_event)
     }
 
     fn matches(&self) -> bool {
-        self.enabled && self.severity >= Severity::Error
+        let is_open = self.status == Some(Status::Open);
+        is_open && self.enabled && self.severity >= Severity::Error
     }
 
     fn repeat_is_due(&self, is_event: bool) -> bool {
@@ -99,21 +102,11 @@ impl Model {
         is_event && self.matches() && self.repeat.is_some_and(passed)
     }
 
-    fn stand_for_repeat(&mut self, is_event: bool) {
-        if self.repeat_is_due(is_event) {
-            self.opened_at = Some(self.now);
-        }
-    }
-
-    fn open(&mut self, is_event: bool, before: Option<Self>) -> Option<bool> {
-        let lifted = |it: Self| it.status == Some(Status::Suppressed);
-        let new = is_event || before.is_some_and(|it| !it.matches() || lifted(it));
-        let first = self.opened_at.is_none() && new && self.matches();
-        let goes =
-            self.status != Some(Status::Suppressed) && (first || self.repeat_is_due(is_event));
+    fn open(&mut self, is_event: bool) -> Option<bool> {
+        let first = self.opened_at.is_none() && self.matches();
+        let goes = first || self.repeat_is_due(is_event);
         if goes {
             self.opened_at = Some(self.now);
-            self.owes_close = self.updates;
         }
         goes.then_some(false)
     }
@@ -167,7 +160,7 @@ proptest! {
             acknowledged: false,
             now: 0,
             opened_at: None,
-            owes_close: false,
+            closing_sent: false,
         };
         for act in acts {
             if model.status.is_none() && matches!(act, Act::Acknowledge(_) | Act::Status(_)) {

@@ -85,6 +85,15 @@ async fn who_was_told_with_updates_is_owed_the_close_until_it_is_sent() {
         rows(&["b page hook"])
     );
 
+    let chat = |send_updates| Rule {
+        send_updates,
+        ..rule("chat", &[DISK_TRIGGER], &["mail"])
+    };
+    samples::save_rule(&store, &chat(false)).await;
+    assert!(list(&deliveries, &of_rule, 2).await.is_empty(), "off now");
+    samples::save_rule(&store, &chat(true)).await;
+    assert_eq!(list(&deliveries, &of_rule, 2).await.len(), 3, "on again");
+
     let closed = IncomingEvent {
         status: Some(Status::Closed),
         ..event("a")

@@ -63,6 +63,10 @@ pub(crate) struct OccurrenceV1 {
     content_ms: Option<i64>,
     #[prost(message, optional, tag = "25")]
     judged: Option<JudgedV1>,
+    #[prost(int64, optional, tag = "26")]
+    received_ms: Option<i64>,
+    #[prost(uint32, optional, tag = "27")]
+    reopened: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -199,6 +203,8 @@ impl From<&Occurrence> for OccurrenceV1 {
             review_ms: occurrence.review_ms,
             content_ms: occurrence.content_ms,
             judged: occurrence.judged.as_ref().map(JudgedV1::from),
+            received_ms: occurrence.received_ms,
+            reopened: occurrence.reopened,
         }
     }
 }
@@ -272,6 +278,8 @@ impl OccurrenceV1 {
                 rules_ms: judged.rules_ms,
                 by_event: judged.by_event,
             }),
+            received_ms: self.received_ms,
+            reopened: self.reopened,
         })
     }
 }

@@ -55,6 +55,12 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     if let Some(judged) = &occurrence.judged {
         message(25, &JudgedV1::from(judged), to);
     }
+    if let Some(received_ms) = occurrence.received_ms {
+        encoding::int64::encode(26, &received_ms, to);
+    }
+    if let Some(reopened) = occurrence.reopened {
+        encoding::uint32::encode(27, &reopened, to);
+    }
 }
 
 /// Texts and bytes; nothing when there are none.

@@ -1,0 +1,210 @@
+//! Notifying of everything that is open now, when somebody who stores a rule or trigger asks for
+//! it.
+
+use std::collections::HashSet;
+
+use crate::{
+    decide::{Snapshot, Step, StepKind, Transition, notify},
+    domain::{Delivery, Name, Occurrence, RecordId, Rule, Status, Trigger},
+    error::Error,
+    limits::REVIEW_BATCH,
+    ops::{
+        commit::commit,
+        deciding::{Deciding, new_id},
+        intake::Intake,
+        loop_guard::Reports,
+        revision,
+        search::{Filter, NEWEST_FIRST, Walk},
+    },
+    store::{Lane, Stored},
+};
+
+/// The definition that was stored, or would be.
+#[derive(Debug, Clone)]
+pub enum Stores {
+    /// A rule.
+    Rule(Rule),
+    /// A trigger: every enabled rule that uses it is meant.
+    Trigger(Trigger),
+}
+
+/// Notifies of what is open now.
+#[derive(Debug, Clone)]
+pub struct NotifyOpen {
+    deciding: Deciding,
+    intake: Intake,
+}
+
+impl NotifyOpen {
+    /// Notifies of what that store holds; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
+    }
+
+    /// Does what a request asks for: notifies, or with `validate_only` counts; answers how many
+    /// notifications that are.
+    ///
+    /// # Errors
+    /// Those of [`Self::count`] and [`Self::notify`].
+    pub async fn answer(&self, stores: Stores, validate_only: bool) -> Result<usize, Error> {
+        if validate_only {
+            self.count(stores).await
+        } else {
+            self.notify(&stores).await
+        }
+    }
+
+    /// How many notifications there would be if the definition were stored; nothing is changed.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn count(&self, stores: Stores) -> Result<usize, Error> {
+        let current = self.deciding.ruleset.refreshed().await?;
+        let (snapshot, rules) = match stores {
+            Stores::Rule(rule) => {
+                let id = rule.id;
+                (current.with_rule(rule), HashSet::from([id]))
+            }
+            Stores::Trigger(trigger) => {
+                let rules = using(&current, &trigger.name);
+                (current.with_trigger(trigger), rules)
+            }
+        };
+        let mut count = 0;
+        let mut walk = self.walk();
+        while let Some(keys) = next(&mut walk).await? {
+            for stored in self.open(keys).await? {
+                let mut occurrence = stored.value;
+                let decided = self.decide(&snapshot, &rules, &mut occurrence).await?;
+                count += decided.notifications;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Notifies by the definition as it is stored, a few occurrences a commit; answers how many
+    /// notifications there were. What was notified of before is not again.
+    ///
+    /// # Errors
+    /// Those of the store; what was notified of before that stays so, and the rest is at its next
+    /// change.
+    ///
+    /// # Cancel safety
+    /// A dropped call has notified of a part.
+    pub async fn notify(&self, stores: &Stores) -> Result<usize, Error> {
+        let mut count = 0;
+        let mut walk = self.walk();
+        while let Some(keys) = next(&mut walk).await? {
+            let (step_count, reports) = self.step(stores, keys).await?;
+            self.intake.report_all(reports);
+            count += step_count;
+        }
+        Ok(count)
+    }
+
+    async fn step(&self, stores: &Stores, keys: Vec<Vec<u8>>) -> Result<(usize, Reports), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let rules = match stores {
+                Stores::Rule(rule) => HashSet::from([rule.id]),
+                Stores::Trigger(trigger) => using(&snapshot, &trigger.name),
+            };
+            let mut changes = store.changes();
+            let mut reports = Reports::default();
+            let mut count = 0;
+            for stored in self.open(keys.clone()).await? {
+                let mut next = stored.value.clone();
+                let decided = self.decide(&snapshot, &rules, &mut next).await?;
+                reports.append(decided.reports);
+                if decided.notifications > 0 {
+                    count += decided.notifications;
+                    changes.update(&stored, &next);
+                }
+                for delivery in &decided.deliveries {
+                    changes.insert(delivery);
+                }
+            }
+            Ok((changes, (count, reports)))
+        };
+        Ok(commit(store, Lane::Admin, decide).await?.0)
+    }
+
+    async fn decide(
+        &self,
+        snapshot: &Snapshot,
+        rules: &HashSet<RecordId>,
+        occurrence: &mut Occurrence,
+    ) -> Result<Decided, Error> {
+        let mut matches = snapshot.matches(occurrence);
+        let known: HashSet<_> = occurrence.notified.iter().map(|it| it.rule).collect();
+        matches.retain(|it| rules.contains(&it.rule.id) && !known.contains(&it.rule.id));
+        if matches.is_empty() {
+            return Ok(Decided::default());
+        }
+        let past = revision::past(
+            &self.deciding.store,
+            snapshot,
+            std::iter::once(&*occurrence),
+        );
+        let past = past.await?;
+        let now_ms = self.deciding.clock.now_ms();
+        let step = Step {
+            kind: StepKind::Change,
+            transition: Transition::default(),
+            matches: &matches,
+            now_ms,
+            past: &past,
+        };
+        let notices = notify(occurrence, &step, snapshot, &mut || new_id(now_ms));
+        let mut reports = Reports::default();
+        reports.note(&notices, occurrence, now_ms);
+        Ok(Decided {
+            notifications: occurrence.notified.len() - known.len(),
+            deliveries: notices.deliveries,
+            reports,
+        })
+    }
+
+    fn walk(&self) -> Walk<'_> {
+        let open = Filter {
+            statuses: vec![Status::Open],
+            ..Filter::default()
+        };
+        Walk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
+    }
+
+    /// Those that are still open.
+    async fn open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
+        let found = self.deciding.store.get_many::<Occurrence>(keys).await?;
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.retain(|it| it.value.status == Status::Open);
+        Ok(found)
+    }
+}
+
+/// What is decided about one occurrence.
+#[derive(Debug, Default)]
+struct Decided {
+    notifications: usize,
+    deliveries: Vec<Delivery>,
+    reports: Reports,
+}
+
+/// The rules that use a trigger.
+fn using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
+    let rules = snapshot.rules().iter();
+    let rules = rules.filter(|rule| rule.trigger_names.contains(trigger));
+    rules.map(|rule| rule.id).collect()
+}
+
+/// The keys of the next occurrences of a walk; none at its end. What moves in the order meanwhile
+/// changed, and was decided on by that.
+async fn next(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let places = walk.next_places(REVIEW_BATCH).await?;
+    let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
+    Ok((!keys.is_empty()).then_some(keys))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Tests of notifying of what is open.
+
+use super::*;
+use crate::{
+    domain::IncomingEvent,
+    ops::samples::{self, DISK_TRIGGER, event, rule},
+};
+
+#[tokio::test]
+async fn what_is_open_is_counted_first_and_then_notified_of_once() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let open = 2 * REVIEW_BATCH + 3;
+    let mut events: Vec<_> = (0..open).map(|at| event(&at.to_string())).collect();
+    for status in [Status::Closed, Status::Suppressed] {
+        events.push(IncomingEvent {
+            status: Some(status),
+            ..event(status.word())
+        });
+    }
+    intake.submit(events, None).await.unwrap();
+    let opens = NotifyOpen::new(deciding.clone(), intake.clone());
+    let sent = async || samples::all::<Delivery>(&store).await.len();
+
+    let page = rule("page", &[DISK_TRIGGER], &["hook"]);
+    let disabled = Rule {
+        enabled: false,
+        ..page.clone()
+    };
+    samples::save_rule(&store, &disabled).await;
+    assert_eq!(opens.count(Stores::Rule(disabled)).await.unwrap(), 0);
+    assert_eq!(opens.count(Stores::Rule(page.clone())).await.unwrap(), open);
+    assert_eq!(sent().await, 0, "counting notifies nobody");
+    samples::save_rule(&store, &page).await;
+    let first = [event("0")].to_vec();
+    intake.submit(first, None).await.unwrap();
+    let stores = Stores::Rule(page.clone());
+    assert_eq!(opens.notify(&stores).await.unwrap(), open - 1);
+    assert_eq!(sent().await, open);
+    assert_eq!(opens.notify(&stores).await.unwrap(), 0, "once");
+}
+
+#[tokio::test]
+async fn a_trigger_notifies_by_the_rules_that_use_it() {
+    let store = samples::store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    samples::save_rule(&store, &rule("page", &["nothing"], &["hook"])).await;
+    samples::save_rule(&store, &rule("chat", &["nothing"], &["mail"])).await;
+    intake.submit(vec![event("a")], None).await.unwrap();
+    samples::save_rule(&store, &rule("other", &[DISK_TRIGGER], &["mail"])).await;
+    let opens = NotifyOpen::new(deciding, intake.clone());
+    let matching = Trigger {
+        query: samples::trigger(DISK_TRIGGER).query,
+        revision: 2,
+        ..samples::trigger("nothing")
+    };
+    let counted = opens.answer(Stores::Trigger(matching.clone()), true);
+    assert_eq!(counted.await.unwrap(), 2, "not by the other rule");
+    let unchanged = Stores::Trigger(samples::trigger("nothing"));
+    assert_eq!(opens.answer(unchanged, false).await.unwrap(), 0);
+}
