@@ -179,7 +179,7 @@ async fn define_rules_of(channel: Grpc, trigger_name: String) -> Result<(), Stat
     };
     let request = CreateTriggerRequest {
         trigger: Some(trigger),
-        validate_only: false,
+        ..CreateTriggerRequest::default()
     };
     TriggerServiceClient::new(channel.clone())
         .create_trigger(request)
@@ -193,7 +193,7 @@ async fn define_rules_of(channel: Grpc, trigger_name: String) -> Result<(), Stat
         };
         let request = CreateRuleRequest {
             rule: Some(rule),
-            validate_only: false,
+            ..CreateRuleRequest::default()
         };
         while let Err(status) = service.create_rule(request.clone()).await {
             // Others change what the rules have in common at the same time.
