@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use crate::dialect::Settings as SenderSettings;
+
 /// The gateway's settings, checked when the gateway is bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -24,6 +26,8 @@ pub struct Config {
     pub max_connections: usize,
     /// How many requests are under way at once; further ones are turned away with 503.
     pub max_in_flight: usize,
+    /// What is to be known about senders that speak another dialect.
+    pub senders: SenderSettings,
 }
 
 impl Default for Config {
@@ -37,6 +41,7 @@ impl Default for Config {
             drain: Duration::from_secs(10),
             max_connections: 4_096,
             max_in_flight: 1_024,
+            senders: SenderSettings::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod binding;
 mod codec;
 mod config;
 mod connection;
+mod dialect;
 mod docs;
 mod limits;
 mod metrics;
@@ -22,5 +23,6 @@ mod server;
 mod upstream;
 
 pub use config::{Config, ConfigError};
+pub use dialect::{Settings as SenderSettings, Severity};
 pub use server::{Gateway, StartError};
 pub use upstream::{Upstream, UpstreamError};

@@ -30,3 +30,13 @@ pub(crate) const RETRY_AFTER_S: u64 = 1;
 /// How long a connection that was used may wait for its next request, headers and all. Longer
 /// than common senders' intervals: closing just when a request is on its way costs that request.
 pub(crate) const IDLE: Duration = Duration::from_secs(75);
+/// Events in one request, as the backend takes them.
+pub(crate) const EVENTS_PER_REQUEST: usize = 1_000;
+/// Bytes of an event's summary, as the backend takes them.
+pub(crate) const SUMMARY_BYTES: usize = 1024;
+/// Lists and objects inside one another in an event's metadata; each is up to three messages.
+pub(crate) const METADATA_DEPTH: usize = 24;
+/// Bytes of a request of PagerDuty's interface.
+pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
+/// Characters of the key that tells events of PagerDuty apart.
+pub(crate) const PAGERDUTY_DEDUP_KEY_CHARS: usize = 255;

@@ -12,8 +12,8 @@ use http::StatusCode;
 const BUCKETS_MS: [u64; 12] = [1, 2, 5, 10, 25, 50, 100, 250, 1_000, 2_500, 10_000, 30_000];
 
 /// Statuses that the gateway answers with; any other is counted as the last one.
-const STATUSES: [u16; 15] = [
-    200, 400, 401, 403, 404, 405, 409, 413, 429, 431, 499, 501, 503, 504, 500,
+const STATUSES: [u16; 19] = [
+    200, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 431, 499, 501, 503, 504, 500,
 ];
 
 /// The operation of requests that match no path.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::json::plan::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::operation::Operation;
+use crate::{dialect::openapi as senders, operation::Operation};
 
 /// Makes the document.
 pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
@@ -27,6 +27,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             json!({"name": tag, "description": &*operation.service_doc}),
         );
     }
+    tags.insert(senders::TAG.to_owned(), senders::tag());
+    senders::describe(&mut paths);
     let mut schemas = schema::all(plan, operations);
     schemas.insert(answers::ERROR.to_owned(), answers::error());
     json!({

@@ -5,6 +5,7 @@ mod call;
 mod headers;
 mod page;
 mod reply;
+mod sender;
 
 use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
@@ -22,6 +23,7 @@ use crate::{
     Config, Upstream,
     answer::Answer,
     connection::Activity,
+    dialect::Senders,
     docs, limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
@@ -42,6 +44,9 @@ pub(crate) struct Handler {
     plan: Plan,
     operations: Vec<Operation>,
     router: Router,
+    senders: Senders,
+    /// In milliseconds since 1970.
+    started_ms: i64,
     upstream: Upstream,
     room: Arc<Semaphore>,
     /// Room for bodies, in KiB.
@@ -53,6 +58,7 @@ pub(crate) struct Handler {
 /// What a request asks for.
 enum Target<'p> {
     Operation(usize, Vec<&'p str>),
+    Sender(usize, Vec<&'p str>),
     Page(Page),
     Problem(Problem),
 }
@@ -82,8 +88,9 @@ impl Handler {
         }
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
         let document = openapi::document(&plan, &operations);
+        let senders = Senders::new()?;
         Ok(Self {
-            metrics: Metrics::new(operations.iter().map(name)),
+            metrics: Metrics::new(operations.iter().map(name).chain(senders.names())),
             room: Arc::new(Semaphore::new(config.max_in_flight)),
             memory: Arc::new(Semaphore::new(
                 limits::BODIES_KIB.max(config.body_limit_bytes / 1024),
@@ -93,6 +100,8 @@ impl Handler {
             plan,
             operations,
             router,
+            senders,
+            started_ms: jiff::Timestamp::now().as_millisecond(),
             upstream,
             config,
         })
@@ -117,6 +126,10 @@ impl Handler {
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
             Target::Operation(at, _) => (Some(*at), &*self.operations[*at].template.text),
+            Target::Sender(at, _) => {
+                let (_, endpoint) = self.senders.endpoint(*at);
+                (Some(self.operations.len() + at), endpoint.path)
+            }
             Target::Page(page) => (None, page.path()),
             Target::Problem(_) => (None, UNMATCHED),
         };
@@ -160,7 +173,11 @@ impl Handler {
         match self.router.find(method, path) {
             Found::Operation(at, captures) => Target::Operation(at, captures),
             Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
-            Found::Nothing => Target::Problem(Problem::unknown_path()),
+            Found::Nothing => match self.senders.find(method, path) {
+                Found::Operation(at, captures) => Target::Sender(at, captures),
+                Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
+                Found::Nothing => Target::Problem(Problem::unknown_path()),
+            },
         }
     }
 
@@ -178,6 +195,9 @@ impl Handler {
         let (at, captures) = match target {
             Target::Problem(problem) => return self.problem(&problem),
             Target::Page(page) => return self.page(page).await,
+            Target::Sender(at, captures) => {
+                return self.sender(at, &captures, request, exchange, permit).await;
+            }
             Target::Operation(at, captures) => (at, captures),
         };
         let operation = &self.operations[at];

@@ -28,6 +28,7 @@ topics!(
     "card",
     "webhook",
     "chat",
+    "senders",
 );
 
 impl Topic {

@@ -36,7 +36,7 @@ impl Memory {
     }
 
     /// Makes room for further bytes.
-    fn take(&mut self, bytes: usize) -> Result<(), Problem> {
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
         let Some(lacking) = bytes.checked_sub(self.room_bytes) else {
             self.room_bytes -= bytes;
             return Ok(());

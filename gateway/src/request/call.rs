@@ -35,22 +35,13 @@ impl Handler {
             Err(problem)
         } else {
             let limit_bytes = self.config.body_limit_bytes;
-            let reading = body::read(
-                incoming,
-                limit_bytes,
-                &mut memory,
-                &self.metrics,
-                exchange.activity,
-            );
-            reading.await
+            self.read(incoming, limit_bytes, &mut memory, exchange)
+                .await
         };
-        let body = match body {
-            Ok(body) => body,
+        let admitted = body.and_then(|body| Ok((body, self.admit()?)));
+        let (body, place) = match admitted {
+            Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
-        };
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
-            let message = "too many requests are under way; try again in a moment";
-            return self.problem(&Problem::unavailable(message));
         };
         *permit = Some(place);
         let parts = Parts {
@@ -74,6 +65,26 @@ impl Handler {
             }
             Err(status) => self.failed(&status),
         }
+    }
+
+    /// Reads a body up to a limit.
+    pub(super) async fn read(
+        &self,
+        incoming: Incoming,
+        limit_bytes: usize,
+        memory: &mut body::Memory,
+        exchange: Exchange<'_>,
+    ) -> Result<Bytes, Problem> {
+        let activity = exchange.activity;
+        body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
+    }
+
+    /// A place among the requests under way.
+    pub(super) fn admit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        place.map_err(|_full| {
+            Problem::unavailable("too many requests are under way; try again in a moment")
+        })
     }
 
     fn answered(&self, operation: &Operation, answer: &[u8]) -> Reply {

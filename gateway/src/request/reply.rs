@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use tonic::Code;
 
 use super::{Handler, Page, headers};
-use crate::{docs, problem::Problem};
+use crate::{dialect::Answer, docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -20,6 +20,7 @@ pub(super) struct Reply {
     pub(super) headers: HeaderMap,
     /// The body.
     pub(super) body: Bytes,
+    /// Empty when there is no body.
     content_type: &'static str,
 }
 
@@ -40,16 +41,27 @@ impl Reply {
         }
     }
 
+    /// What a sender is answered.
+    pub(super) fn to_sender(answer: Answer, code: Code, headers: HeaderMap) -> Self {
+        Self {
+            status: answer.status,
+            code,
+            headers,
+            body: answer.body,
+            content_type: answer.content_type.unwrap_or_default(),
+        }
+    }
+
     /// Adds the headers of every answer.
     pub(super) fn into_response(self, request_id: HeaderValue) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         *headers = self.headers;
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(self.content_type),
-        );
+        if !self.content_type.is_empty() {
+            let content_type = HeaderValue::from_static(self.content_type);
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
         headers.insert(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),

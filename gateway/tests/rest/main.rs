@@ -13,5 +13,6 @@ mod pages;
 mod problems;
 mod remote;
 mod routing;
+mod senders;
 mod serving;
 mod world;

@@ -1,0 +1,139 @@
+//! An alert as Prometheus, Alertmanager and Grafana all write it, made into an event.
+//!
+//! Which way an alert comes does not matter: it is the same event.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::cloud::Event;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{Fault, Settings, Severity, draft::Draft, json::Object, quoted};
+
+/// The label that names an alert.
+const NAME: &str = "alertname";
+/// The label that says how bad it is.
+const SEVERITY: &str = "severity";
+/// The name of an alert without that label.
+const NAMELESS: &str = "alert";
+
+/// Annotations that become the event's summary; the first that is there.
+const SUMMARIES: [&str; 2] = ["summary", "message"];
+/// The annotation that becomes the event's body.
+const BODY: &str = "description";
+
+/// Members of an alert that are kept as they are.
+const KEPT: [&str; 9] = [
+    "startsAt",
+    "generatorURL",
+    "fingerprint",
+    "silenceURL",
+    "dashboardURL",
+    "panelURL",
+    "imageURL",
+    "values",
+    "valueString",
+];
+
+/// Members of the document around alerts that are kept with each of them.
+const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
+
+/// Makes an event of an alert. Its stamp is the moment of receipt: `startsAt` may be days old, and
+/// is kept beside it.
+///
+/// # Errors
+/// With what is wrong with it, named from the body on.
+pub(super) fn event(
+    alert: &Object<'_>,
+    around: Option<&Object<'_>>,
+    settings: &Settings,
+    now_ms: i64,
+) -> Result<Event, Fault> {
+    let labels = alert.texts("labels")?;
+    if labels.values().all(|value| value.is_empty()) {
+        let labels = alert.path("labels");
+        return Err(Fault::invalid(format!(
+            "`{labels}` is required, with at least one label that is not empty"
+        )));
+    }
+    let mut draft = Draft::new(name(&labels));
+    identify(&mut draft, &labels, settings);
+    let said = labels.get(SEVERITY).copied().unwrap_or_default();
+    draft.severity(Severity::of_label(said).unwrap_or(settings.alert_severity));
+    draft.keep(SEVERITY, said);
+    annotate(&mut draft, &alert.texts("annotations")?);
+    // Checked although it is only kept: who sends no time there sends no alerts.
+    moment(alert, "startsAt")?;
+    if is_over(alert, now_ms)? {
+        draft.closed();
+        draft.keep_members(alert, &["endsAt"]);
+    }
+    draft.keep_members(alert, &KEPT);
+    if let Some(around) = around {
+        draft.keep_members(around, &KEPT_AROUND);
+    }
+    Ok(draft.finish())
+}
+
+fn name<'a>(labels: &BTreeMap<&str, &'a str>) -> &'a str {
+    let name = labels.get(NAME).filter(|name| !name.is_empty());
+    name.copied().unwrap_or(NAMELESS)
+}
+
+/// Puts the labels into the event, less those that are something else. An empty label is none to
+/// Prometheus.
+fn identify(draft: &mut Draft, labels: &BTreeMap<&str, &str>, settings: &Settings) {
+    for (key, value) in labels {
+        let is_replica = settings.replica_labels.iter().any(|label| label == key);
+        if ![NAME, SEVERITY].contains(key) && !is_replica && !value.is_empty() {
+            draft.dimension(key, *value);
+        }
+    }
+    if draft.is_about_nothing() {
+        draft.dimension(NAME, name(labels));
+    }
+}
+
+fn annotate(draft: &mut Draft, annotations: &BTreeMap<&str, &str>) {
+    let found = |name: &str| annotations.get(name).copied().unwrap_or_default();
+    let summary = SUMMARIES.into_iter().find(|name| !found(name).is_empty());
+    draft.summary(summary.map(found).unwrap_or_default());
+    draft.body(found(BODY));
+    let others = annotations
+        .iter()
+        .filter(|(name, _)| **name != BODY && Some(**name) != summary);
+    let others: Map<String, Value> = others
+        .map(|(name, text)| ((*name).to_owned(), (*text).into()))
+        .collect();
+    draft.keep("annotations", others);
+}
+
+/// Whether the alert says that it is over.
+fn is_over(alert: &Object<'_>, now_ms: i64) -> Result<bool, Fault> {
+    let is_past = moment(alert, "endsAt")?.is_some_and(|end_ms| end_ms <= now_ms);
+    match alert.text("status")? {
+        None | Some("" | "firing") => Ok(is_past),
+        Some("resolved") => Ok(true),
+        Some(other) => {
+            let status = alert.path("status");
+            Err(Fault::invalid(format!(
+                "`{status}` has to be `firing` or `resolved`, and is {}",
+                quoted(other)
+            )))
+        }
+    }
+}
+
+/// A time, in milliseconds since 1970. Year 1, by which Go says "never", is none.
+fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
+    let Some(text) = alert.text(member)?.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let moment: Timestamp = text.parse().map_err(|_not_a_time| {
+        let member = alert.path(member);
+        Fault::invalid(format!(
+            "`{member}` has to be a time such as `2026-01-31T08:00:00Z`"
+        ))
+    })?;
+    Ok(Some(moment.as_millisecond()).filter(|ms| *ms > 0))
+}

@@ -1,0 +1,296 @@
+//! The events of `CloudEvents` 1.0 over HTTP: structured, binary and in batches.
+
+use std::collections::BTreeSet;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_proto::cloud::Event;
+use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::{
+    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Severity, Success,
+    draft::Draft,
+    identity,
+    json::{self, Object},
+    plain_fault, quoted,
+};
+
+/// The dialect.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "cloudevents",
+    body_limit_bytes: None,
+    gzip: false,
+    key_in_body: None,
+    endpoints: &[
+        Endpoint {
+            method: Method::POST,
+            path: "/v1/intake/cloudevents",
+            about: "Takes in CloudEvents 1.0: structured, binary or a batch.",
+            success: StatusCode::NO_CONTENT,
+            open: false,
+            read,
+        },
+        Endpoint {
+            method: Method::POST,
+            path: "/v1/intake/cloudevents/{key}",
+            about: "The same, with the key in the path.",
+            success: StatusCode::NO_CONTENT,
+            open: false,
+            read,
+        },
+    ],
+    fault: plain_fault,
+};
+
+/// What begins the header of an attribute in binary mode.
+const PREFIX: &str = "ce-";
+/// The version that is spoken here.
+const VERSION: &str = "1.0";
+
+/// Attributes and members that have a meaning of their own; all others are extensions.
+const KNOWN: [&str; 10] = [
+    "specversion",
+    "id",
+    "source",
+    "type",
+    "subject",
+    "time",
+    "datacontenttype",
+    "dataschema",
+    "data",
+    "data_base64",
+];
+
+/// Ends of a type that say that what it is about is over; the type before that is the event's name.
+pub(super) const CLOSING: [&str; 2] = [".resolved", ".cleared"];
+/// Words of the extension `status` that say the same.
+pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
+/// Members of the data that become the event's summary; the first that is there.
+const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
+
+fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let documents = match media_type {
+        "application/cloudevents-batch+json" => match json::body(incoming.body)? {
+            Value::Array(documents) => documents,
+            _ => return Err(Fault::invalid("the body has to be a list of events")),
+        },
+        "application/cloudevents+json" | "application/cloudevents" => {
+            return one(&json::body(incoming.body)?);
+        }
+        _ if incoming.headers.contains_key("ce-specversion") => {
+            return one(&binary(incoming.headers, media_type, incoming.body)?);
+        }
+        _ => return Err(unknown_format()),
+    };
+    let mut seen = BTreeSet::new();
+    let mut events = Vec::with_capacity(documents.len());
+    for (at, document) in documents.iter().enumerate() {
+        let cloud_event = CloudEvent::of(document, format!("[{at}]"))?;
+        if seen.insert((cloud_event.source, cloud_event.id)) {
+            events.push(cloud_event.event()?);
+        }
+    }
+    let texts = seen.iter().flat_map(|(source, id)| [*source, *id]);
+    let once = (!seen.is_empty()).then(|| identity::once(DIALECT.name, texts));
+    Ok(reading(events, once))
+}
+
+/// Several formats besides JSON exist; they are told apart by the header alone.
+fn unknown_format() -> Fault {
+    Fault::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "the content type has to be `application/cloudevents+json` or \
+         `application/cloudevents-batch+json`, or the headers `ce-specversion`, `ce-id`, \
+         `ce-source` and `ce-type` have to be there",
+    )
+}
+
+fn one(document: &Value) -> Result<Reading, Fault> {
+    let cloud_event = CloudEvent::of(document, "")?;
+    let once = identity::once(DIALECT.name, [cloud_event.source, cloud_event.id]);
+    Ok(reading(vec![cloud_event.event()?], Some(once)))
+}
+
+fn reading(events: Vec<Event>, once: Option<String>) -> Reading {
+    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    Reading {
+        once,
+        ..Reading::of(events, success)
+    }
+}
+
+/// An event in binary mode as the document that it would be in structured mode.
+fn binary(headers: &HeaderMap, media_type: &str, body: &[u8]) -> Result<Value, Fault> {
+    let mut document = Map::new();
+    for name in headers.keys() {
+        if let Some(attribute) = name.as_str().strip_prefix(PREFIX) {
+            let value = percent_decode_str(text(headers, name.as_str())).decode_utf8();
+            let value = value.map_err(|_not_text| {
+                Fault::invalid(format!(
+                    "the header `{name}` has to be percent-encoded UTF-8"
+                ))
+            })?;
+            document.insert(attribute.to_owned(), value.into_owned().into());
+        }
+    }
+    // No header can say what only a body does.
+    document.remove("data");
+    document.remove("data_base64");
+    if !media_type.is_empty() {
+        document.insert("datacontenttype".into(), media_type.into());
+    }
+    if body.is_empty() {
+        return Ok(Value::Object(document));
+    }
+    let (member, value) = if media_type.is_empty() || is_json(media_type) {
+        ("data", json::body(body)?)
+    } else if let Ok(text) = std::str::from_utf8(body) {
+        ("data", text.into())
+    } else {
+        ("data_base64", STANDARD.encode(body).into())
+    };
+    document.insert(member.into(), value);
+    Ok(Value::Object(document))
+}
+
+fn is_json(media_type: &str) -> bool {
+    media_type.ends_with("/json") || media_type.ends_with("+json")
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    let value = headers.get(name).map(|value| value.to_str());
+    value.and_then(Result::ok).unwrap_or_default()
+}
+
+/// An event in structured mode, with the attributes that every one has.
+struct CloudEvent<'a> {
+    document: Object<'a>,
+    id: &'a str,
+    source: &'a str,
+    kind: &'a str,
+}
+
+impl<'a> CloudEvent<'a> {
+    fn of(document: &'a Value, path: impl Into<String>) -> Result<Self, Fault> {
+        let document = Object::of(document, path)?;
+        let version = document.required_text("specversion")?;
+        if version != VERSION {
+            let (path, found) = (document.path("specversion"), quoted(version));
+            return Err(Fault::invalid(format!(
+                "`{path}` has to be `{VERSION}`, and is {found}"
+            )));
+        }
+        Ok(Self {
+            id: document.required_text("id")?,
+            source: document.required_text("source")?,
+            kind: document.required_text("type")?,
+            document,
+        })
+    }
+
+    fn event(&self) -> Result<Event, Fault> {
+        let closing = CLOSING.iter().find_map(|end| self.kind.strip_suffix(end));
+        let closing = closing.filter(|name| !name.is_empty());
+        let mut draft = Draft::new(closing.unwrap_or(self.kind));
+        draft.kind(self.kind);
+        draft.dimension("source", self.source);
+        let subject = self.document.text("subject")?;
+        if let Some(subject) = subject.filter(|subject| !subject.is_empty()) {
+            draft.dimension("subject", subject);
+        }
+        if let Some(time) = self.document.text("time")? {
+            let moment: Timestamp = time.parse().map_err(|_not_a_time| {
+                let path = self.document.path("time");
+                Fault::invalid(format!(
+                    "`{path}` has to be a time such as `2026-01-31T08:00:00Z`"
+                ))
+            })?;
+            draft.timestamp_ms(moment.as_millisecond());
+        }
+        if let Some(severity) = self.severity() {
+            draft.severity(severity);
+        }
+        if closing.is_some() {
+            draft.closed();
+        }
+        self.stand(&mut draft)?;
+        let data = self.data()?;
+        for name in SUMMARIES {
+            if let Some(Value::String(summary)) = data.get(name)
+                && !summary.is_empty()
+            {
+                draft.summary(summary);
+                break;
+            }
+        }
+        draft.keep("id", self.id);
+        draft.keep_members(&self.document, &["dataschema", "data_base64"]);
+        draft.keep("data", data);
+        let extensions = self.document.members.iter();
+        let extensions = extensions.filter(|(name, _)| !KNOWN.contains(&&***name));
+        let extensions: Map<String, Value> = extensions
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        draft.keep("extensions", extensions);
+        Ok(draft.finish())
+    }
+
+    /// What the extension `status` says.
+    fn stand(&self, draft: &mut Draft) -> Result<(), Fault> {
+        let status = self.document.text("status")?.unwrap_or_default();
+        match status.to_ascii_lowercase().as_str() {
+            over if OVER.contains(&over) => draft.closed(),
+            "acknowledged" => draft.acknowledged(),
+            "suppressed" => draft.suppressed(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The data; text that is JSON by its type is read.
+    fn data(&self) -> Result<Value, Fault> {
+        let media_type = self.document.text("datacontenttype")?.unwrap_or_default();
+        if let Some(encoded) = self.document.text("data_base64")? {
+            let path = self.document.path("data_base64");
+            let bytes = STANDARD
+                .decode(encoded)
+                .map_err(|_not_base64| Fault::invalid(format!("`{path}` has to be base64")))?;
+            // What is not JSON is kept as it came.
+            let read = is_json(media_type).then(|| serde_json::from_slice(&bytes));
+            return Ok(read.and_then(Result::ok).unwrap_or_default());
+        }
+        Ok(self.document.get("data").cloned().unwrap_or_default())
+    }
+
+    /// From the extensions, else from the data.
+    fn severity(&self) -> Option<Severity> {
+        let of = |name: &str| self.document.get(name);
+        let in_data = || of("data")?.get("severity").and_then(stated);
+        let otel = || {
+            let number = of("severitynumber")?;
+            let number = number.as_i64().or_else(|| number.as_str()?.parse().ok())?;
+            Severity::of_otel_number(number)
+        };
+        of("severity")
+            .and_then(stated)
+            .or_else(|| of("severitytext").and_then(stated))
+            .or_else(otel)
+            .or_else(in_data)
+    }
+}
+
+/// A severity as a word, or as a number from 1 to 5.
+fn stated(value: &Value) -> Option<Severity> {
+    let text = value.as_str().unwrap_or_default().trim();
+    let number = value.as_i64().or_else(|| text.parse().ok());
+    match number {
+        Some(number) => Severity::ALL
+            .into_iter()
+            .find(|severity| i64::from(severity.number()) == number),
+        None => Severity::of_any_word(text),
+    }
+}

@@ -1,0 +1,138 @@
+//! An event as it is put together from what a sender sent.
+
+use bellwether_proto::cloud::{Event, Status};
+use prost_types::Struct;
+use serde_json::{Map, Value, json};
+
+use super::{Severity, json};
+use crate::limits;
+
+/// An event on its way to the backend.
+#[derive(Debug)]
+pub(super) struct Draft {
+    event: Event,
+    metadata: Map<String, Value>,
+}
+
+impl Draft {
+    /// An event of that name, from now, of which nothing else is stated.
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        let event = Event {
+            name: name.into(),
+            ..Event::default()
+        };
+        Self {
+            event,
+            metadata: Map::new(),
+        }
+    }
+
+    /// Adds to what names the thing. The key `name`, which an event cannot have, becomes
+    /// `label_name`.
+    pub(super) fn dimension(&mut self, key: &str, value: impl Into<String>) {
+        let mut key = key.to_owned();
+        while key == "name" || self.event.dimensions.contains_key(&key) {
+            key.insert_str(0, "label_");
+        }
+        self.event.dimensions.insert(key, value.into());
+    }
+
+    /// Whether nothing names the thing yet.
+    pub(super) fn is_about_nothing(&self) -> bool {
+        self.event.dimensions.is_empty()
+    }
+
+    /// States the kind of event.
+    pub(super) fn kind(&mut self, kind: &str) {
+        kind.clone_into(&mut self.event.r#type);
+    }
+
+    /// States how bad it is.
+    pub(super) fn severity(&mut self, severity: Severity) {
+        self.event.severity = severity.number();
+    }
+
+    /// States that it is over.
+    pub(super) fn closed(&mut self) {
+        self.event.status = Status::Closed.into();
+    }
+
+    /// States that nobody is to be notified.
+    pub(super) fn suppressed(&mut self) {
+        self.event.status = Status::Suppressed.into();
+    }
+
+    /// States that somebody looks after it.
+    pub(super) fn acknowledged(&mut self) {
+        self.event.acknowledged = Some(true);
+    }
+
+    /// States when it happened, in milliseconds since 1970.
+    pub(super) fn timestamp_ms(&mut self, timestamp_ms: i64) {
+        self.event.timestamp = timestamp_ms;
+    }
+
+    /// States the line for people.
+    pub(super) fn summary(&mut self, summary: &str) {
+        summary.clone_into(&mut self.event.summary);
+    }
+
+    /// States the details for people.
+    pub(super) fn body(&mut self, body: &str) {
+        body.clone_into(&mut self.event.body);
+    }
+
+    /// Keeps a further value; nothing for null, and for what is empty.
+    pub(super) fn keep(&mut self, key: &str, value: impl Into<Value>) {
+        let value = value.into();
+        let is_empty = match &value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(list) => list.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
+        };
+        if !is_empty {
+            self.metadata.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Keeps those of an object's members that have these names.
+    pub(super) fn keep_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
+        for name in names {
+            self.keep(name, object.get(name).cloned().unwrap_or_default());
+        }
+    }
+
+    /// The event. A summary that is longer than an event's goes on in the body, or whole into the
+    /// metadata when there is a body.
+    pub(super) fn finish(mut self) -> Event {
+        if self.event.summary.len() > limits::SUMMARY_BYTES {
+            let whole = std::mem::take(&mut self.event.summary);
+            self.event.summary = cut(&whole);
+            if self.event.body.is_empty() {
+                self.event.body = whole;
+            } else {
+                self.metadata.insert("summary".into(), json!(whole));
+            }
+        }
+        if !self.metadata.is_empty() {
+            let fields = self.metadata.iter();
+            let fields = fields.map(|(key, value)| (key.clone(), json::wire(value)));
+            self.event.metadata_fields = Some(Struct {
+                fields: fields.collect(),
+            });
+        }
+        self.event
+    }
+}
+
+/// As much of a text as a summary holds, with a sign that it goes on.
+fn cut(text: &str) -> String {
+    const MORE: &str = "\u{2026}";
+    let mut end = limits::SUMMARY_BYTES - MORE.len();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{MORE}", &text[..end])
+}

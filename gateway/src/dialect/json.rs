@@ -1,0 +1,178 @@
+//! Reads JSON of senders member by member, with sentences that name what is wrong.
+
+use std::collections::BTreeMap;
+
+use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
+use serde_json::{Map, Value};
+
+use super::Fault;
+use crate::limits;
+
+/// The largest integer of which every smaller one is a number of its own in the wire's doubles.
+const EXACT_MAX: u64 = 1 << 53;
+
+/// Reads a body.
+///
+/// # Errors
+/// When it is no JSON.
+pub(super) fn body(bytes: &[u8]) -> Result<Value, Fault> {
+    if bytes.is_empty() {
+        return Err(Fault::invalid("the body is empty: send JSON"));
+    }
+    let refuse = |error| Fault::invalid(format!("the body is not JSON: {error}"));
+    serde_json::from_slice(bytes).map_err(refuse)
+}
+
+/// An object and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Object<'a> {
+    /// Its members.
+    pub(super) members: &'a Map<String, Value>,
+    path: String,
+}
+
+impl<'a> Object<'a> {
+    /// Takes a value as an object.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn of(value: &'a Value, path: impl Into<String>) -> Result<Self, Fault> {
+        let path = path.into();
+        match value {
+            Value::Object(members) => Ok(Self { members, path }),
+            other => Err(wrong(&path, "an object", other)),
+        }
+    }
+
+    /// The name of a member from the outermost object on.
+    pub(super) fn path(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    /// A member; `null` counts as none.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.members.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong(&self.path(name), "a string", other)),
+        }
+    }
+
+    /// A text with something in it.
+    ///
+    /// # Errors
+    /// When it is missing, blank or something else.
+    pub(super) fn required_text(&self, name: &str) -> Result<&'a str, Fault> {
+        match self.text(name)? {
+            Some(text) if !text.trim().is_empty() => Ok(text),
+            _ => Err(Fault::invalid(format!("`{}` is required", self.path(name)))),
+        }
+    }
+
+    /// An object inside.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, Fault> {
+        let found = self.get(name);
+        found
+            .map(|value| Object::of(value, self.path(name)))
+            .transpose()
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value]>, Fault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Array(list)) => Ok(Some(list)),
+            Some(other) => Err(wrong(&self.path(name), "a list", other)),
+        }
+    }
+
+    /// Texts by their names; none when the member is absent.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, &'a str>, Fault> {
+        let Some(object) = self.object(name)? else {
+            return Ok(BTreeMap::new());
+        };
+        let mut texts = BTreeMap::new();
+        for key in object.members.keys() {
+            texts.insert(&**key, object.text(key)?.unwrap_or_default());
+        }
+        Ok(texts)
+    }
+}
+
+fn wrong(path: &str, wanted: &str, found: &Value) -> Fault {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    let subject = if path.is_empty() {
+        "the body".to_owned()
+    } else {
+        format!("`{path}`")
+    };
+    Fault::invalid(format!("{subject} has to be {wanted}, and is {found}"))
+}
+
+/// A JSON value on the wire. What lies deeper than the backend's decoder reads becomes text, and so
+/// does an integer that a double cannot hold.
+pub(super) fn wire(value: &Value) -> WireValue {
+    wire_at(value, 0)
+}
+
+fn wire_at(value: &Value, depth: usize) -> WireValue {
+    let kind = match value {
+        Value::Null => Kind::NullValue(0),
+        Value::Bool(flag) => Kind::BoolValue(*flag),
+        Value::Number(number) => match number.as_f64() {
+            Some(double) if number.is_f64() || is_exact(number) => Kind::NumberValue(double),
+            _ => Kind::StringValue(number.to_string()),
+        },
+        Value::String(text) => Kind::StringValue(text.clone()),
+        deep @ (Value::Array(_) | Value::Object(_)) if depth >= limits::METADATA_DEPTH => {
+            Kind::StringValue(deep.to_string())
+        }
+        Value::Array(list) => {
+            let values = list.iter().map(|it| wire_at(it, depth + 1)).collect();
+            Kind::ListValue(ListValue { values })
+        }
+        Value::Object(members) => {
+            let fields = members.iter();
+            let fields = fields.map(|(name, it)| (name.clone(), wire_at(it, depth + 1)));
+            Kind::StructValue(Struct {
+                fields: fields.collect(),
+            })
+        }
+    };
+    WireValue { kind: Some(kind) }
+}
+
+fn is_exact(number: &serde_json::Number) -> bool {
+    let magnitude = number
+        .as_u64()
+        .or_else(|| number.as_i64().map(i64::unsigned_abs));
+    magnitude.is_some_and(|it| it <= EXACT_MAX)
+}

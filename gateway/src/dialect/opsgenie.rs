@@ -1,0 +1,344 @@
+//! Opsgenie's alert and heartbeat interface, version 2, as far as senders use it.
+//!
+//! An alert is known by its alias alone: whichever kind of identifier a request names, it is that.
+//! Nothing is stored here, so the id of a request tells itself what the request was.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bellwether_proto::cloud::Event;
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Answer, Dialect, Endpoint, Fault, Incoming, Note, Outcome, Reading, Severity, Success, Told,
+    draft::Draft,
+    identity,
+    json::{self, Object},
+    quoted,
+};
+
+/// The dialect.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "opsgenie",
+    body_limit_bytes: None,
+    gzip: false,
+    key_in_body: None,
+    endpoints: &[
+        endpoint(
+            Method::POST,
+            "/v2/alerts",
+            "Takes in an alert of Opsgenie.",
+            create,
+        ),
+        endpoint(
+            Method::POST,
+            "/v2/alerts/{id}/close",
+            "Closes an alert of Opsgenie.",
+            close,
+        ),
+        endpoint(
+            Method::POST,
+            "/v2/alerts/{id}/acknowledge",
+            "Acknowledges an alert of Opsgenie.",
+            acknowledge,
+        ),
+        endpoint(
+            Method::POST,
+            "/v2/alerts/{id}/notes",
+            "Writes a note on an alert of Opsgenie; the key has to be allowed to annotate.",
+            note,
+        ),
+        Endpoint {
+            method: Method::GET,
+            path: "/v2/alerts/requests/{id}",
+            about: "Says what became of a request of Opsgenie's interface.",
+            success: StatusCode::OK,
+            open: false,
+            read: request,
+        },
+        endpoint(Method::GET, PING, PINGS, ping),
+        endpoint(Method::POST, PING, PINGS, ping),
+        endpoint(Method::PUT, PING, PINGS, ping),
+        endpoint(Method::PATCH, PING, PINGS, ping),
+    ],
+    fault,
+};
+
+const PING: &str = "/v2/heartbeats/{id}/ping";
+const PINGS: &str = "Takes in a heartbeat of Opsgenie, as an event that is closed.";
+
+const fn endpoint(
+    method: Method,
+    path: &'static str,
+    about: &'static str,
+    read: fn(&Incoming<'_>) -> Result<Reading, Fault>,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        about,
+        success: StatusCode::ACCEPTED,
+        open: false,
+        read,
+    }
+}
+
+/// The name of every alert of this dialect; the dimension tells them apart.
+const NAME: &str = "opsgenie";
+/// That dimension.
+const ALIAS: &str = "alias";
+/// The name of every heartbeat.
+const HEARTBEAT: &str = "opsgenie-heartbeat";
+/// What tells heartbeats apart.
+const HEARTBEAT_NAME: &str = "heartbeat";
+
+/// Members of an alert that are kept.
+const KEPT: [&str; 9] = [
+    "entity",
+    "tags",
+    "details",
+    "source",
+    "user",
+    "note",
+    "responders",
+    "visibleTo",
+    "actions",
+];
+
+/// What a request does to an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Create,
+    Close,
+    Acknowledge,
+    AddNote,
+}
+
+impl Action {
+    const ALL: [Self; 4] = [Self::Create, Self::Close, Self::Acknowledge, Self::AddNote];
+
+    /// Its name, and what is said when it is done.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Create => ("Create", "Created alert"),
+            Self::Close => ("Close", "Closed alert"),
+            Self::Acknowledge => ("Acknowledge", "Acknowledged alert"),
+            Self::AddNote => ("AddNote", "Note added"),
+        }
+    }
+}
+
+fn create(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let body = json::body(incoming.body)?;
+    let (event, alias) = alert(&body, incoming.fresh).map_err(unprocessable)?;
+    let success = processed(Action::Create, &alias, incoming.now_ms);
+    Ok(Reading::of(vec![event], success))
+}
+
+fn alert(body: &Value, fresh: &str) -> Result<(Event, String), Fault> {
+    let alert = Object::of(body, "")?;
+    let message = alert.required_text("message")?;
+    let alias = alert.text(ALIAS)?.filter(|alias| !alias.is_empty());
+    let alias = alias.unwrap_or(fresh).to_owned();
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, &*alias);
+    draft.summary(message);
+    draft.body(alert.text("description")?.unwrap_or_default());
+    draft.severity(match alert.text("priority")? {
+        None | Some("") => Severity::Warning,
+        Some(priority) => severity(priority).ok_or_else(|| {
+            let found = quoted(priority);
+            Fault::invalid(format!("`priority` has to be `P1` to `P5`, and is {found}"))
+        })?,
+    });
+    draft.keep_members(&alert, &KEPT);
+    Ok((draft.finish(), alias))
+}
+
+fn severity(priority: &str) -> Option<Severity> {
+    Some(match priority {
+        "P1" => Severity::Critical,
+        "P2" => Severity::Error,
+        "P3" => Severity::Warning,
+        "P4" => Severity::Info,
+        "P5" => Severity::Debug,
+        _ => return None,
+    })
+}
+
+fn close(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    change(incoming, Action::Close)
+}
+
+fn acknowledge(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    change(incoming, Action::Acknowledge)
+}
+
+fn note(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    change(incoming, Action::AddNote)
+}
+
+/// Changes the alert that the path names.
+fn change(incoming: &Incoming<'_>, action: Action) -> Result<Reading, Fault> {
+    let alias = captured(incoming);
+    check_identifier(incoming.query).map_err(unprocessable)?;
+    let body = match incoming.body {
+        [] => Value::Object(Map::new()),
+        bytes => json::body(bytes)?,
+    };
+    let is_note = action == Action::AddNote;
+    let text = note_text(&body, is_note).map_err(unprocessable)?;
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, alias);
+    match action {
+        Action::Close => draft.closed(),
+        Action::Acknowledge => draft.acknowledged(),
+        Action::Create | Action::AddNote => {}
+    }
+    let event = draft.finish();
+    let note = text.map(|text| Note {
+        event_id: identity::event_id(&event.name, &event.dimensions),
+        text,
+        required: is_note,
+    });
+    let events = if is_note { Vec::new() } else { vec![event] };
+    let success = processed(action, alias, incoming.now_ms);
+    Ok(Reading {
+        note,
+        ..Reading::of(events, success)
+    })
+}
+
+/// The captured segment; every path that is read has one.
+fn captured<'a>(incoming: &Incoming<'a>) -> &'a str {
+    incoming.captures.first().map_or("", |id| &**id)
+}
+
+/// All kinds of identifiers lead to the alias, but one that is misspelt is told.
+fn check_identifier(query: &str) -> Result<(), Fault> {
+    const KINDS: [&str; 3] = ["id", "alias", "tiny"];
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut kinds = pairs.filter_map(|(key, value)| (key == "identifierType").then_some(value));
+    match kinds.find(|kind| !KINDS.contains(kind)) {
+        None => Ok(()),
+        Some(other) => Err(Fault::invalid(format!(
+            "`identifierType` has to be `id`, `alias` or `tiny`, and is {}",
+            quoted(other)
+        ))),
+    }
+}
+
+/// The note of a request, with who wrote it.
+fn note_text(body: &Value, is_required: bool) -> Result<Option<String>, Fault> {
+    let body = Object::of(body, "")?;
+    let note = if is_required {
+        Some(body.required_text("note")?)
+    } else {
+        body.text("note")?.filter(|note| !note.trim().is_empty())
+    };
+    let user = body.text("user")?.filter(|user| !user.is_empty());
+    Ok(note.map(|note| match user {
+        Some(user) => format!("{user}: {note}"),
+        None => note.to_owned(),
+    }))
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every path is read by a function of one kind"
+)]
+fn ping(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let mut draft = Draft::new(HEARTBEAT);
+    draft.dimension(HEARTBEAT_NAME, captured(incoming));
+    draft.severity(Severity::Debug);
+    draft.closed();
+    let request_id = incoming.fresh.to_owned();
+    let success = Success::whole(move |outcome| {
+        let result = "PONG - Heartbeat received";
+        accepted(result, outcome, &request_id)
+    });
+    Ok(Reading::of(vec![draft.finish()], success))
+}
+
+/// Says that a request was carried out, under an id that tells what it was.
+fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
+    let (name, _) = action.words();
+    let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
+    Success::whole(move |outcome| {
+        let mut result = "Request will be processed".to_owned();
+        if let Some(why) = &outcome.note_lost {
+            result = format!("{result}; its note is not kept: {why}");
+        }
+        accepted(&result, outcome, &request_id)
+    })
+}
+
+fn accepted(result: &str, outcome: &Outcome, request_id: &str) -> Answer {
+    let body = json!({
+        "result": result,
+        "took": seconds(outcome.took),
+        "requestId": request_id,
+    });
+    Answer::json(StatusCode::ACCEPTED, &body)
+}
+
+fn request(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let request_id = captured(incoming).to_owned();
+    let Some((action, at_ms, alias)) = carried_out(&request_id) else {
+        let message = "Request not found: it is none that was answered here";
+        return Err(Fault::new(StatusCode::NOT_FOUND, message));
+    };
+    let (name, status) = action.words();
+    let data = json!({
+        "success": true,
+        "isSuccess": true,
+        "action": name,
+        "status": status,
+        "processedAt": Timestamp::from_millisecond(at_ms).unwrap_or_default().to_string(),
+        "integrationId": "",
+        "alertId": alias,
+        "alias": alias,
+    });
+    let success = Success::whole(move |outcome| {
+        let body = json!({
+            "data": data,
+            "took": seconds(outcome.took),
+            "requestId": request_id,
+        });
+        Answer::json(StatusCode::OK, &body)
+    });
+    Ok(Reading::of(Vec::new(), success))
+}
+
+/// What a request did, and to which alert: read from its id.
+fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
+    let (name, rest) = text.split_once('\n')?;
+    let (at_ms, alias) = rest.split_once('\n')?;
+    let action = Action::ALL.into_iter().find(|it| it.words().0 == name)?;
+    Some((action, at_ms.parse().ok()?, alias.to_owned()))
+}
+
+fn seconds(took: Duration) -> f64 {
+    // Milliseconds are as exact as Opsgenie is.
+    (took.as_secs_f64() * 1e3).round() / 1e3
+}
+
+/// Opsgenie tells of a body that says something wrong with 422.
+fn unprocessable(fault: Fault) -> Fault {
+    Fault {
+        status: StatusCode::UNPROCESSABLE_ENTITY,
+        ..fault
+    }
+}
+
+fn fault(told: &Told<'_>, fault: &Fault) -> Answer {
+    let body = json!({
+        "message": fault.message,
+        "took": seconds(told.took),
+        "requestId": told.request_id,
+    });
+    Answer::json(fault.status, &body)
+}

@@ -1,0 +1,141 @@
+//! Reads logs in OpenTelemetry's form of JSON: ids in hexadecimal, long integers as text.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use super::wire::{
+    AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
+    Resource, ResourceLogs, ScopeLogs, any_value::Kind,
+};
+use crate::dialect::{Fault, json::Object};
+
+/// Reads a request. Members that are not known are passed over, as OpenTelemetry asks.
+pub(super) fn read(body: &Value) -> Result<LogsRequest, Fault> {
+    let request = Object::of(body, "")?;
+    if request.get("resourceLogs").is_none() && !request.members.is_empty() {
+        return Err(Fault::invalid("`resourceLogs` is required"));
+    }
+    Ok(LogsRequest {
+        resource_logs: each(&request, "resourceLogs", resource_logs)?,
+    })
+}
+
+/// Reads every element of a list of objects.
+fn each<T>(
+    object: &Object<'_>,
+    name: &str,
+    read: impl Fn(&Object<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let list = object.list(name)?.unwrap_or_default();
+    let elements = list.iter().enumerate().map(|(at, element)| {
+        let path = format!("{}[{at}]", object.path(name));
+        read(&Object::of(element, path)?)
+    });
+    elements.collect()
+}
+
+fn resource_logs(object: &Object<'_>) -> Result<ResourceLogs, Fault> {
+    let attributes = object.object("resource")?;
+    let attributes = attributes.map(|it| each(&it, "attributes", pair));
+    Ok(ResourceLogs {
+        resource: attributes
+            .transpose()?
+            .map(|attributes| Resource { attributes }),
+        scope_logs: each(object, "scopeLogs", scope_logs)?,
+    })
+}
+
+fn scope_logs(object: &Object<'_>) -> Result<ScopeLogs, Fault> {
+    let name = object.object("scope")?.map(|it| text(&it, "name"));
+    Ok(ScopeLogs {
+        scope: name.transpose()?.map(|name| InstrumentationScope { name }),
+        log_records: each(object, "logRecords", record)?,
+    })
+}
+
+fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
+    let number = integer(object, "severityNumber")?;
+    let body = object.object("body")?;
+    Ok(LogRecord {
+        time_unix_nano: integer(object, "timeUnixNano")?.unsigned_abs(),
+        observed_time_unix_nano: integer(object, "observedTimeUnixNano")?.unsigned_abs(),
+        severity_number: i32::try_from(number).unwrap_or_default(),
+        severity_text: text(object, "severityText")?,
+        body: body.map(|it| any(&it)).transpose()?,
+        attributes: each(object, "attributes", pair)?,
+        trace_id: bytes(object, "traceId")?,
+        span_id: bytes(object, "spanId")?,
+        event_name: text(object, "eventName")?,
+    })
+}
+
+fn pair(object: &Object<'_>) -> Result<KeyValue, Fault> {
+    let value = object.object("value")?;
+    Ok(KeyValue {
+        key: text(object, "key")?,
+        value: value.map(|it| any(&it)).transpose()?,
+    })
+}
+
+/// How deep values lie is bounded by the reader of the body.
+fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
+    let kind = if let Some(text) = object.text("stringValue")? {
+        Some(Kind::String(text.to_owned()))
+    } else if let Some(flag) = object.get("boolValue").and_then(Value::as_bool) {
+        Some(Kind::Bool(flag))
+    } else if object.get("intValue").is_some() {
+        Some(Kind::Int(integer(object, "intValue")?))
+    } else if let Some(number) = object.get("doubleValue") {
+        number.as_f64().map(Kind::Double)
+    } else if let Some(list) = object.object("arrayValue")? {
+        let values = each(&list, "values", any)?;
+        Some(Kind::Array(ArrayValue { values }))
+    } else if let Some(list) = object.object("kvlistValue")? {
+        let values = each(&list, "values", pair)?;
+        Some(Kind::Kvlist(KeyValueList { values }))
+    } else if let Some(encoded) = object.text("bytesValue")? {
+        let bytes = STANDARD.decode(encoded);
+        Some(Kind::Bytes(bytes.map_err(|_not_base64| {
+            let path = object.path("bytesValue");
+            Fault::invalid(format!("`{path}` has to be base64"))
+        })?))
+    } else {
+        None
+    };
+    Ok(AnyValue { kind })
+}
+
+fn text(object: &Object<'_>, name: &str) -> Result<String, Fault> {
+    Ok(object.text(name)?.unwrap_or_default().to_owned())
+}
+
+/// An integer, as a number or as text; 0 when it is absent.
+fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
+    let Some(value) = object.get(name) else {
+        return Ok(0);
+    };
+    let read = match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_i64(),
+    };
+    read.ok_or_else(|| {
+        let path = object.path(name);
+        Fault::invalid(format!(
+            "`{path}` has to be an integer, as a number or text"
+        ))
+    })
+}
+
+/// Bytes in hexadecimal.
+fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
+    let digits = object.text(name)?.unwrap_or_default();
+    let pairs = (0..digits.len()).step_by(2);
+    let bytes = pairs.map(|at| {
+        let pair = digits.get(at..at + 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    bytes.collect::<Option<_>>().ok_or_else(|| {
+        let path = object.path(name);
+        Fault::invalid(format!("`{path}` has to be hexadecimal"))
+    })
+}

@@ -1,0 +1,200 @@
+//! PagerDuty's Events API, version 2: alerts and changes.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Severity, Success, Told,
+    draft::Draft,
+    json::{self, Object},
+    quoted,
+};
+use crate::limits;
+
+/// The dialect.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "pagerduty",
+    body_limit_bytes: Some(limits::PAGERDUTY_BODY_BYTES),
+    gzip: false,
+    key_in_body: Some(routing_key),
+    endpoints: &[
+        Endpoint {
+            method: Method::POST,
+            path: "/v2/enqueue",
+            about: "Takes in an event of PagerDuty: trigger, acknowledge or resolve.",
+            success: StatusCode::ACCEPTED,
+            open: false,
+            read: enqueue,
+        },
+        Endpoint {
+            method: Method::POST,
+            path: "/v2/change/enqueue",
+            about: "Takes in a change event of PagerDuty; it is closed from the start.",
+            success: StatusCode::ACCEPTED,
+            open: false,
+            read: change,
+        },
+    ],
+    fault,
+};
+
+/// The name of every event of this dialect; the dimension tells them apart.
+const NAME: &str = "pagerduty";
+/// That dimension.
+const DEDUP_KEY: &str = "dedup_key";
+/// The kind of event that a change is.
+const CHANGE: &str = "change";
+
+/// Members of `payload` that are kept.
+const KEPT: [&str; 7] = [
+    "source",
+    "severity",
+    "timestamp",
+    "component",
+    "group",
+    "class",
+    "custom_details",
+];
+/// Members beside `payload` that are kept.
+const KEPT_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
+
+fn routing_key(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let key = body.get("routing_key")?.as_str()?.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+fn enqueue(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let body = json::body(incoming.body)?;
+    let message = Object::of(&body, "")?;
+    let mut wrong = Vec::new();
+    let action = checked(&mut wrong, message.required_text("event_action"));
+    let is_known = |action: &str| ["trigger", "acknowledge", "resolve"].contains(&action);
+    if let Some(other) = action.filter(|action| !is_known(action)) {
+        wrong.push(format!(
+            "`event_action` has to be `trigger`, `acknowledge` or `resolve`, and is {}",
+            quoted(other)
+        ));
+    }
+    let key = checked(&mut wrong, message.text(DEDUP_KEY)).flatten();
+    let key = key.filter(|key| !key.is_empty());
+    if let Some(key) = key
+        && key.chars().count() > limits::PAGERDUTY_DEDUP_KEY_CHARS
+    {
+        let most = limits::PAGERDUTY_DEDUP_KEY_CHARS;
+        wrong.push(format!("`{DEDUP_KEY}` has more than {most} characters"));
+    }
+    let is_trigger = action == Some("trigger");
+    if key.is_none() && !is_trigger && action.is_some() {
+        wrong.push(format!(
+            "`{DEDUP_KEY}` is required to acknowledge or resolve"
+        ));
+    }
+    let payload = checked(&mut wrong, message.object("payload")).flatten();
+    if payload.is_none() && is_trigger && wrong.is_empty() {
+        wrong.push("`payload` is required".into());
+    }
+    let mut draft = Draft::new(NAME);
+    let key = key.unwrap_or(incoming.fresh).to_owned();
+    draft.dimension(DEDUP_KEY, &*key);
+    match action {
+        Some("acknowledge") => draft.acknowledged(),
+        Some("resolve") => draft.closed(),
+        _ => {}
+    }
+    if let Some(payload) = &payload {
+        fill(&mut draft, payload, is_trigger, &mut wrong);
+    }
+    draft.keep_members(&message, &KEPT_AROUND);
+    if !wrong.is_empty() {
+        return Err(Fault::all(wrong));
+    }
+    let answer = json!({"status": "success", "message": "Event processed", "dedup_key": key});
+    let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
+    Ok(Reading::of(vec![draft.finish()], success))
+}
+
+/// Takes over what a payload says; what a trigger has to have may be missing from other actions.
+fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut Vec<String>) {
+    for name in ["summary", "source", "severity"] {
+        if is_trigger {
+            checked(wrong, payload.required_text(name));
+        } else {
+            checked(wrong, payload.text(name));
+        }
+    }
+    if let Ok(Some(summary)) = payload.text("summary") {
+        draft.summary(summary);
+    }
+    if let Ok(Some(class)) = payload.text("class") {
+        draft.kind(class);
+    }
+    match payload.text("severity") {
+        Ok(Some(word)) if !word.is_empty() => match severity(word) {
+            Some(severity) => draft.severity(severity),
+            None => wrong.push(format!(
+                "`payload.severity` has to be `critical`, `error`, `warning` or `info`, and is {}",
+                quoted(word)
+            )),
+        },
+        _ => {}
+    }
+    draft.keep_members(payload, &KEPT);
+}
+
+fn severity(word: &str) -> Option<Severity> {
+    let known = Severity::of_word(&word.to_ascii_lowercase());
+    known.filter(|it| *it != Severity::Debug)
+}
+
+fn change(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let body = json::body(incoming.body)?;
+    let message = Object::of(&body, "")?;
+    let Some(payload) = message.object("payload")? else {
+        return Err(Fault::all(vec!["`payload` is required".into()]));
+    };
+    let summary = payload.required_text("summary")?;
+    payload.text("source")?;
+    let mut draft = Draft::new(NAME);
+    draft.dimension(DEDUP_KEY, incoming.fresh);
+    draft.kind(CHANGE);
+    draft.severity(Severity::Info);
+    draft.summary(summary);
+    draft.closed();
+    draft.keep_members(&payload, &KEPT);
+    draft.keep_members(&message, &KEPT_AROUND);
+    let answer = json!({"status": "success", "message": "Change event processed"});
+    let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
+    Ok(Reading::of(vec![draft.finish()], success))
+}
+
+/// What was read; a fault is noted instead.
+fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
+    read.map_err(|fault| wrong.push(fault.message)).ok()
+}
+
+/// PagerDuty tells of a request that is wrong, its key included, with 400. Some of its clients send
+/// again what is answered with 403.
+fn fault(_: &Told<'_>, fault: &Fault) -> Answer {
+    let (status, word, message) = match fault.status {
+        StatusCode::TOO_MANY_REQUESTS => (
+            fault.status,
+            "throttle exceeded",
+            "Requests are arriving too quickly",
+        ),
+        StatusCode::PAYLOAD_TOO_LARGE => (fault.status, "invalid event", "Event is too large"),
+        other if other.is_server_error() => (other, "error", "Event was not processed"),
+        _ => (
+            StatusCode::BAD_REQUEST,
+            "invalid event",
+            "Event object is invalid",
+        ),
+    };
+    let each = if fault.each.is_empty() {
+        vec![fault.message.clone()]
+    } else {
+        fault.each.clone()
+    };
+    let body = json!({"status": word, "message": message, "errors": each});
+    Answer::json(status, &body)
+}

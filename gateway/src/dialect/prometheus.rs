@@ -1,0 +1,86 @@
+//! The part of Alertmanager's own interface that Prometheus and `amtool` send alerts to.
+
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Success, Told, alert,
+    json::{self, Object},
+};
+
+/// The dialect.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "prometheus",
+    body_limit_bytes: None,
+    gzip: false,
+    key_in_body: None,
+    endpoints: &[
+        Endpoint {
+            method: Method::POST,
+            path: "/api/v2/alerts",
+            about: "Takes in alerts as Prometheus sends them to an Alertmanager.",
+            success: StatusCode::OK,
+            open: false,
+            read,
+        },
+        Endpoint {
+            method: Method::GET,
+            path: "/api/v2/status",
+            about: "Says that alerts are taken in here, as an Alertmanager does.",
+            success: StatusCode::OK,
+            open: true,
+            read: status,
+        },
+    ],
+    fault,
+};
+
+fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let body = json::body(incoming.body)?;
+    let Value::Array(alerts) = &body else {
+        return Err(Fault::invalid("the body has to be a list of alerts"));
+    };
+    let mut events = Vec::with_capacity(alerts.len());
+    for (at, alert) in alerts.iter().enumerate() {
+        let alert = Object::of(alert, format!("[{at}]"))?;
+        events.push(alert::event(
+            &alert,
+            None,
+            incoming.settings,
+            incoming.now_ms,
+        )?);
+    }
+    let success = Success::whole(|_| Answer::empty(StatusCode::OK));
+    Ok(Reading::of(events, success))
+}
+
+/// `amtool` asks for this before it sends alerts.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every path is read by a function of one kind"
+)]
+fn status(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+    let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
+    let version = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "revision": "",
+        "branch": "",
+        "buildUser": "",
+        "buildDate": "",
+        "goVersion": "",
+    });
+    let status = json!({
+        "cluster": {"status": "disabled", "peers": []},
+        "versionInfo": version,
+        "config": {"original": ""},
+        "uptime": since.to_string(),
+    });
+    let success = Success::whole(move |_| Answer::json(StatusCode::OK, &status));
+    Ok(Reading::of(Vec::new(), success))
+}
+
+/// Alertmanager answers a sentence, as a JSON string.
+fn fault(_: &Told<'_>, fault: &Fault) -> Answer {
+    Answer::json(fault.status, &json!(fault.message))
+}

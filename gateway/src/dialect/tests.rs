@@ -1,0 +1,300 @@
+//! Tables over the pure functions: what becomes of a request, and what a fault is answered.
+
+mod alerts;
+mod cloudevents;
+mod opsgenie;
+mod otlp;
+mod pagerduty;
+
+use std::collections::BTreeSet;
+
+use bellwether_proto::{
+    cloud::Event,
+    reference::{Block, Topic},
+};
+use http::{HeaderMap, HeaderName};
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use super::*;
+
+/// A request to be read.
+struct Ask {
+    captures: Vec<String>,
+    query: &'static str,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    now_ms: i64,
+    settings: Settings,
+}
+
+/// 2026-01-31T08:00:00Z.
+const NOW_MS: i64 = 1_769_846_400_000;
+const FRESH: &str = "00112233445566778899aabbccddeeff";
+
+impl Ask {
+    fn body(body: impl AsRef<[u8]>) -> Self {
+        Self {
+            captures: Vec::new(),
+            query: "",
+            headers: HeaderMap::new(),
+            body: body.as_ref().to_vec(),
+            now_ms: NOW_MS,
+            settings: Settings::default(),
+        }
+    }
+
+    fn header(mut self, name: &str, value: &str) -> Self {
+        let name: HeaderName = name.parse().unwrap();
+        self.headers.insert(name, value.parse().unwrap());
+        self
+    }
+
+    fn captured(mut self, segment: &str) -> Self {
+        self.captures.push(segment.to_owned());
+        self
+    }
+
+    fn incoming(&self) -> Incoming<'_> {
+        Incoming {
+            captures: &self.captures,
+            query: self.query,
+            headers: &self.headers,
+            body: &self.body,
+            now_ms: self.now_ms,
+            started_ms: NOW_MS - 5_000,
+            fresh: FRESH,
+            settings: &self.settings,
+        }
+    }
+
+    /// What the endpoint at that path makes of it.
+    fn read(&self, path: &str) -> Result<Reading, Fault> {
+        let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
+        let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
+        (endpoint.read)(&self.incoming())
+    }
+
+    /// The one event that comes of it.
+    fn event(&self, path: &str) -> Event {
+        let mut events = self.read(path).unwrap().events;
+        assert_eq!(events.len(), 1);
+        events.remove(0)
+    }
+}
+
+/// The answer when everything was taken in.
+fn answer(reading: Reading, outcome: &Outcome) -> Answer {
+    match reading.success {
+        Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
+    }
+}
+
+fn body_json(answer: &Answer) -> Value {
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+/// The metadata fields as JSON.
+fn metadata(event: &Event) -> Value {
+    let fields = event.metadata_fields.clone().unwrap_or_default();
+    Value::Object(members(fields))
+}
+
+fn members(fields: prost_types::Struct) -> Map<String, Value> {
+    let fields = fields.fields.into_iter();
+    fields.map(|(name, value)| (name, json_of(value))).collect()
+}
+
+fn json_of(value: prost_types::Value) -> Value {
+    use prost_types::value::Kind;
+    match value.kind.unwrap() {
+        Kind::NullValue(_) => Value::Null,
+        Kind::BoolValue(flag) => flag.into(),
+        Kind::NumberValue(number) => number.into(),
+        Kind::StringValue(text) => text.into(),
+        Kind::ListValue(list) => list.values.into_iter().map(json_of).collect(),
+        Kind::StructValue(fields) => members(fields).into(),
+    }
+}
+
+/// The dimensions as `key=value`, in order.
+fn dimensions(event: &Event) -> Vec<String> {
+    let pairs = event.dimensions.iter();
+    pairs.map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+/// Severity, status and acknowledgement, by their numbers.
+fn state(event: &Event) -> (i32, i32, Option<bool>) {
+    (event.severity, event.status, event.acknowledged)
+}
+
+/// The rows of the table below a heading of a reference topic, without its own heading.
+fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
+    let mut blocks = topic.blocks().into_iter();
+    blocks.find(|block| matches!(block, Block::Heading(title) if title == heading));
+    let tables = blocks.filter_map(|block| match block {
+        Block::Table(rows) => Some(rows[1..].to_vec()),
+        _ => None,
+    });
+    tables.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_reference_has_every_path_and_no_other() {
+    let topic = Topic::find("senders").unwrap();
+    let told: BTreeSet<_> = table(topic, "Paths")
+        .into_iter()
+        .map(|row| [&row[0], &row[1]].map(|cell| cell.trim_matches('`').to_owned()))
+        .collect();
+    let served: BTreeSet<_> = DIALECTS
+        .iter()
+        .flat_map(|dialect| dialect.endpoints.iter().map(move |it| (dialect, it)))
+        .map(|(dialect, it)| {
+            [
+                dialect.name.to_owned(),
+                format!("{} {}", it.method, it.path),
+            ]
+        })
+        .collect();
+    assert_eq!(told, served);
+}
+
+#[test]
+fn every_path_is_there_once_and_names_its_key_as_such() {
+    let senders = Senders::new().unwrap();
+    let names: BTreeSet<_> = senders
+        .endpoints
+        .iter()
+        .map(|(_, endpoint)| (endpoint.path, endpoint.method.as_str()))
+        .collect();
+    assert_eq!(names.len(), senders.endpoints.len());
+    let ask = Ask::body("").captured("k1");
+    for (path, expected) in [
+        (
+            "/v1/intake/alertmanager/{key}",
+            KeyFound::InPath("k1".into()),
+        ),
+        (
+            "/v1/intake/cloudevents/{key}",
+            KeyFound::InPath("k1".into()),
+        ),
+        ("/v2/alerts/{id}/close", KeyFound::Nowhere),
+    ] {
+        let mut endpoints = senders.endpoints.iter();
+        let (dialect, endpoint) = endpoints.find(|(_, it)| it.path == path).unwrap();
+        assert_eq!(key_of(dialect, endpoint, &ask.incoming()), expected);
+    }
+}
+
+#[test]
+fn a_literal_segment_wins_over_an_alias_and_a_slash_in_an_alias_is_one() {
+    let senders = Senders::new().unwrap();
+    for (path, expected, captured) in [
+        ("/v2/alerts/requests/x", "/v2/alerts/requests/{id}", "x"),
+        ("/v2/heartbeats/a%20b/ping", PING, "a b"),
+    ] {
+        let Found::Operation(at, captures) = senders.find(&Method::GET, path) else {
+            panic!("{path}")
+        };
+        assert_eq!(senders.endpoint(at).1.path, expected);
+        assert_eq!(decoded(&captures).unwrap(), [captured]);
+    }
+    let found = senders.find(&Method::POST, "/v2/alerts/db%2Fdisk:1/close");
+    let Found::Operation(_, captures) = found else {
+        panic!("not found")
+    };
+    assert_eq!(decoded(&captures).unwrap(), ["db/disk:1"]);
+    assert_eq!(decoded(&["%2"]), None);
+}
+
+const PING: &str = "/v2/heartbeats/{id}/ping";
+
+/// Bodies that senders send, to be broken.
+fn bodies() -> Vec<&'static [u8]> {
+    vec![
+        include_bytes!("../../tests/dialect/alertmanager.json"),
+        include_bytes!("../../tests/dialect/grafana.json"),
+        include_bytes!("../../tests/dialect/prometheus.json"),
+        include_bytes!("../../tests/dialect/pagerduty.json"),
+        include_bytes!("../../tests/dialect/opsgenie.json"),
+        include_bytes!("../../tests/dialect/cloudevent.json"),
+        include_bytes!("../../tests/dialect/otlp.json"),
+        include_bytes!("../../tests/dialect/otlp.bin"),
+    ]
+}
+
+/// Reads a body as every endpoint of every dialect does, and words what comes of it.
+fn read_by_all(ask: &Ask) {
+    for dialect in DIALECTS {
+        if let Some(find) = dialect.key_in_body {
+            find(&ask.body);
+        }
+        for endpoint in dialect.endpoints {
+            match (endpoint.read)(&ask.incoming()) {
+                Ok(reading) => {
+                    answer(reading, &Outcome::default());
+                }
+                Err(fault) => {
+                    let told = Told {
+                        headers: &ask.headers,
+                        request_id: "r1",
+                        took: Duration::ZERO,
+                    };
+                    let answer = (dialect.fault)(&told, &fault);
+                    assert!(!answer.status.is_success(), "{dialect:?}: {fault:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Content types by which a dialect chooses how to read.
+const CONTENT_TYPES: [&str; 6] = [
+    "application/json",
+    "application/cloudevents+json; charset=utf-8",
+    "application/cloudevents-batch+json",
+    "application/x-protobuf",
+    "text/plain",
+    "",
+];
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        body in proptest::collection::vec(any::<u8>(), 0..400),
+        segment in "\\PC{0,20}",
+        kind in 0..CONTENT_TYPES.len(),
+    ) {
+        let ask = Ask::body(body).captured(&segment);
+        read_by_all(&ask.header("content-type", CONTENT_TYPES[kind]));
+    }
+
+    #[test]
+    fn no_broken_request_of_a_sender_makes_a_reader_panic(
+        which in 0_usize..7,
+        changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        kind in 0..CONTENT_TYPES.len(),
+    ) {
+        let mut body = bodies()[which].to_vec();
+        for (at, byte) in changes {
+            let at = at % body.len();
+            body[at] = byte;
+        }
+        let ask = Ask::body(body).captured("a");
+        read_by_all(&ask.header("content-type", CONTENT_TYPES[kind]).header("ce-specversion", "1.0"));
+    }
+
+    #[test]
+    fn a_summary_always_fits_and_nothing_of_it_is_lost(text in "\\PC{0,1500}", with_body: bool) {
+        let mut draft = draft::Draft::new("x");
+        draft.summary(&text);
+        if with_body {
+            draft.body("details");
+        }
+        let event = draft.finish();
+        prop_assert!(event.summary.len() <= crate::limits::SUMMARY_BYTES);
+        let kept = metadata(&event)["summary"].as_str().map(str::to_owned);
+        let whole = [Some(event.summary), Some(event.body), kept];
+        prop_assert!(whole.into_iter().flatten().any(|it| it == text));
+    }
+}

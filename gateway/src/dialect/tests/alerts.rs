@@ -1,0 +1,358 @@
+//! Alerts by the webhook and by the interface that Prometheus uses.
+
+use serde_json::json;
+
+use super::*;
+
+const WEBHOOK: &str = "/v1/intake/alertmanager";
+const ALERTS: &str = "/api/v2/alerts";
+
+fn alert(change: &Value) -> Value {
+    let mut alert = json!({
+        "labels": {"alertname": "DiskFull", "host": "a", "severity": "critical"},
+        "annotations": {"summary": "disk is full", "description": "97 %", "runbook_url": "http://r"},
+        "startsAt": "2026-01-20T08:00:00Z",
+        "generatorURL": "http://p/graph",
+    });
+    for (member, value) in change.as_object().unwrap() {
+        alert[member] = value.clone();
+    }
+    alert
+}
+
+fn one(change: &Value) -> Event {
+    Ask::body(json!([alert(change)]).to_string()).event(ALERTS)
+}
+
+#[test]
+fn the_same_alert_is_the_same_event_by_both_ways() {
+    let by_prometheus = one(&json!({}));
+    let message = json!({"version": "4", "receiver": "b", "alerts": [
+        alert(&json!({"status": "firing", "endsAt": "0001-01-01T00:00:00Z", "fingerprint": "f"})),
+    ]});
+    let by_webhook = Ask::body(message.to_string()).event(WEBHOOK);
+    assert_eq!(by_prometheus.name, by_webhook.name);
+    assert_eq!(by_prometheus.dimensions, by_webhook.dimensions);
+    assert_eq!(state(&by_prometheus), (5, 0, None));
+    assert_eq!(state(&by_webhook), (5, 0, None));
+    assert_eq!(by_webhook.name, "DiskFull");
+    assert_eq!(dimensions(&by_webhook), ["host=a"]);
+    assert_eq!(by_webhook.summary, "disk is full");
+    assert_eq!(by_webhook.body, "97 %");
+    assert_eq!(by_webhook.timestamp, 0, "the moment of receipt");
+    let expected = json!({
+        "annotations": {"runbook_url": "http://r"},
+        "fingerprint": "f",
+        "generatorURL": "http://p/graph",
+        "receiver": "b",
+        "severity": "critical",
+        "startsAt": "2026-01-20T08:00:00Z",
+    });
+    assert_eq!(metadata(&by_webhook), expected);
+}
+
+#[test]
+fn labels_that_are_something_else_are_no_dimensions() {
+    let table = [
+        (json!({"alertname": "A", "host": "a"}), "A", vec!["host=a"]),
+        (
+            json!({"alertname": "A", "host": "a", "prometheus_replica": "r1"}),
+            "A",
+            vec!["host=a"],
+        ),
+        (
+            json!({"alertname": "A", "host": "a", "empty": ""}),
+            "A",
+            vec!["host=a"],
+        ),
+        (
+            json!({"alertname": "A", "name": "n"}),
+            "A",
+            vec!["label_name=n"],
+        ),
+        (
+            json!({"alertname": "A", "name": "n", "label_name": "m"}),
+            "A",
+            vec!["label_label_name=n", "label_name=m"],
+        ),
+        (
+            json!({"alertname": "A", "severity": "info"}),
+            "A",
+            vec!["alertname=A"],
+        ),
+        (json!({"host": "a"}), "alert", vec!["host=a"]),
+        (
+            json!({"severity": "info"}),
+            "alert",
+            vec!["alertname=alert"],
+        ),
+    ];
+    for (labels, name, expected) in table {
+        let event = one(&json!({"labels": labels}));
+        assert_eq!(event.name, name, "{labels}");
+        assert_eq!(dimensions(&event), expected, "{labels}");
+    }
+}
+
+#[test]
+fn the_label_severity_says_how_bad_it_is() {
+    let table = [
+        ("critical", 5),
+        ("CRITICAL", 5),
+        ("error", 4),
+        ("major", 4),
+        ("high", 4),
+        ("warning", 3),
+        ("minor", 3),
+        ("info", 2),
+        ("debug", 1),
+        ("none", 1),
+        ("page", 3),
+        ("", 3),
+    ];
+    for (label, number) in table {
+        let event = one(&json!({"labels": {"alertname": "A", "severity": label}}));
+        assert_eq!(event.severity, number, "{label}");
+    }
+    let mut ask = Ask::body(json!([alert(&json!({"labels": {"alertname": "A"}}))]).to_string());
+    ask.settings.alert_severity = Severity::Error;
+    ask.settings.replica_labels.clear();
+    assert_eq!(ask.event(ALERTS).severity, 4);
+}
+
+#[test]
+fn an_alert_is_over_when_it_says_so_or_its_end_has_passed() {
+    let closed = 3;
+    let table = [
+        (json!({}), 0),
+        (json!({"status": "firing"}), 0),
+        (json!({"status": "resolved"}), closed),
+        (
+            json!({"status": "resolved", "endsAt": "2026-01-31T07:00:00Z"}),
+            closed,
+        ),
+        (json!({"endsAt": "2026-01-31T08:00:00Z"}), closed),
+        (json!({"endsAt": "2026-01-31T09:00:00+01:00"}), closed),
+        (json!({"endsAt": "2026-01-31T08:00:00.001Z"}), 0),
+        (json!({"endsAt": "0001-01-01T00:00:00Z"}), 0),
+        (
+            json!({"endsAt": "0001-01-01T00:00:00.000Z", "status": "firing"}),
+            0,
+        ),
+        (json!({"endsAt": ""}), 0),
+        (json!({"endsAt": null}), 0),
+    ];
+    for (change, status) in table {
+        assert_eq!(one(&change).status, status, "{change}");
+    }
+}
+
+#[test]
+fn texts_come_from_the_annotations() {
+    let table = [
+        (
+            json!({"summary": "s", "message": "m"}),
+            "s",
+            json!({"message": "m"}),
+        ),
+        (json!({"message": "m"}), "m", Value::Null),
+        (
+            json!({"summary": "", "message": "m"}),
+            "m",
+            json!({"summary": ""}),
+        ),
+        (json!({"other": "o"}), "", json!({"other": "o"})),
+        (Value::Null, "", Value::Null),
+    ];
+    for (annotations, summary, kept) in table {
+        let event = one(&json!({"annotations": annotations}));
+        assert_eq!(event.summary, summary, "{annotations}");
+        assert_eq!(metadata(&event)["annotations"], kept, "{annotations}");
+    }
+}
+
+#[test]
+fn alerts_that_were_left_out_are_told_of_by_an_event_of_their_own() {
+    let message = |count: Value| json!({"receiver": "ops", "groupKey": "{}:{}", "truncatedAlerts": count, "alerts": []});
+    for none in [json!(0), Value::Null] {
+        let reading = Ask::body(message(none).to_string()).read(WEBHOOK).unwrap();
+        assert!(reading.events.is_empty());
+    }
+    let event = Ask::body(message(json!(7)).to_string()).event(WEBHOOK);
+    assert_eq!(event.name, "alertmanager-truncated");
+    assert_eq!(dimensions(&event), ["receiver=ops"]);
+    assert!(
+        event.summary.contains("left 7 alerts out"),
+        "{}",
+        event.summary
+    );
+}
+
+#[test]
+fn a_message_as_grafana_writes_it_is_read() {
+    let ask = Ask::body(include_bytes!("../../../tests/dialect/grafana.json"));
+    let events = ask.read(WEBHOOK).unwrap().events;
+    let states: Vec<_> = events.iter().map(|it| (&*it.name, state(it))).collect();
+    assert_eq!(
+        states,
+        [
+            ("High memory usage", (3, 0, None)),
+            ("High CPU usage", (3, 3, None))
+        ]
+    );
+    assert_eq!(
+        dimensions(&events[0]),
+        ["grafana_folder=Infra", "instance=web-1", "team=blue"]
+    );
+    let kept = metadata(&events[0]);
+    assert_eq!(kept["values"], json!({"B": 44.25, "C": 1.0}));
+    assert_eq!(
+        kept["dashboardURL"],
+        "https://grafana.example.com/d/dashboard_uid?orgId=1"
+    );
+    assert_eq!(
+        kept["annotations"]["runbook_url"],
+        "https://wiki.example.com/memory"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let table = [
+        (WEBHOOK, json!({"evnts": []}), "`alerts` is required"),
+        (
+            WEBHOOK,
+            json!([]),
+            "the body has to be an object, and is a list",
+        ),
+        (
+            WEBHOOK,
+            json!({"alerts": {}}),
+            "`alerts` has to be a list, and is an object",
+        ),
+        (
+            WEBHOOK,
+            json!({"alerts": [1]}),
+            "`alerts[0]` has to be an object, and is a number",
+        ),
+        (
+            WEBHOOK,
+            json!({"alerts": [{"labels": {"a": "b"}, "status": "broken"}]}),
+            "`alerts[0].status` has to be `firing` or `resolved`, and is `broken`",
+        ),
+        (
+            WEBHOOK,
+            json!({"alerts": [], "truncatedAlerts": "7"}),
+            "`truncatedAlerts` has to be",
+        ),
+        (ALERTS, json!({}), "the body has to be a list of alerts"),
+        (ALERTS, json!([{}]), "`[0].labels` is required"),
+        (
+            ALERTS,
+            json!([{"labels": {"a": ""}}]),
+            "`[0].labels` is required",
+        ),
+        (
+            ALERTS,
+            json!([{"labels": {"a": 1}}]),
+            "`[0].labels.a` has to be a string",
+        ),
+        (
+            ALERTS,
+            json!([{"labels": {"a": "b"}}, {"labels": {"a": "b"}, "endsAt": "soon"}]),
+            "`[1].endsAt` has to be a time",
+        ),
+        (
+            ALERTS,
+            json!([{"labels": {"a": "b"}, "startsAt": 7}]),
+            "`[0].startsAt` has to be",
+        ),
+    ];
+    for (path, body, expected) in table {
+        let fault = Ask::body(body.to_string()).read(path).unwrap_err();
+        assert!(
+            fault.message.starts_with(expected),
+            "{body}: {}",
+            fault.message
+        );
+        assert_eq!(fault.status, 400);
+    }
+    for body in ["", "{", "\u{0}"] {
+        assert_eq!(Ask::body(body).read(WEBHOOK).unwrap_err().status, 400);
+    }
+}
+
+#[test]
+fn alertmanager_is_told_to_come_again_in_the_only_way_it_heeds() {
+    let headers = HeaderMap::new();
+    let told = Told {
+        headers: &headers,
+        request_id: "r",
+        took: Duration::ZERO,
+    };
+    for (status, expected) in [(429, 503), (503, 503), (400, 400), (401, 401)] {
+        let fault = Fault::new(StatusCode::from_u16(status).unwrap(), "a sentence");
+        let answer = (DIALECTS[0].fault)(&told, &fault);
+        assert_eq!(answer.status, expected);
+        assert_eq!(body_json(&answer)["message"], "a sentence");
+    }
+    let answer = (DIALECTS[1].fault)(&told, &Fault::invalid("a sentence"));
+    assert_eq!(body_json(&answer), "a sentence");
+}
+
+#[test]
+fn the_status_has_what_clients_of_alertmanager_require() {
+    let reading = Ask::body("").read("/api/v2/status").unwrap();
+    let status = body_json(&answer(reading, &Outcome::default()));
+    assert_eq!(status["cluster"]["status"], "disabled");
+    assert_eq!(status["uptime"], "2026-01-31T07:59:55Z");
+    assert!(status["versionInfo"]["version"].is_string());
+    assert!(status["config"]["original"].is_string());
+}
+
+#[test]
+fn what_was_recorded_of_prometheus_and_alertmanager_is_one_event() {
+    let recorded = [
+        (
+            ALERTS,
+            &include_bytes!("../../../tests/dialect/prometheus.json")[..],
+            3,
+        ),
+        (
+            WEBHOOK,
+            include_bytes!("../../../tests/dialect/alertmanager.json"),
+            0,
+        ),
+        (
+            WEBHOOK,
+            include_bytes!("../../../tests/dialect/resolved.json"),
+            3,
+        ),
+    ];
+    for (path, body, status) in recorded {
+        let mut ask = Ask::body(body);
+        // The recording is of later than the time of these tests: its end has passed for the first.
+        ask.now_ms = if path == ALERTS { i64::MAX } else { NOW_MS };
+        let event = ask.event(path);
+        assert_eq!(event.name, "DiskFull");
+        assert_eq!(dimensions(&event), ["host=db-1"]);
+        assert_eq!(state(&event), (5, status, None), "{path}");
+        assert_eq!(
+            (&*event.summary, &*event.body),
+            ("disk is full", "97 % used")
+        );
+    }
+}
+
+#[test]
+fn the_reference_has_the_severities_of_labels() {
+    let topic = Topic::find("senders").unwrap();
+    let rows = table(topic, "Alertmanager, Grafana and Prometheus");
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        for label in row[0].split(", ") {
+            let severity = Severity::of_label(label.trim_matches('`')).unwrap();
+            assert_eq!(severity.word(), row[1], "{label}");
+        }
+    }
+}

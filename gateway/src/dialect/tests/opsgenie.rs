@@ -1,0 +1,196 @@
+//! Alerts and heartbeats of Opsgenie.
+
+use serde_json::json;
+
+use super::*;
+
+const ALERTS: &str = "/v2/alerts";
+const CLOSE: &str = "/v2/alerts/{id}/close";
+const ACKNOWLEDGE: &str = "/v2/alerts/{id}/acknowledge";
+const NOTES: &str = "/v2/alerts/{id}/notes";
+const REQUEST: &str = "/v2/alerts/requests/{id}";
+
+#[test]
+fn an_alert_with_everything_is_read() {
+    let event = Ask::body(include_bytes!("../../../tests/dialect/opsgenie.json")).event(ALERTS);
+    assert_eq!(event.name, "opsgenie");
+    assert_eq!(dimensions(&event), ["alias=db/disk 1"]);
+    assert_eq!(event.summary, "Disk is full");
+    assert_eq!(event.body, "97 % of /var");
+    assert_eq!(state(&event), (5, 0, None));
+    let kept = metadata(&event);
+    assert_eq!(kept["tags"], json!(["disk", "db"]));
+    assert_eq!(kept["entity"], "db-1");
+    assert_eq!(kept["details"], json!({"mount": "/var"}));
+}
+
+#[test]
+fn a_priority_is_a_severity() {
+    let table = [
+        ("P1", 5),
+        ("P2", 4),
+        ("P3", 3),
+        ("P4", 2),
+        ("P5", 1),
+        ("", 3),
+    ];
+    for (priority, number) in table {
+        let body = json!({"message": "m", "priority": priority});
+        let event = Ask::body(body.to_string()).event(ALERTS);
+        assert_eq!(event.severity, number, "{priority}");
+        assert_eq!(
+            dimensions(&event),
+            [format!("alias={FRESH}")],
+            "the id is made"
+        );
+    }
+}
+
+#[test]
+fn closing_and_acknowledging_need_the_alias_alone() {
+    for (path, expected) in [(CLOSE, (0, 3, None)), (ACKNOWLEDGE, (0, 0, Some(true)))] {
+        for body in ["", "{}", "{\"user\": \"me\", \"source\": \"x\"}"] {
+            let ask = Ask::body(body).captured("db/disk 1");
+            let event = ask.event(path);
+            assert_eq!(state(&event), expected, "{path}");
+            assert_eq!(dimensions(&event), ["alias=db/disk 1"]);
+            assert_eq!(ask.read(path).unwrap().note, None);
+        }
+    }
+}
+
+#[test]
+fn a_note_is_written_on_the_event_of_the_alias() {
+    let body = json!({"note": "looking", "user": "ada"}).to_string();
+    let event = Ask::body(json!({"message": "m", "alias": "a"}).to_string()).event(ALERTS);
+    let id = identity::event_id(&event.name, &event.dimensions);
+    for (path, count, required) in [(NOTES, 0, true), (CLOSE, 1, false)] {
+        let reading = Ask::body(&body).captured("a").read(path).unwrap();
+        assert_eq!(reading.events.len(), count);
+        let note = reading.note.unwrap();
+        assert_eq!((&*note.event_id, &*note.text), (&*id, "ada: looking"));
+        assert_eq!(note.required, required);
+    }
+    let outcome = Outcome {
+        note_lost: Some("this needs the role `operator`".into()),
+        ..Outcome::default()
+    };
+    let reading = Ask::body(&body).captured("a").read(CLOSE).unwrap();
+    let result = body_json(&answer(reading, &outcome))["result"].to_string();
+    assert!(
+        result.contains("its note is not kept: this needs"),
+        "{result}"
+    );
+}
+
+#[test]
+fn an_event_id_is_the_one_of_the_reference() {
+    let dimensions = [("host", "db-1.example.com"), ("source", "bellwether-test")];
+    let dimensions = dimensions.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let id = identity::event_id("disk-full", &dimensions.into());
+    assert_eq!(id, "mXYxxdSZLBZlTxbdXUS6hBn8uWM=");
+}
+
+#[test]
+fn a_request_id_tells_what_the_request_was() {
+    let create = Ask::body(json!({"message": "m", "alias": "a\nb"}).to_string());
+    let outcome = Outcome {
+        took: Duration::from_micros(12_345),
+        ..Outcome::default()
+    };
+    let created = answer(create.read(ALERTS).unwrap(), &outcome);
+    assert_eq!(created.status, 202);
+    let created = body_json(&created);
+    assert_eq!(created["result"], "Request will be processed");
+    assert_eq!(created["took"], 0.012);
+    let id = created["requestId"].as_str().unwrap();
+    let reading = Ask::body("").captured(id).read(REQUEST).unwrap();
+    assert!(reading.events.is_empty());
+    let told = answer(reading, &Outcome::default());
+    assert_eq!(told.status, 200);
+    let told = body_json(&told);
+    assert_eq!(told["requestId"], id);
+    let expected = json!({
+        "success": true,
+        "isSuccess": true,
+        "action": "Create",
+        "status": "Created alert",
+        "processedAt": "2026-01-31T08:00:00Z",
+        "integrationId": "",
+        "alertId": "a\nb",
+        "alias": "a\nb",
+    });
+    assert_eq!(told["data"], expected);
+    for unknown in ["", "x", "Q3JlYXRl", FRESH] {
+        let fault = Ask::body("").captured(unknown).read(REQUEST).unwrap_err();
+        assert_eq!(fault.status, 404, "{unknown}");
+    }
+}
+
+#[test]
+fn a_heartbeat_is_an_event_that_is_closed() {
+    let ask = Ask::body("").captured("nightly backup");
+    let event = ask.event(PING);
+    assert_eq!(
+        (&*event.name, state(&event)),
+        ("opsgenie-heartbeat", (1, 3, None))
+    );
+    assert_eq!(dimensions(&event), ["heartbeat=nightly backup"]);
+    let pong = answer(ask.read(PING).unwrap(), &Outcome::default());
+    assert_eq!(body_json(&pong)["result"], "PONG - Heartbeat received");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let mut other_kind = Ask::body("{}").captured("a");
+    other_kind.query = "identifierType=name";
+    let table = [
+        (ALERTS, Ask::body("{}"), 422, "`message` is required"),
+        (ALERTS, Ask::body("[]"), 422, "the body has to be an object"),
+        (ALERTS, Ask::body("{"), 400, "the body is not JSON"),
+        (
+            ALERTS,
+            Ask::body("{\"message\": \"m\", \"priority\": \"P6\"}"),
+            422,
+            "`priority` has to be `P1` to `P5`, and is `P6`",
+        ),
+        (
+            NOTES,
+            Ask::body("{}").captured("a"),
+            422,
+            "`note` is required",
+        ),
+        (
+            CLOSE,
+            Ask::body("{\"note\": 1}").captured("a"),
+            422,
+            "`note` has to be a string",
+        ),
+        (
+            CLOSE,
+            other_kind,
+            422,
+            "`identifierType` has to be `id`, `alias` or `tiny`",
+        ),
+    ];
+    let headers = HeaderMap::new();
+    let told = Told {
+        headers: &headers,
+        request_id: "r1",
+        took: Duration::from_millis(3),
+    };
+    for (path, ask, status, expected) in table {
+        let fault = ask.read(path).unwrap_err();
+        let answer = (DIALECTS[3].fault)(&told, &fault);
+        assert_eq!(answer.status, status, "{expected}");
+        let body = body_json(&answer);
+        assert!(
+            body["message"].as_str().unwrap().starts_with(expected),
+            "{body}"
+        );
+        assert_eq!(
+            (&body["took"], &body["requestId"]),
+            (&json!(0.003), &json!("r1"))
+        );
+    }
+}

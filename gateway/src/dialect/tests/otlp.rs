@@ -1,0 +1,237 @@
+//! Logs of OpenTelemetry.
+
+use prost::Message as _;
+use serde_json::json;
+
+use super::*;
+
+const PATH: &str = "/v1/logs";
+
+/// The answer in protobuf, with fields of its own: field 1 of field 1 is how many were rejected.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Response {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<Partial>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Partial {
+    #[prost(int64, tag = "1")]
+    rejected: i64,
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+fn request(records: &Value) -> Ask {
+    let attributes = json!([
+        {"key": "service.name", "value": {"stringValue": "shop"}},
+        {"key": "process.pid", "value": {"intValue": "77"}},
+    ]);
+    let body = json!({"resourceLogs": [{
+        "resource": {"attributes": attributes},
+        "scopeLogs": [{"scope": {"name": "orders"}, "logRecords": records}],
+    }]});
+    Ask::body(body.to_string()).header("content-type", "application/json")
+}
+
+#[test]
+fn a_recorded_request_says_the_same_in_protobuf_and_in_json() {
+    let protobuf = Ask::body(include_bytes!("../../../tests/dialect/otlp.bin"))
+        .header("content-type", "application/x-protobuf");
+    let json = Ask::body(include_bytes!("../../../tests/dialect/otlp.json"))
+        .header("content-type", "application/json; charset=utf-8");
+    let events = protobuf.read(PATH).unwrap().events;
+    assert_eq!(json.read(PATH).unwrap().events, events);
+    assert_eq!(events.len(), 2);
+    let (first, second) = (&events[0], &events[1]);
+    assert_eq!((&*first.name, first.severity), ("shop.orders", 4));
+    assert_eq!(dimensions(first), ["host.name=web-1", "service.name=shop"]);
+    assert_eq!(first.summary, "payment failed");
+    assert_eq!(first.body, "payment failed\nfor order 7");
+    assert_eq!(first.timestamp, 1_769_846_400_123);
+    let kept = metadata(first);
+    assert_eq!(kept["attributes"], json!({"order": 7.0, "retry": true}));
+    assert_eq!(kept["resource"]["process.pid"], 4711.0);
+    assert_eq!(kept["traceId"], "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!((&*second.name, second.severity), ("order.lost", 5));
+}
+
+#[test]
+fn a_severity_number_is_a_severity_and_those_below_the_floor_stay_out() {
+    let table = [
+        (1, 1),
+        (8, 1),
+        (9, 2),
+        (12, 2),
+        (13, 3),
+        (16, 3),
+        (17, 4),
+        (20, 4),
+        (21, 5),
+        (24, 5),
+    ];
+    for (number, severity) in table {
+        let mut ask = request(&json!([{"severityNumber": number}]));
+        ask.settings.log_floor = Severity::Debug;
+        assert_eq!(ask.event(PATH).severity, severity, "{number}");
+        ask.settings.log_floor = Severity::Error;
+        let taken = ask.read(PATH).unwrap().events.len();
+        assert_eq!(taken, usize::from(severity >= 4), "{number}");
+    }
+    for (record, severity) in [
+        (json!({"severityText": "FATAL"}), 5),
+        (json!({"severityText": "?"}), 2),
+        (json!({}), 2),
+        (json!({"severityNumber": 99}), 2),
+    ] {
+        let mut ask = request(&json!([record]));
+        ask.settings.log_floor = Severity::Debug;
+        assert_eq!(ask.event(PATH).severity, severity, "{record}");
+    }
+}
+
+#[test]
+fn the_name_is_the_events_else_the_scopes() {
+    let table = [
+        (json!({"eventName": "e"}), "e"),
+        (
+            json!({"attributes": [{"key": "event.name", "value": {"stringValue": "a"}}]}),
+            "a",
+        ),
+        (json!({}), "orders"),
+    ];
+    for (mut record, name) in table {
+        record["severityNumber"] = json!(17);
+        assert_eq!(request(&json!([record])).event(PATH).name, name);
+    }
+    let bare = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"severityNumber": 21}]}]}]});
+    let event = Ask::body(bare.to_string())
+        .header("content-type", "application/json")
+        .event(PATH);
+    assert_eq!(event.name, "log");
+    assert_eq!(dimensions(&event), ["service.name=unknown_service"]);
+}
+
+#[test]
+fn a_body_that_is_no_text_is_told_as_json() {
+    let body = json!({"kvlistValue": {"values": [
+        {"key": "a", "value": {"arrayValue": {"values": [{"doubleValue": 1.5}, {}]}}},
+        {"key": "b", "value": {"bytesValue": "AAE="}},
+    ]}});
+    let event = request(&json!([{"severityNumber": 17, "body": body}])).event(PATH);
+    assert_eq!(event.body, r#"{"a":[1.5,null],"b":"AAE="}"#);
+    assert_eq!(
+        metadata(&event)["body"],
+        json!({"a": [1.5, null], "b": "AAE="})
+    );
+}
+
+#[test]
+fn what_is_left_out_is_told_in_partial_success() {
+    let records = json!([{"severityNumber": 17}, {"severityNumber": 9}, {"severityNumber": 1}]);
+    let refused = Outcome {
+        result: EventStatusResult {
+            failed: 1,
+            message: "1 of 1 events were refused".into(),
+            ..EventStatusResult::default()
+        },
+        ..Outcome::default()
+    };
+    let told = body_json(&answer(request(&records).read(PATH).unwrap(), &refused));
+    let expected = json!({"partialSuccess": {
+        "rejectedLogRecords": "3",
+        "errorMessage": "2 log records are below the severity `warning`; \
+                         1 of 1 events were refused",
+    }});
+    assert_eq!(told, expected);
+    let whole = request(&json!([{"severityNumber": 17}]))
+        .read(PATH)
+        .unwrap();
+    assert_eq!(body_json(&answer(whole, &Outcome::default())), json!({}));
+
+    let many: Vec<_> = (0..1_003).map(|_| json!({"severityNumber": 17})).collect();
+    let reading = request(&many.into()).read(PATH).unwrap();
+    assert_eq!(reading.events.len(), 1_000);
+    let told = body_json(&answer(reading, &Outcome::default()));
+    assert_eq!(told["partialSuccess"]["rejectedLogRecords"], "3");
+}
+
+#[test]
+fn protobuf_is_answered_in_protobuf() {
+    let ask = Ask::body(include_bytes!("../../../tests/dialect/otlp.bin"))
+        .header("content-type", "application/x-protobuf");
+    let whole = answer(ask.read(PATH).unwrap(), &Outcome::default());
+    assert_eq!(whole.content_type, Some("application/x-protobuf"));
+    let told = Response::decode(whole.body)
+        .unwrap()
+        .partial_success
+        .unwrap();
+    assert_eq!(told.rejected, 1);
+    assert!(
+        told.message.contains("below the severity"),
+        "{}",
+        told.message
+    );
+    let told = Told {
+        headers: &ask.headers,
+        request_id: "r",
+        took: Duration::ZERO,
+    };
+    let fault = (DIALECTS[5].fault)(&told, &Fault::invalid("a sentence"));
+    let status = tonic_types::pb::Status::decode(fault.body).unwrap();
+    assert_eq!((status.code, &*status.message), (3, "a sentence"));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let json = |body: Value| Ask::body(body.to_string()).header("content-type", "application/json");
+    let record = |record: Value| request(&json!([record]));
+    let table = [
+        (Ask::body(""), 415, "the content type has to be"),
+        (
+            Ask::body("").header("content-type", "text/plain"),
+            415,
+            "the content type has to be",
+        ),
+        (
+            Ask::body([0xff]).header("content-type", "application/x-protobuf"),
+            400,
+            "the body is no request to export logs",
+        ),
+        (json(json!([])), 400, "the body has to be an object"),
+        (
+            json(json!({"evnts": []})),
+            400,
+            "`resourceLogs` is required",
+        ),
+        (
+            json(json!({"resourceLogs": [7]})),
+            400,
+            "`resourceLogs[0]` has to be an object",
+        ),
+        (
+            record(json!({"severityNumber": "high"})),
+            400,
+            "`resourceLogs[0].scopeLogs[0].logRecords[0].severityNumber` has to be an integer",
+        ),
+        (
+            record(json!({"traceId": "xyz"})),
+            400,
+            "`resourceLogs[0].scopeLogs[0].logRecords[0].traceId` has to be hexadecimal",
+        ),
+        (
+            record(json!({"body": {"bytesValue": "%"}})),
+            400,
+            "`resourceLogs[0].scopeLogs[0].logRecords[0].body.bytesValue` has to be base64",
+        ),
+    ];
+    for (ask, status, expected) in table {
+        let fault = ask.read(PATH).unwrap_err();
+        assert!(
+            fault.message.starts_with(expected),
+            "{expected}: {}",
+            fault.message
+        );
+        assert_eq!(fault.status, status, "{expected}");
+    }
+}

@@ -1,0 +1,311 @@
+//! Answers one request of a sender that speaks another dialect.
+
+use std::io::Read as _;
+
+use bellwether_proto::{
+    cloud::{EventStatusResult, Events},
+    v1::{AnnotateRequest, AnnotateResponse, AnnotationItem},
+};
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use http::{HeaderMap, HeaderValue, Request, header, request};
+use hyper::body::Incoming as Body;
+use prost::Message;
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tonic::{
+    Code,
+    metadata::{MetadataMap, MetadataValue},
+};
+
+use super::{Exchange, Handler, Reply, body, headers};
+use crate::{
+    dialect::{
+        self, Dialect, Endpoint, Fault, Incoming, KeyFound, Note, Outcome, Reading, Success, Told,
+    },
+    problem::Problem,
+};
+
+const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
+
+/// The metadata that names a request for its repeats.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// What a failed request is answered, and what goes with it.
+struct Failed {
+    fault: Fault,
+    code: Code,
+    headers: HeaderMap,
+}
+
+impl From<Problem> for Box<Failed> {
+    fn from(problem: Problem) -> Self {
+        Self::new(Failed {
+            fault: Fault::from(&problem),
+            code: problem.code,
+            headers: problem.headers(),
+        })
+    }
+}
+
+impl From<Fault> for Box<Failed> {
+    fn from(fault: Fault) -> Self {
+        Self::new(Failed {
+            fault,
+            code: Code::InvalidArgument,
+            headers: HeaderMap::new(),
+        })
+    }
+}
+
+/// A request of a sender under way.
+struct Sending<'a> {
+    dialect: &'static Dialect,
+    endpoint: &'static Endpoint,
+    captures: &'a [&'a str],
+    start: Instant,
+    exchange: Exchange<'a>,
+}
+
+impl Handler {
+    /// Reads the request, has its events taken in, and answers as its dialect does.
+    pub(super) async fn sender(
+        &self,
+        at: usize,
+        captures: &[&str],
+        request: Request<Body>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<OwnedSemaphorePermit>,
+    ) -> Reply {
+        let (dialect, endpoint) = self.senders.endpoint(at);
+        let sending = Sending {
+            dialect,
+            endpoint,
+            captures,
+            start: Instant::now(),
+            exchange,
+        };
+        let (head, incoming) = request.into_parts();
+        let taking = self.take(&sending, &head, incoming, permit);
+        let taken = tokio::time::timeout_at(exchange.deadline, taking).await;
+        taken
+            .unwrap_or_else(|_elapsed| Err(Problem::deadline().into()))
+            .unwrap_or_else(|failed| {
+                let told = Told {
+                    headers: &head.headers,
+                    request_id: exchange.request_id.to_str().unwrap_or_default(),
+                    took: sending.start.elapsed(),
+                };
+                let answer = (dialect.fault)(&told, &failed.fault);
+                Reply::to_sender(answer, failed.code, failed.headers)
+            })
+    }
+
+    async fn take(
+        &self,
+        sending: &Sending<'_>,
+        head: &request::Parts,
+        incoming: Body,
+        permit: &mut Option<OwnedSemaphorePermit>,
+    ) -> Result<Reply, Box<Failed>> {
+        let (dialect, endpoint) = (sending.dialect, sending.endpoint);
+        let limit_bytes = self.config.body_limit_bytes;
+        let limit_bytes = dialect
+            .body_limit_bytes
+            .map_or(limit_bytes, |own| own.min(limit_bytes));
+        let is_compressed = dialect.gzip && is_gzip(&head.headers);
+        if !is_compressed {
+            body::check_encoding(&head.headers)?;
+        }
+        let mut memory = body::Memory::new(&self.memory);
+        let mut body = self
+            .read(incoming, limit_bytes, &mut memory, sending.exchange)
+            .await?;
+        *permit = Some(self.admit()?);
+        if is_compressed {
+            body = inflated(&body, limit_bytes)?;
+            memory.take(body.len())?;
+        }
+        let captures = dialect::decoded(sending.captures)
+            .ok_or_else(|| Problem::invalid("the path is not validly encoded"))?;
+        let fresh = format!("{:032x}", rand::random::<u128>());
+        let incoming = Incoming {
+            captures: &captures,
+            query: head.uri.query().unwrap_or_default(),
+            headers: &head.headers,
+            body: &body,
+            now_ms: jiff::Timestamp::now().as_millisecond(),
+            started_ms: self.started_ms,
+            fresh: &fresh,
+            settings: &self.config.senders,
+        };
+        let key = dialect::key_of(dialect, endpoint, &incoming);
+        let reading = (endpoint.read)(&incoming);
+        if endpoint.open {
+            let reading = reading?;
+            return Ok(finish(
+                reading.success,
+                &Outcome::default(),
+                HeaderMap::new(),
+            )?);
+        }
+        let metadata = metadata(&head.headers, &sending.exchange, &key);
+        // Who has no key learns nothing about the body: the backend is asked in any case.
+        let reading = match reading {
+            Ok(reading) => reading,
+            Err(fault) => {
+                self.put(Vec::new(), metadata, sending.exchange).await?;
+                return Err(fault.into());
+            }
+        };
+        self.hand_over(reading, metadata, sending).await
+    }
+
+    /// Has the events taken in and the note written, and answers.
+    async fn hand_over(
+        &self,
+        reading: Reading,
+        metadata: MetadataMap,
+        sending: &Sending<'_>,
+    ) -> Result<Reply, Box<Failed>> {
+        let exchange = sending.exchange;
+        let mut outcome = Outcome::default();
+        let mut passed = HeaderMap::new();
+        let is_note_alone = reading.note.as_ref().is_some_and(|note| note.required);
+        if !is_note_alone {
+            let mut metadata = metadata.clone();
+            let own_key = reading
+                .once
+                .as_deref()
+                .filter(|_| !metadata.contains_key(IDEMPOTENCY_KEY));
+            if let Some(value) = own_key.and_then(|key| MetadataValue::try_from(key).ok()) {
+                metadata.insert(IDEMPOTENCY_KEY, value);
+            }
+            let is_known = own_key.is_some();
+            match self.put(reading.events, metadata, exchange).await {
+                Ok((result, headers)) => (outcome.result, passed) = (result, headers),
+                // By its own rules it is one that came before, whatever else it says.
+                Err(failed) if is_known && failed.code == Code::AlreadyExists => {}
+                Err(failed) => return Err(failed),
+            }
+        }
+        if let Some(note) = reading.note {
+            let required = note.required;
+            match self.annotate(note, metadata, exchange).await {
+                Ok(()) => {}
+                Err(failed) if required => return Err(failed),
+                Err(failed) => outcome.note_lost = Some(failed.fault.message),
+            }
+        }
+        outcome.took = sending.start.elapsed();
+        Ok(finish(reading.success, &outcome, passed)?)
+    }
+
+    async fn put(
+        &self,
+        events: Vec<bellwether_proto::cloud::Event>,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<(EventStatusResult, HeaderMap), Box<Failed>> {
+        let request = Events {
+            detailed_response: false,
+            events,
+        };
+        self.ask(PUT_EVENTS, &request, metadata, exchange).await
+    }
+
+    async fn annotate(
+        &self,
+        note: Note,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<(), Box<Failed>> {
+        let item = AnnotationItem {
+            event_id: note.event_id,
+            annotation: note.text,
+            ..AnnotationItem::default()
+        };
+        let request = AnnotateRequest {
+            annotations: vec![item],
+        };
+        let (answer, _): (AnnotateResponse, _) =
+            self.ask(ANNOTATE, &request, metadata, exchange).await?;
+        let refused = answer.annotation_responses.into_iter();
+        match refused.map(|it| it.error).find(|error| !error.is_empty()) {
+            None => Ok(()),
+            Some(error) => Err(Problem::new(Code::NotFound, error).into()),
+        }
+    }
+
+    /// Calls a method; answers also what of its metadata a client may see.
+    async fn ask<M: Message + Default>(
+        &self,
+        method: &'static str,
+        request: &impl Message,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<(M, HeaderMap), Box<Failed>> {
+        let path = http::uri::PathAndQuery::from_static(method);
+        let left = exchange.deadline.saturating_duration_since(Instant::now());
+        let message = request.encode_to_vec().into();
+        let mut passed = HeaderMap::new();
+        match self.upstream.call(path, metadata, message, left).await {
+            Ok((metadata, answer)) => {
+                headers::pass_back(&metadata, &mut passed);
+                let answer = M::decode(answer).map_err(|_unreadable| Problem::internal())?;
+                Ok((answer, passed))
+            }
+            Err(status) => {
+                let problem = Problem::from_status(&status, self.config.body_limit_bytes);
+                let mut failed = Box::<Failed>::from(problem);
+                headers::pass_back(status.metadata(), &mut failed.headers);
+                Err(failed)
+            }
+        }
+    }
+}
+
+/// The answer of success, unless an event was refused that it does not tell of.
+fn finish(success: Success, outcome: &Outcome, headers: HeaderMap) -> Result<Reply, Fault> {
+    let answer = match success {
+        Success::Whole(_) if outcome.result.failed > 0 => {
+            return Err(Fault::refused(&outcome.result));
+        }
+        Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
+    };
+    Ok(Reply::to_sender(answer, Code::Ok, headers))
+}
+
+/// The metadata of a call on behalf of a sender, with the key where the backend looks for it.
+fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>, key: &KeyFound) -> MetadataMap {
+    let mut own = headers.clone();
+    own.remove(header::AUTHORIZATION);
+    if let KeyFound::InPath(key) | KeyFound::Apart(key) = key
+        && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {key}"))
+    {
+        value.set_sensitive(true);
+        own.insert(header::AUTHORIZATION, value);
+    }
+    headers::metadata(&own, exchange.request_id, exchange.peer)
+}
+
+fn is_gzip(headers: &HeaderMap) -> bool {
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    encoding.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"))
+}
+
+/// A body that was compressed.
+fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
+    let mut whole = Vec::new();
+    let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
+    let read = GzDecoder::new(body)
+        .take(bound.saturating_add(1))
+        .read_to_end(&mut whole);
+    match read {
+        Ok(bytes) if bytes > limit_bytes => Err(Problem::body_too_large(limit_bytes)),
+        Ok(_) => Ok(whole.into()),
+        Err(_) => Err(Problem::invalid(
+            "the body is not compressed with gzip, as it says",
+        )),
+    }
+}
