@@ -10,7 +10,7 @@ use bellwether_backend::{
     domain::Secret,
 };
 
-use bellwether_gateway::Config as GatewayConfig;
+use bellwether_gateway::{Config as GatewayConfig, Severity};
 
 use super::{
     ConfigError,
@@ -214,7 +214,31 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.gateway.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
+    Setting::new("senders.replica_labels", |settings, value| {
+        settings.service.gateway.senders.replica_labels = unit::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("senders.alert_severity", |settings, value| {
+        settings.service.gateway.senders.alert_severity = severity(value)?;
+        Ok(())
+    }),
+    Setting::new("senders.log_floor", |settings, value| {
+        settings.service.gateway.senders.log_floor = severity(value)?;
+        Ok(())
+    }),
+    Setting::new("senders.log_dimensions", |settings, value| {
+        settings.service.gateway.senders.log_dimensions = unit::list(value, value::text)?;
+        Ok(())
+    }),
 ];
+
+/// The word of a severity.
+fn severity(value: &toml::Value) -> Read<Severity> {
+    value::word(
+        value,
+        &Severity::ALL.map(|severity| (severity.word(), severity)),
+    )
+}
 
 /// Reads certificates of authorities from a file; no path means none.
 fn authorities(path: &str) -> Read<Authorities> {
