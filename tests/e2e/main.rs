@@ -13,6 +13,7 @@ mod console;
 mod crash;
 mod deliveries;
 mod destinations;
+mod dialects;
 mod disk;
 mod events;
 mod explain;

@@ -1,0 +1,179 @@
+//! Senders that exist, with their own clients: what they send becomes events, and each is content.
+
+mod prometheus;
+
+use std::process::{Command, Output};
+
+use bellwether_tests::{rest::Rest, tree, world::World};
+use serde_json::{Value, json};
+
+use crate::foreign::python;
+
+/// Runs a client of the sender in Python; answers what it printed. None when there is none here.
+fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
+    let python = python(modules)?;
+    let output: Output = Command::new(python)
+        .arg(tree::root().join("tests/e2e/dialects").join(script))
+        .args(arguments)
+        .output()
+        .expect("python starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{script}: {errors}");
+    let told = serde_json::from_slice(&output.stdout);
+    Some(told.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
+}
+
+/// The newest occurrence of each event of that name, by the event's dimensions as `key=value`.
+async fn events(rest: &Rest, name: &str) -> Vec<(String, Value)> {
+    let clause = json!({"equals": {"field": "name", "stringVal": name}});
+    let found = rest
+        .post("/v1/events:search", &json!({"query": {"clause": clause}}))
+        .await
+        .ok();
+    let found = found["results"].as_array().cloned().unwrap_or_default();
+    let mut events: Vec<_> = found
+        .into_iter()
+        .map(|event| {
+            let dimensions = event["dimensions"].as_object().unwrap().iter();
+            let dimensions = dimensions.map(|(key, value)| {
+                let value = value.as_str().unwrap();
+                format!("{key}={value}")
+            });
+            let dimensions: Vec<_> = dimensions.collect();
+            let newest = event["occurrences"].as_array().unwrap().last().cloned();
+            (dimensions.join(" "), newest.unwrap())
+        })
+        .collect();
+    events.sort_by(|a, b| a.0.cmp(&b.0));
+    events
+}
+
+/// What a table says about an occurrence: severity, status, acknowledged, count, summary.
+fn state(occurrence: &Value) -> Value {
+    json!([
+        occurrence["severity"],
+        occurrence["status"],
+        occurrence["acknowledged"],
+        occurrence["count"],
+        occurrence["summary"],
+    ])
+}
+
+#[tokio::test]
+async fn pagerdutys_client_triggers_acknowledges_and_resolves() {
+    let world = World::start();
+    let key = world.client("pages", "ingest");
+    let address = world.service().address("rest").to_owned();
+    let Some(told) = client("send_pagerduty.py", "pagerduty", &[&address, &key]) else {
+        return;
+    };
+    let made = told["made"].as_str().unwrap();
+    assert_eq!(told["given"], "api-1/latency");
+    assert_eq!(told["same"], true);
+    let refused = json!({"severity": [400, "invalid event"], "key": [400, "invalid event"]});
+    assert_eq!(told["refused"], refused);
+    let events = events(&world.rest(), "pagerduty").await;
+    assert_eq!(events.len(), 3, "{events:#?}");
+    let of = |dimensions: &str| {
+        let found = events.iter().find(|(it, _)| it == dimensions);
+        found.unwrap_or_else(|| panic!("{dimensions}")).1.clone()
+    };
+    let slow = of("dedup_key=api-1/latency");
+    assert_eq!(slow["severity"], "SEVERITY_CRITICAL");
+    assert_eq!(
+        (&slow["status"], &slow["acknowledged"]),
+        (&json!("STATUS_OPEN"), &json!(true))
+    );
+    assert_eq!(slow["count"], "3");
+    let full = of(&format!("dedup_key={made}"));
+    assert_eq!(full["status"], "STATUS_CLOSED");
+    let change = events.iter().find(|(_, it)| it["summary"] == "deployed");
+    assert_eq!(change.unwrap().1["status"], "STATUS_CLOSED");
+}
+
+#[tokio::test]
+async fn opsgenies_client_creates_acknowledges_notes_and_closes() {
+    let world = World::start();
+    let key = world.client("genie", "ingest");
+    let annotator = world.client("annotator", "operator");
+    let address = world.service().address("rest").to_owned();
+    let arguments = [&*address, &key, &annotator];
+    let Some(told) = client("send_opsgenie.py", "opsgenie_sdk", &arguments) else {
+        return;
+    };
+    let made = told["made"].as_str().unwrap();
+    assert_eq!(told["result"], "Request will be processed");
+    assert_eq!(
+        (&told["success"], &told["action"]),
+        (&json!(true), &json!("Create"))
+    );
+    assert_eq!(told["alert"], "db/disk 1");
+    assert_eq!(told["beat"], "PONG - Heartbeat received");
+    let closed = told["closed"].as_str().unwrap();
+    assert!(closed.contains("its note is not kept"), "{closed}");
+    let refused = json!({"message": 422, "note": 403, "request": 404, "key": 401});
+    assert_eq!(told["refused"], refused);
+    let rest = world.rest();
+    let alerts = events(&rest, "opsgenie").await;
+    assert_eq!(alerts.len(), 2, "{alerts:#?}");
+    let of = |dimensions: String| {
+        let found = alerts.iter().find(|(it, _)| *it == dimensions);
+        found.unwrap_or_else(|| panic!("{dimensions}")).1.clone()
+    };
+    let full = of("alias=db/disk 1".into());
+    assert_eq!(full["severity"], "SEVERITY_CRITICAL");
+    assert_eq!(
+        (&full["status"], &full["acknowledged"]),
+        (&json!("STATUS_OPEN"), &json!(true))
+    );
+    assert_eq!(full["annotations"][0]["annotation"], "ada: looking");
+    assert_eq!(of(format!("alias={made}"))["status"], "STATUS_CLOSED");
+    let beats = events(&rest, "opsgenie-heartbeat").await;
+    assert_eq!(beats[0].0, "heartbeat=nightly");
+    assert_eq!(beats[0].1["status"], "STATUS_CLOSED");
+}
+
+#[tokio::test]
+async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
+    let world = World::start();
+    let key = world.client("cloud", "ingest");
+    let address = world.service().address("rest").to_owned();
+    let Some(told) = client("send_cloudevents.py", "cloudevents.core", &[&address, &key]) else {
+        return;
+    };
+    assert_eq!(told["statuses"], json!([204, 204, 204, 204, 204, 204]));
+    assert_eq!(told["refused"], json!([415, 400, 401]));
+    let rest = world.rest();
+    let late = events(&rest, "order.late").await;
+    assert_eq!(late.len(), 1, "{late:#?}");
+    assert_eq!(late[0].0, "source=/shop subject=order 7");
+    // Three times the same, and the closing.
+    let closed = ["SEVERITY_ERROR", "STATUS_CLOSED"];
+    assert_eq!([&late[0].1["severity"], &late[0].1["status"]], closed);
+    assert_eq!(late[0].1["count"], "2");
+    let parts = events(&rest, "batch.part").await;
+    assert_eq!(state(&parts[0].1)[3], "3", "the batch came twice");
+}
+
+#[tokio::test]
+async fn opentelemetrys_exporter_is_content_with_and_without_gzip() {
+    let world = World::start();
+    let key = world.client("logs", "ingest");
+    let address = world.service().address("rest").to_owned();
+    let modules = "opentelemetry.exporter.otlp.proto.http._log_exporter";
+    let Some(told) = client("send_otlp.py", modules, &[&address, &key]) else {
+        return;
+    };
+    assert_eq!(told, json!({"content": [], "refused": true}));
+    let logs = events(&world.rest(), "shop.orders").await;
+    assert_eq!(logs.len(), 1, "{logs:#?}");
+    assert_eq!(logs[0].0, "host.name=web-1 service.name=shop");
+    let expected = json!([
+        "SEVERITY_CRITICAL",
+        "STATUS_OPEN",
+        false,
+        "2",
+        "payment failed"
+    ]);
+    assert_eq!(state(&logs[0].1), expected);
+}

@@ -1,0 +1,270 @@
+//! A real Prometheus with a real Alertmanager, and `amtool`.
+
+use std::{
+    fs,
+    io::Write as _,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use super::events;
+use crate::samples;
+
+/// The programs, by the names that Debian gives them; none when one is missing, which is said.
+fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = names.map(|name| {
+        let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
+        paths.find(|path| path.is_file())
+    });
+    if let Some(at) = found.iter().position(Option::is_none) {
+        let notice = format!("skipped: no `{}` here; `.ci/run` installs it\n", names[at]);
+        // Written past the capture of the test's output: a skipped test is seen.
+        std::io::stderr().write_all(notice.as_bytes()).unwrap();
+        return None;
+    }
+    Some(found.map(Option::unwrap))
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn start(folder: &Path, program: &Path, arguments: &[String]) -> Running {
+    let log = |end: &str| {
+        let name = program.file_name().unwrap().to_string_lossy();
+        Stdio::from(fs::File::create(folder.join(format!("{name}.{end}"))).unwrap())
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(log("out"))
+        .stderr(log("err"))
+        .spawn();
+    Running(child.unwrap())
+}
+
+/// A free port; whoever takes it next is expected to be the program that it is meant for.
+fn port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Files of a Prometheus that sends one alert, to this service and to an Alertmanager, which sends
+/// it to this service as well.
+struct Stage {
+    folder: tempfile::TempDir,
+    prometheus: u16,
+    alertmanager: u16,
+}
+
+impl Stage {
+    fn new(address: &str, key: &str) -> Self {
+        let stage = Self {
+            folder: tempfile::tempdir().unwrap(),
+            prometheus: port(),
+            alertmanager: port(),
+        };
+        stage.write(
+            "alertmanager.yml",
+            &format!(
+                "route: {{receiver: bellwether, group_wait: 1s, group_interval: 1s}}\n\
+             receivers:\n\
+             - name: bellwether\n  \
+               webhook_configs:\n  \
+               - url: http://{address}/v1/intake/alertmanager\n    \
+                 send_resolved: true\n    \
+                 http_config: {{authorization: {{credentials: {key}}}}}\n"
+            ),
+        );
+        stage.write(
+            "prometheus.yml",
+            &format!(
+                "global: {{evaluation_interval: 1s, external_labels: {{prometheus_replica: a}}}}\n\
+             rule_files: [rules.yml]\n\
+             alerting:\n  \
+               alertmanagers:\n  \
+               - static_configs: [{{targets: ['{address}']}}]\n    \
+                 basic_auth: {{username: prometheus, password: {key}}}\n  \
+               - static_configs: [{{targets: ['127.0.0.1:{}']}}]\n",
+                stage.alertmanager
+            ),
+        );
+        stage.rule(true);
+        stage
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// An alert that fires, or one that does not.
+    fn rule(&self, fires: bool) {
+        let most = if fires { 90 } else { 99 };
+        self.write(
+            "rules.yml",
+            &format!(
+                "groups:\n\
+             - name: disks\n  \
+               interval: 1s\n  \
+               rules:\n  \
+               - alert: DiskFull\n    \
+                 expr: vector(97) > {most}\n    \
+                 labels: {{severity: critical, host: db-1}}\n    \
+                 annotations: {{summary: 'disk of db-1 is full', description: '97 % used'}}\n"
+            ),
+        );
+    }
+
+    fn start(&self, prometheus: &Path, alertmanager: &Path) -> (Running, Running) {
+        let text = |text: &str| text.to_owned();
+        let alertmanager = start(
+            self.folder.path(),
+            alertmanager,
+            &[
+                text("--config.file=alertmanager.yml"),
+                text("--storage.path=alertmanager"),
+                text("--cluster.listen-address="),
+                format!("--web.listen-address=127.0.0.1:{}", self.alertmanager),
+            ],
+        );
+        let prometheus = start(
+            self.folder.path(),
+            prometheus,
+            &[
+                text("--config.file=prometheus.yml"),
+                text("--storage.tsdb.path=prometheus"),
+                text("--rules.alert.resend-delay=1s"),
+                format!("--web.listen-address=127.0.0.1:{}", self.prometheus),
+            ],
+        );
+        (prometheus, alertmanager)
+    }
+}
+
+/// Has messages sent there of every disk that is full, and of its end.
+async fn tell_of_disks(rest: &Rest, url: &str) {
+    let clause = json!({"equals": {"field": "name", "stringVal": "DiskFull"}});
+    let trigger = json!({"name": "disks", "type": {"event": {"query": {"clause": clause}}}});
+    let mut rule = samples::rule("disks", "disks", "hook", "");
+    rule["sendUpdates"] = json!(true);
+    for (kind, draft) in [
+        ("triggers", trigger),
+        ("destinations", samples::webhook("hook", url)),
+        ("rules", rule),
+    ] {
+        let path = format!("/v1/notification/{kind}");
+        rest.post(&path, &draft).await.ok();
+    }
+}
+
+/// Asks Prometheus to read its files again.
+fn reload(prometheus: &Running) {
+    let id = prometheus.0.id().to_string();
+    let sent = Command::new("kill").args(["-HUP", &id]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[tokio::test]
+async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
+    let names = ["prometheus", "prometheus-alertmanager"];
+    let Some([prometheus, alertmanager]) = programs(names) else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    let key = world.client("prometheus", "ingest");
+    let stage = Stage::new(world.service().address("rest"), &key);
+    let (prometheus, _alertmanager) = stage.start(&prometheus, &alertmanager);
+
+    let told = async |clear: bool| {
+        let find = async || {
+            let received = receiver.received();
+            let messages = received.iter().map(|it| it.json());
+            messages.into_iter().find(|it| it["clear"] == clear)
+        };
+        eventually("a message arrives", find).await
+    };
+    let opening: Value = told(false).await;
+    assert_eq!(opening["event"]["summary"], "disk of db-1 is full");
+    assert_eq!(opening["event"]["severity"], 5);
+    // Both ways have told of it: what only Alertmanager says is there, and it is one event.
+    let both = async || {
+        let found = events(&rest, "DiskFull").await;
+        let by_webhook = !found[0].1["metadataFields"]["receiver"].is_null();
+        let many = found[0].1["count"].as_str()?.parse::<u32>().ok()? > 3;
+        (by_webhook || many).then_some(found)
+    };
+    let found = eventually("it came both ways", both).await;
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].0, "host=db-1");
+    assert_eq!(found[0].1["status"], "STATUS_OPEN");
+
+    stage.rule(false);
+    reload(&prometheus);
+    let closing = told(true).await;
+    assert_eq!(closing["event"]["id"], opening["event"]["id"]);
+    assert_eq!(closing["event"]["status"], 3);
+}
+
+#[tokio::test]
+async fn amtool_adds_an_alert_and_ends_it() {
+    let Some([amtool]) = programs(["amtool"]) else {
+        return;
+    };
+    let world = World::start();
+    let key = world.client("amtool", "ingest");
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("http.yml");
+    fs::write(
+        &settings,
+        format!("authorization: {{credentials: {key}}}\n"),
+    )
+    .unwrap();
+    let address = format!("http://{}", world.service().address("rest"));
+    let amtool = |arguments: &[&str]| {
+        let output = Command::new(&amtool)
+            .arg(format!("--alertmanager.url={address}"))
+            .arg(format!("--http.config.file={}", settings.display()))
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    let add = ["alert", "add", "DiskFull", "host=db-1", "severity=major"];
+    let (done, text) = amtool(&[&add[..], &["--annotation=summary=full"]].concat());
+    assert!(done, "{text}");
+    let rest = world.rest();
+    let open = events(&rest, "DiskFull").await;
+    let state = |occurrence: &Value| json!([occurrence["severity"], occurrence["status"]]);
+    assert_eq!(open[0].0, "host=db-1");
+    assert_eq!(state(&open[0].1), json!(["SEVERITY_ERROR", "STATUS_OPEN"]));
+    let (done, text) = amtool(&[&add[..], &["--end=2026-01-01T00:00:00Z"]].concat());
+    assert!(done, "{text}");
+    let closed = events(&rest, "DiskFull").await;
+    assert_eq!(
+        state(&closed[0].1),
+        json!(["SEVERITY_ERROR", "STATUS_CLOSED"])
+    );
+    // Why it was refused reaches who asked.
+    fs::write(&settings, "authorization: {credentials: wrong}\n").unwrap();
+    let (done, text) = amtool(&add);
+    assert!(!done && text.contains("401"), "{text}");
+}
