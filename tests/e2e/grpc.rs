@@ -47,7 +47,7 @@ fn trigger(name: &str, depth: usize) -> Trigger {
 async fn create(channel: &Grpc, trigger: Trigger) -> Result<Trigger, Status> {
     let request = v1::CreateTriggerRequest {
         trigger: Some(trigger),
-        validate_only: false,
+        ..v1::CreateTriggerRequest::default()
     };
     let answer = TriggerServiceClient::new(channel.clone())
         .create_trigger(request)
