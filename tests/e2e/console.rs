@@ -51,7 +51,7 @@ async fn notes_and_status_set_over_rest_are_seen() {
         {"eventId": id, "status": "STATUS_SUPPRESSED", "acknowledged": true}]});
     rest.post("/v1/event-management/status", &status).await.ok();
 
-    console.shows(&["muted"]);
+    console.shows(&["suppr"]);
     console.press("\r");
     console.shows(&["suppressed", "db-1"]);
     console.press("\t");

@@ -203,7 +203,7 @@ async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
     guide.press("2").sees(&["disk is gone"]).press("x");
     guide.sees(&[
         "[Explain]",
-        "✓ tell-us  notified",
+        "✓ tell-us  decided to notify",
         "delivery to on-call  delivered",
     ]);
     guide.page(
@@ -252,7 +252,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
         .sees(&["Map", "disk-full", "tell-us", "on-call"]);
     guide.page(
         "The whole of it",
-        "What feeds what; anything loose would be marked.",
+        "What feeds what; anything unused would be marked.",
     );
 }
 

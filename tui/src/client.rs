@@ -2,17 +2,19 @@
 //!
 //! The console sends [`Command`]s and receives [`News`]; it never waits for either.
 
-mod bulk;
 mod call;
 mod carrier;
-mod convert;
+mod failure;
 mod link;
+mod listing;
 mod protocol;
 mod trial;
 mod watch;
 
+pub(crate) use failure::unfit;
 pub(crate) use link::{Link, start};
+pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{
-    Answer, Chosen, Command, DeliveryFilter, EventFilter, LinkState, News, Page, Progress, Request,
-    Span, StatusChange, Ticket,
+    Answer, Chosen, Command, EventFilter, LinkState, News, Page, Progress, Request, Span,
+    StatusChange, Taken, Ticket,
 };

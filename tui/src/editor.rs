@@ -1,8 +1,12 @@
 //! The text of an object for `$EDITOR`: written with a head, read back, errors put at their lines.
 
-use serde_json::Value;
+use bellwether_proto::json;
 
-use crate::data::{Draft, Kind};
+use crate::{
+    client::unfit,
+    data::{Failure, Kind, Object},
+    kind,
+};
 
 const MARK: &str = "//";
 
@@ -27,19 +31,21 @@ impl Problem {
     }
 }
 
-/// The JSON of an object over several lines, in the order of its fields where it can be read.
-pub(crate) fn pretty(kind: Kind, json: &Value) -> String {
-    Draft::from_json(kind, json).map_or_else(
-        |_slip| serde_json::to_string_pretty(json).unwrap_or_default() + "\n",
-        |draft| draft.to_text(),
-    )
+/// Whether a draft is what the service's messages can hold.
+///
+/// # Errors
+/// Every field that does not fit.
+pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
+    let message = format!("bellwether.v1.{}", kind::spec(draft.kind).message);
+    let wire = json::wire_from_json(&message, draft.json.to_string().as_bytes());
+    wire.map(drop).map_err(|error| unfit(&error))
 }
 
 /// Reads a text that came back: lines that begin with `//` are comments.
 ///
 /// # Errors
 /// What is wrong, with its line when that is known.
-pub(crate) fn read(kind: Kind, text: &str) -> Result<(Value, Draft), Problem> {
+pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     let blank = |line: &str| {
         if line.trim_start().starts_with(MARK) {
             ""
@@ -49,24 +55,28 @@ pub(crate) fn read(kind: Kind, text: &str) -> Result<(Value, Draft), Problem> {
         .to_owned()
     };
     let bare: Vec<String> = text.lines().map(blank).collect();
-    let json: Value = serde_json::from_str(&bare.join("\n")).map_err(|error| Problem {
-        path: String::new(),
-        line: Some(error.line()),
-        message: error.to_string(),
-    })?;
-    let draft = Draft::from_json(kind, &json).map_err(|message| {
-        // Serde names what it does not know between backquotes.
-        let named = message.split('`').nth(1).unwrap_or_default();
-        let line = bare
-            .iter()
-            .position(|line| line.contains(&format!("\"{named}\"")));
-        Problem {
+    let json = serde_json::from_str(&bare.join("\n")).map_err(|error| {
+        vec![Problem {
             path: String::new(),
-            line: line.map(|line| line + 1),
-            message,
-        }
+            line: Some(error.line()),
+            message: error.to_string(),
+        }]
     })?;
-    Ok((json, draft))
+    let draft = Object { kind, json };
+    check(&draft).map_err(|failure| problems(&failure))?;
+    Ok(draft)
+}
+
+/// What a failure finds wrong with a text.
+pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
+    let fields = failure.fields.iter();
+    let problems: Vec<_> = fields
+        .map(|field| Problem::new(&field.path, &field.message))
+        .collect();
+    if problems.is_empty() {
+        return vec![Problem::new("", &failure.message)];
+    }
+    problems
 }
 
 /// The text with its problems as comments above their lines; the comments of before are gone.
@@ -144,17 +154,21 @@ mod tests {
     #[test]
     fn comments_are_dropped_when_it_is_read_and_when_it_is_marked_again() {
         let marked = annotate(TEXT, &[Problem::new("name", "is taken")]);
-        let (json, draft) = read(Kind::Destination, &marked).unwrap();
-        assert_eq!((json["name"].as_str(), draft.name()), (Some("a"), "a"));
+        let draft = read(Kind::Destination, &marked).unwrap();
+        assert_eq!(draft.name(), "a");
         assert_eq!(annotate(&marked, &[]), TEXT);
     }
 
     #[test]
-    fn a_slip_is_told_with_its_line() {
-        let problem = read(Kind::Rule, "{\n  \"name\": \"r\",\n  \"enabld\": true\n}").unwrap_err();
-        assert_eq!(problem.line, Some(3));
-        assert!(problem.message.contains("enabld"));
-        let problem = read(Kind::Rule, "{\n  \"name\": oops\n}").unwrap_err();
-        assert_eq!(problem.line, Some(2));
+    fn a_slip_is_told_at_its_line() {
+        let text = "{\n  \"name\": \"r\",\n  \"enabld\": true\n}\n";
+        let slips = read(Kind::Rule, text).unwrap_err();
+        let marked = annotate(text, &slips);
+        assert!(
+            marked.lines().nth(2).unwrap().contains("enabled"),
+            "{marked}"
+        );
+        let slips = read(Kind::Rule, "{\n  \"name\": oops\n}").unwrap_err();
+        assert_eq!(slips[0].line, Some(2));
     }
 }

@@ -31,13 +31,12 @@ pub async fn snapshot(
     columns: u16,
     rows: u16,
 ) -> Result<Snapshot, UnknownScreen> {
-    let at = SCREENS
-        .iter()
-        .position(|name| name.eq_ignore_ascii_case(screen));
-    let at = at.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
+    let mut screens = SCREENS.iter();
+    let found = screens.find(|(name, _)| name.eq_ignore_ascii_case(screen));
+    let (_, action) = found.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
     let mut console = Headless::start(options, columns, rows);
     console.idle().await;
-    console.console.handle(Msg::Act(SHOWING[at]));
+    console.console.handle(Msg::Act(*action));
     console.idle().await;
     Ok(Snapshot {
         frame: console.screen(),
@@ -55,38 +54,27 @@ pub struct Snapshot {
 }
 
 /// The screens, and the actions that lead to them.
-const SCREENS: [&str; 9] = [
-    "overview",
-    "events",
-    "triggers",
-    "destinations",
-    "rules",
-    "deliveries",
-    "clients",
-    "map",
-    "reference",
-];
-const SHOWING: [Action; 9] = [
-    Action::GoOverview,
-    Action::GoEvents,
-    Action::GoTriggers,
-    Action::GoDestinations,
-    Action::GoRules,
-    Action::GoDeliveries,
-    Action::GoClients,
-    Action::GoMap,
-    Action::GoReference,
+const SCREENS: [(&str, Action); 9] = [
+    ("overview", Action::GoOverview),
+    ("events", Action::GoEvents),
+    ("triggers", Action::GoTriggers),
+    ("destinations", Action::GoDestinations),
+    ("rules", Action::GoRules),
+    ("deliveries", Action::GoDeliveries),
+    ("clients", Action::GoClients),
+    ("map", Action::GoMap),
+    ("reference", Action::GoReference),
 ];
 
 /// The names of all screens, as [`snapshot`] knows them.
 #[must_use]
-pub fn screens() -> &'static [&'static str] {
-    &SCREENS
+pub fn screens() -> Vec<&'static str> {
+    SCREENS.iter().map(|(name, _)| *name).collect()
 }
 
 /// A name that no screen has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no screen `{0}`; there are {names}", names = SCREENS.join(", "))]
+#[error("there is no screen `{0}`; there are {names}", names = screens().join(", "))]
 pub struct UnknownScreen(String);
 
 /// Time that a console gets to become idle.

@@ -3,18 +3,22 @@
 mod client;
 mod console;
 mod data;
+mod document;
 mod editor;
 mod headless;
 mod keymap;
+mod kind;
 mod limits;
 mod model;
 mod options;
 mod plain;
+mod route;
 mod terminal;
 mod text;
 mod theme;
 mod view;
 
+pub use client::{Unlisted, listing};
 pub use console::Standing;
 pub use headless::{Headless, Snapshot, UnknownScreen, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};

@@ -12,7 +12,7 @@ pub(crate) const DELIVERY_PAGE: i32 = 200;
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
 /// Deliveries that one call sends again or cancels: small, so that there is progress to see.
 pub(crate) const BULK_STEP: i32 = 100;
-/// Events that one deed changes at most, and with one call: their ids are held meanwhile.
+/// Events that one action changes at most, and with one call: their ids are held meanwhile.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 /// Obligations that are read.
@@ -48,7 +48,7 @@ pub(crate) const PING: Duration = Duration::from_millis(1_700);
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Until an ordinary call is given up.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
-/// Until a test, or a part of a deed to many deliveries, is given up; an attempt may take 30 s.
+/// Until a test, or a part of what is done to many deliveries, is given up; an attempt may take 30 s.
 pub(crate) const TEST_CALL: Duration = Duration::from_secs(40);
 /// The first pause between connection attempts.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);

@@ -18,23 +18,27 @@ pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod update;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
     filter::Clock,
-    message::Purpose,
+    message::Write,
     overlay::Overlay,
-    page::{Content, Page, Route},
+    page::{Content, Page},
     rows::Arranged,
     store::Store,
 };
 use crate::{
     client::Ticket,
-    data::{Caller, Draft, Failure},
-    keymap::Keymap,
+    data::{Caller, Failure, Object},
+    keymap::{Action, Keymap},
+    route::Route,
     text,
     theme::{Background, Depth, Look, Theme, Token},
 };
@@ -69,7 +73,7 @@ pub(crate) struct Model {
     pub(crate) forward: Vec<Page>,
     pub(crate) overlay: Option<Overlay>,
     /// What could not be stored because it changed meanwhile, until what is stored is read.
-    pub(crate) clash: Option<Box<Draft>>,
+    pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
@@ -82,8 +86,10 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything that is shown.
     pub(crate) touched: bool,
-    /// What each call under way is for.
-    pub(crate) pending: HashMap<Ticket, Purpose>,
+    /// The calls under way; of a write, what is to follow.
+    pub(crate) pending: HashMap<Ticket, Option<Box<Write>>>,
+    /// Actions that follow from what happened, in their order.
+    pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
 
@@ -136,6 +142,7 @@ impl Model {
             begun_until_ms: None,
             touched: true,
             pending: HashMap::new(),
+            follow: VecDeque::new(),
             last_ticket: Ticket(0),
         }
     }

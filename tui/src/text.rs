@@ -158,6 +158,15 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// One part of a filter, quoted when it holds spaces.
+pub(crate) fn part(field: &str, value: &str) -> String {
+    if value.contains(char::is_whitespace) {
+        format!("{field}=\"{value}\"")
+    } else {
+        format!("{field}={value}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

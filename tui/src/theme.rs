@@ -83,7 +83,7 @@ impl From<Severity> for Token {
             Severity::Error => Self::Bad,
             Severity::Warning => Self::Warning,
             Severity::Info => Self::Info,
-            Severity::Debug | Severity::Unknown => Self::Dim,
+            Severity::Debug | Severity::Default => Self::Dim,
         }
     }
 }
@@ -91,7 +91,7 @@ impl From<Severity> for Token {
 impl From<Status> for Token {
     fn from(status: Status) -> Self {
         match status {
-            Status::Open | Status::Unknown => Self::Text,
+            Status::Open | Status::Default => Self::Text,
             Status::Suppressed => Self::Warning,
             Status::Closed => Self::Dim,
         }
@@ -104,7 +104,7 @@ impl From<HealthState> for Token {
             HealthState::Healthy => Self::Good,
             HealthState::Failing => Self::Bad,
             HealthState::Paused => Self::Warning,
-            HealthState::Unknown => Self::Dim,
+            HealthState::Unspecified => Self::Dim,
         }
     }
 }
@@ -116,7 +116,7 @@ impl From<DeliveryState> for Token {
             DeliveryState::Dead => Self::Bad,
             DeliveryState::Retry => Self::Warning,
             DeliveryState::Pending | DeliveryState::Leased => Self::Info,
-            DeliveryState::Cancelled | DeliveryState::Unknown => Self::Dim,
+            DeliveryState::Cancelled | DeliveryState::Unspecified => Self::Dim,
         }
     }
 }
@@ -127,7 +127,7 @@ impl From<Outcome> for Token {
             Outcome::Delivered => Self::Good,
             Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked => Self::Bad,
             Outcome::Unknown => Self::Warning,
-            Outcome::UnderWay => Self::Info,
+            Outcome::Unspecified => Self::Info,
         }
     }
 }

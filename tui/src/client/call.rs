@@ -1,408 +1,423 @@
-//! Makes one call: the request outward, the answer inward.
+//! Makes one request: its calls outward, their answer inward.
 
-use bellwether_proto::{
-    v1,
-    v1::{
-        client_service_client::ClientServiceClient, delivery_service_client::DeliveryServiceClient,
-        destination_service_client::DestinationServiceClient,
-        event_management_service_client::EventManagementServiceClient,
-        event_query_service_client::EventQueryServiceClient,
-        overview_service_client::OverviewServiceClient, rule_service_client::RuleServiceClient,
-        trigger_service_client::TriggerServiceClient,
-    },
+use bellwether_proto::{json, v1};
+use prost::{Message, Name};
+use serde_json::{Value, json};
+
+use super::{
+    carrier::{Reach, unlinked},
+    failure::unfit,
+    protocol::{Answer, Chosen, EventFilter, Page, Request, StatusChange, Taken},
 };
-use tonic::Status;
-
-use super::{Answer, Page, Request, bulk, carrier::Carrier, convert, convert::failed};
 use crate::{
-    data::{Draft, Failure, Kind},
-    limits,
+    data::{BulkTally, EventRow, Failure, Kind, Object, Status, Transition},
+    kind, limits,
 };
 
-const DONE: Answer = Answer::Done {
-    failed: 0,
-    first_error: String::new(),
-};
-
-/// Makes the call.
-pub(super) async fn make(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
+/// Makes the request; whatever becomes of it is its answer.
+pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
+    if matches!(
+        request,
+        Request::TestDestination { .. }
+            | Request::Bulk { .. }
+            | Request::GatherEvents { .. }
+            | Request::ListObligations { .. }
+    ) {
+        reach.limit = limits::TEST_CALL;
+    }
     match request {
         Request::Overview => {
-            let mut service = OverviewServiceClient::new(carrier);
-            let answer = service.get_overview(v1::GetOverviewRequest {}).await;
-            answer
-                .map(|answer| convert::overview(answer.into_inner()))
-                .map_err(failed)
+            let asked = v1::GetOverviewRequest {};
+            Answer::Overview(reach.ask("OverviewService/GetOverview", asked).await)
         }
-        Request::ListTriggers
-        | Request::ListDestinations
-        | Request::ListRules
-        | Request::ListClients => list(carrier, request).await,
-        Request::ListDeliveries { .. }
-        | Request::GetDelivery { .. }
-        | Request::RetryDelivery { .. }
-        | Request::CancelDelivery { .. } => deliveries(carrier, request).await,
-        Request::Bulk { .. } | Request::ListObligations { .. } | Request::GatherEvents { .. } => {
-            bulk::make(carrier, request).await
+        Request::List(kind) => Answer::List(kind, list(reach, kind).await),
+        Request::ListDeliveries { filter, page_token } => {
+            let more = !page_token.is_empty();
+            let asked = deliveries(filter, page_token);
+            let page = reach.ask("DeliveryService/ListDeliveries", asked).await;
+            Answer::Deliveries { more, page }
         }
-        Request::SearchEvents { .. } | Request::GetEvent { .. } | Request::ExplainEvent { .. } => {
-            events(carrier, request).await
+        Request::GetDelivery { id } => {
+            let asked = v1::GetDeliveryRequest { id };
+            let found = reach.ask("DeliveryService/GetDelivery", asked).await;
+            let found = found.map(|it: v1::GetDeliveryResponse| it.delivery.unwrap_or_default());
+            Answer::Delivery(found)
         }
-        Request::SetStatus { .. } | Request::Annotate { .. } => manage(carrier, request).await,
-        Request::PreviewRule { .. } | Request::TestDestination { .. } => {
-            try_out(carrier, request).await
+        Request::SearchEvents { filter, cursor } => {
+            let more = !cursor.is_empty();
+            let page = search(reach, &filter, cursor).await;
+            Answer::Events { more, page }
+        }
+        Request::GatherEvents { filter, cursor } => {
+            Answer::Gathered(gather(reach, &filter, cursor).await)
+        }
+        Request::GetEvent { id, occurrence_id } => {
+            let occurrence_ids = Some(occurrence_id).filter(|id| !id.is_empty());
+            let occurrence_ids = occurrence_ids.into_iter().collect();
+            let asked = v1::GetEventRequest { id, occurrence_ids };
+            let found = reach.ask("EventQueryService/GetEvent", asked).await;
+            Answer::Event(found.map(|it: v1::GetEventResponse| it.result.unwrap_or_default()))
+        }
+        Request::ExplainEvent { id, occurrence_id } => {
+            let asked = v1::ExplainEventRequest { id, occurrence_id };
+            Answer::Explanation(reach.ask("EventQueryService/ExplainEvent", asked).await)
         }
         // It is a stream, which the link follows.
-        Request::TestTrigger { .. } => Err(convert::misplaced()),
-        Request::Validate { draft, update } => store(carrier, draft, String::new(), update, true)
-            .await
-            .map(|()| Answer::Valid),
-        Request::Create { draft } => store(carrier, draft, String::new(), false, false)
-            .await
-            .map(|()| DONE),
-        Request::Update { draft, etag } => store(carrier, draft, etag, true, false)
-            .await
-            .map(|()| DONE),
+        Request::TestTrigger { .. } => Answer::Matches(Err(unlinked())),
+        Request::TestDestination { fields, event_id } => {
+            Answer::Tested(test(reach, fields, event_id).await)
+        }
+        Request::PreviewRule { fields, event_id } => {
+            Answer::Previews(preview(reach, fields, event_id).await)
+        }
+        Request::ListObligations(asked) => Answer::Obligations(obligations(reach, asked).await),
+        Request::Validate { draft, update } => {
+            Answer::Checked(store(reach, &draft, "", update, true).await.map(drop))
+        }
+        Request::Create { draft } => Answer::Written(store(reach, &draft, "", false, false).await),
+        Request::Update { draft, etag } => {
+            Answer::Written(store(reach, &draft, &etag, true, false).await)
+        }
         Request::Delete {
             kind,
             name,
             etag,
             force,
-        } => delete(carrier, kind, name, etag, force)
-            .await
-            .map(|()| DONE),
-        Request::CreateClient(new) => {
-            let request = v1::CreateClientRequest {
-                name: new.name,
-                role: convert::role(new.role).into(),
-                requests_per_second: new.requests_per_second,
-                events_per_second: new.events_per_second,
-            };
-            let answer = ClientServiceClient::new(carrier)
-                .create_client(request)
-                .await;
-            answer
-                .map(|answer| convert::new_client(answer.into_inner()))
-                .map_err(failed)
-        }
-        Request::RevokeClient { name } => {
-            let request = v1::RevokeClientRequest { name };
-            let answer = ClientServiceClient::new(carrier)
-                .revoke_client(request)
-                .await;
-            answer.map(|_| DONE).map_err(failed)
-        }
-    }
-}
-
-/// Reads every page of a list, up to the limit.
-macro_rules! all_pages {
-    ($service:expr, $method:ident, $request:ident, $rows:ident, $read:path) => {{
-        let mut service = $service.max_decoding_message_size(limits::MESSAGE_BYTES);
-        let mut rows = Vec::new();
-        let mut page_token = String::new();
-        loop {
-            let mut request = v1::$request::default();
-            request.page_size = limits::RESOURCE_PAGE;
-            request.page_token = page_token;
-            let answer = service.$method(request).await.map_err(failed)?.into_inner();
-            rows.extend(answer.$rows.into_iter().map($read));
-            page_token = answer.next_page_token;
-            if page_token.is_empty() || rows.len() >= limits::HELD_RESOURCES {
-                break rows;
+        } => {
+            let spec = kind::spec(kind);
+            let mut asked = json!({"name": name});
+            if spec.update.is_some() {
+                asked = json!({"name": name, "etag": etag, "force": force});
             }
+            let done = reach.ask_json(spec.service, spec.delete, &asked).await;
+            Answer::Written(done.map(|_gone| Taken::All))
         }
-    }};
-}
-
-async fn list(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    Ok(match request {
-        Request::ListTriggers => Answer::Triggers(all_pages!(
-            TriggerServiceClient::new(carrier),
-            list_triggers,
-            ListTriggersRequest,
-            triggers,
-            convert::trigger
-        )),
-        Request::ListDestinations => Answer::Destinations(all_pages!(
-            DestinationServiceClient::new(carrier),
-            list_destinations,
-            ListDestinationsRequest,
-            destinations,
-            convert::destination
-        )),
-        Request::ListRules => Answer::Rules(all_pages!(
-            RuleServiceClient::new(carrier),
-            list_rules,
-            ListRulesRequest,
-            rules,
-            convert::rule
-        )),
-        _ => Answer::Clients(all_pages!(
-            ClientServiceClient::new(carrier),
-            list_clients,
-            ListClientsRequest,
-            clients,
-            convert::client
-        )),
-    })
-}
-
-async fn deliveries(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    let mut service =
-        DeliveryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
-    match request {
-        Request::ListDeliveries { filter, page_token } => {
-            let request = convert::list_deliveries(filter, page_token);
-            let answer = service
-                .list_deliveries(request)
-                .await
-                .map_err(failed)?
-                .into_inner();
-            Ok(Answer::Deliveries(Page {
-                rows: answer
-                    .deliveries
-                    .into_iter()
-                    .map(convert::delivery)
-                    .collect(),
-                next: answer.next_page_token,
-                total: None,
-            }))
-        }
-        Request::RetryDelivery { id } => {
-            let answer = service
-                .retry_delivery(v1::RetryDeliveryRequest { id })
-                .await;
-            answer.map(|_| DONE).map_err(failed)
-        }
-        Request::CancelDelivery { id } => {
-            let answer = service
-                .cancel_delivery(v1::CancelDeliveryRequest { id })
-                .await;
-            answer.map(|_| DONE).map_err(failed)
-        }
-        Request::GetDelivery { id } => {
-            let answer = service.get_delivery(v1::GetDeliveryRequest { id }).await;
-            let delivery = answer
-                .map_err(failed)?
-                .into_inner()
-                .delivery
-                .unwrap_or_default();
-            Ok(Answer::Delivery(Box::new(convert::delivery(delivery))))
-        }
-        _ => Err(convert::misplaced()),
-    }
-}
-
-async fn events(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    let mut service =
-        EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
-    match request {
-        Request::SearchEvents { filter, cursor } => {
-            let query = Some(convert::event_query(filter, Some(cursor)));
-            let answer = service
-                .search_events(v1::SearchEventsRequest { query })
-                .await;
-            Ok(Answer::Events(convert::event_page(
-                answer.map_err(failed)?.into_inner(),
-            )))
-        }
-        Request::ExplainEvent { id, occurrence_id } => {
-            let request = v1::ExplainEventRequest { id, occurrence_id };
-            let answer = service
-                .explain_event(request)
-                .await
-                .map_err(failed)?
-                .into_inner();
-            Ok(Answer::Explanation(Box::new(convert::explanation(answer))))
-        }
-        Request::GetEvent { id, occurrence_id } => {
-            let occurrence_ids = if occurrence_id.is_empty() {
-                vec![]
-            } else {
-                vec![occurrence_id]
-            };
-            let answer = service
-                .get_event(v1::GetEventRequest { id, occurrence_ids })
-                .await;
-            let event = answer
-                .map_err(failed)?
-                .into_inner()
-                .result
-                .unwrap_or_default();
-            Ok(Answer::Event(Box::new(convert::event_detail(event))))
-        }
-        _ => Err(convert::misplaced()),
-    }
-}
-
-async fn manage(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    let mut service = EventManagementServiceClient::new(carrier);
-    match request {
         Request::SetStatus {
             occurrence_ids,
             change,
-        } => {
-            let request = convert::set_status(occurrence_ids, change);
-            let answer = service
-                .set_status(request)
-                .await
-                .map_err(failed)?
-                .into_inner();
-            let results = answer.status_responses.into_iter();
-            Ok(convert::item_results(
-                results.map(|item| (item.success, item.error)),
-            ))
-        }
+        } => Answer::Written(set_status(reach, occurrence_ids, change).await),
         Request::Annotate {
             occurrence_ids,
             text,
-        } => {
-            let request = convert::annotate(occurrence_ids, &text);
-            let answer = service
-                .annotate(request)
-                .await
-                .map_err(failed)?
-                .into_inner();
-            let results = answer.annotation_responses.into_iter();
-            Ok(convert::item_results(
-                results.map(|item| (item.success, item.error)),
-            ))
+        } => Answer::Written(annotate(reach, occurrence_ids, &text).await),
+        Request::RetryDelivery { id } => {
+            let asked = v1::RetryDeliveryRequest { id };
+            let done = reach.ask("DeliveryService/RetryDelivery", asked).await;
+            Answer::Written(done.map(|_: v1::RetryDeliveryResponse| Taken::All))
         }
-        _ => Err(convert::misplaced()),
+        Request::CancelDelivery { id } => {
+            let asked = v1::CancelDeliveryRequest { id };
+            let done = reach.ask("DeliveryService/CancelDelivery", asked).await;
+            Answer::Written(done.map(|_: v1::CancelDeliveryResponse| Taken::All))
+        }
+        Request::Bulk {
+            transition,
+            chosen,
+            dry_run,
+            page_token,
+        } => Answer::Bulk(bulk(reach, transition, chosen, dry_run, page_token).await),
     }
 }
 
-async fn try_out(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    match request {
-        Request::PreviewRule { spec, event_id } => {
-            let request = convert::preview_rule(spec, event_id);
-            let answer = RuleServiceClient::new(carrier).preview_rule(request).await;
-            Ok(convert::rule_preview(answer.map_err(failed)?.into_inner()))
+/// Reads every page of a list of resources, up to the limit.
+async fn list(reach: &mut Reach, kind: Kind) -> Result<Vec<Object>, Failure> {
+    let spec = kind::spec(kind);
+    let mut rows = Vec::new();
+    let mut page_token = Value::from("");
+    loop {
+        let asked = json!({"pageSize": limits::RESOURCE_PAGE, "pageToken": page_token});
+        let mut answer = reach.ask_json(spec.service, spec.list, &asked).await?;
+        if let Value::Array(page) = answer[kind.plural()].take() {
+            rows.extend(page.into_iter().map(|json| Object { kind, json }));
         }
-        Request::TestDestination {
-            name,
-            spec,
-            event_id,
-        } => {
-            let request = convert::test_destination(name, spec, event_id)?;
-            let answer = DestinationServiceClient::new(carrier)
-                .test_destination(request)
-                .await;
-            Ok(convert::test_report(answer.map_err(failed)?.into_inner()))
+        page_token = answer["nextPageToken"].take();
+        if page_token.is_null() || rows.len() >= limits::HELD_RESOURCES {
+            return Ok(rows);
         }
-        _ => Err(convert::misplaced()),
     }
 }
 
 /// Creates or updates, or only checks.
 async fn store(
-    carrier: Carrier,
-    draft: Draft,
-    etag: String,
+    reach: &mut Reach,
+    draft: &Object,
+    etag: &str,
     update: bool,
     validate_only: bool,
-) -> Result<(), Failure> {
-    let done: Result<(), Status> = match draft {
-        Draft::Trigger(spec) => {
-            let trigger = Some(v1::Trigger {
-                etag,
-                ..convert::trigger_spec(spec)
-            });
-            let mut service = TriggerServiceClient::new(carrier);
-            if update {
-                let request = v1::UpdateTriggerRequest {
-                    trigger,
-                    validate_only,
-                    ..v1::UpdateTriggerRequest::default()
-                };
-                service.update_trigger(request).await.map(drop)
-            } else {
-                let request = v1::CreateTriggerRequest {
-                    trigger,
-                    validate_only,
-                    ..v1::CreateTriggerRequest::default()
-                };
-                service.create_trigger(request).await.map(drop)
-            }
-        }
-        Draft::Destination(spec) => {
-            let destination = Some(v1::Destination {
-                etag,
-                ..convert::destination_spec(spec)?
-            });
-            let mut service = DestinationServiceClient::new(carrier);
-            if update {
-                let request = v1::UpdateDestinationRequest {
-                    destination,
-                    validate_only,
-                };
-                service.update_destination(request).await.map(drop)
-            } else {
-                let request = v1::CreateDestinationRequest {
-                    destination,
-                    validate_only,
-                };
-                service.create_destination(request).await.map(drop)
-            }
-        }
-        Draft::Rule(spec) => {
-            let rule = Some(v1::Rule {
-                etag,
-                ..convert::rule_spec(spec)
-            });
-            let mut service = RuleServiceClient::new(carrier);
-            if update {
-                let request = v1::UpdateRuleRequest {
-                    rule,
-                    validate_only,
-                    ..v1::UpdateRuleRequest::default()
-                };
-                service.update_rule(request).await.map(drop)
-            } else {
-                service
-                    .create_rule(v1::CreateRuleRequest {
-                        rule,
-                        validate_only,
-                        ..v1::CreateRuleRequest::default()
-                    })
-                    .await
-                    .map(drop)
-            }
-        }
+) -> Result<Taken, Failure> {
+    let spec = kind::spec(draft.kind);
+    let mut asked = draft.json.clone();
+    if spec.nested {
+        asked["etag"] = etag.into();
+        let word = draft.kind.word();
+        asked = json!({word: asked, "validateOnly": validate_only});
+    } else if validate_only {
+        return Ok(Taken::All);
+    }
+    let method = if update {
+        spec.update
+    } else {
+        Some(spec.create)
     };
-    done.map_err(failed)
+    let answer = reach.ask_json(spec.service, method.unwrap_or(spec.create), &asked);
+    let answer = answer.await?;
+    Ok(match answer.get("key").and_then(Value::as_str) {
+        Some(key) => Taken::Key {
+            name: draft.name().to_owned(),
+            key: key.to_owned(),
+        },
+        None => Taken::All,
+    })
 }
 
-async fn delete(
-    carrier: Carrier,
-    kind: Kind,
-    name: String,
-    etag: String,
-    force: bool,
-) -> Result<(), Failure> {
-    let done = match kind {
-        Kind::Trigger => {
-            let request = v1::DeleteTriggerRequest { name, force, etag };
-            TriggerServiceClient::new(carrier)
-                .delete_trigger(request)
-                .await
-                .map(drop)
-        }
-        Kind::Destination => {
-            let request = v1::DeleteDestinationRequest { name, force, etag };
-            DestinationServiceClient::new(carrier)
-                .delete_destination(request)
-                .await
-                .map(drop)
-        }
-        Kind::Rule => {
-            let request = v1::DeleteRuleRequest { name, etag, force };
-            RuleServiceClient::new(carrier)
-                .delete_rule(request)
-                .await
-                .map(drop)
-        }
+/// JSON as the message that it is.
+pub(super) fn typed<M: Message + Name + Default>(fields: &Value) -> Result<M, Failure> {
+    json::from_json(fields.to_string().as_bytes()).map_err(|error| unfit(&error))
+}
+
+async fn test(
+    reach: &mut Reach,
+    fields: Value,
+    event_id: String,
+) -> Result<v1::TestDestinationResponse, Failure> {
+    let asked = v1::TestDestinationRequest {
+        event_id,
+        ..typed(&fields)?
     };
-    done.map_err(failed)
+    reach.ask("DestinationService/TestDestination", asked).await
+}
+
+async fn preview(
+    reach: &mut Reach,
+    fields: Value,
+    event_id: String,
+) -> Result<v1::PreviewRuleResponse, Failure> {
+    let asked = v1::PreviewRuleRequest {
+        event_id,
+        ..typed(&fields)?
+    };
+    reach.ask("RuleService/PreviewRule", asked).await
+}
+
+fn deliveries(filter: v1::DeliveryFilter, page_token: String) -> v1::ListDeliveriesRequest {
+    v1::ListDeliveriesRequest {
+        page_size: limits::DELIVERY_PAGE,
+        page_token,
+        states: filter.states,
+        rule_names: filter.rule_names,
+        destination_names: filter.destination_names,
+        event_id: filter.event_id,
+        start: filter.start,
+        end: filter.end,
+    }
+}
+
+/// A query; with a cursor (which may be empty) one page of it.
+pub(super) fn query(filter: &EventFilter, cursor: Option<String>) -> v1::EventQuery {
+    let open = [Status::Open.into(), Status::Suppressed.into()];
+    v1::EventQuery {
+        clause: filter.clause.clone(),
+        statuses: if filter.open_only {
+            open.to_vec()
+        } else {
+            Vec::new()
+        },
+        page_input: cursor.map(|cursor| v1::PageInput {
+            limit: limits::EVENT_PAGE,
+            cursor,
+            ..v1::PageInput::default()
+        }),
+        ..v1::EventQuery::default()
+    }
+}
+
+async fn search(
+    reach: &mut Reach,
+    filter: &EventFilter,
+    cursor: String,
+) -> Result<Page<EventRow>, Failure> {
+    let query = Some(query(filter, Some(cursor)));
+    let asked = v1::SearchEventsRequest { query };
+    let found = reach.ask("EventQueryService/SearchEvents", asked).await;
+    let found: v1::SearchEventsResponse = found?;
+    let info = found.page_info.unwrap_or_default();
+    let next = Some(info.end_cursor).filter(|_| info.has_next == Some(true));
+    Ok(Page {
+        rows: found
+            .results
+            .into_iter()
+            .flat_map(EventRow::all_of)
+            .collect(),
+        next: next.unwrap_or_default(),
+        total: info.total_count,
+    })
+}
+
+/// Reads a page of the events that a filter leaves; before the first, counts them.
+async fn gather(
+    reach: &mut Reach,
+    filter: &EventFilter,
+    cursor: String,
+) -> Result<(Page<EventRow>, Option<i64>), Failure> {
+    let mut count = None;
+    if cursor.is_empty() {
+        let query = Some(query(filter, None));
+        let asked = v1::CountEventsRequest { query };
+        let counted = reach.ask("EventQueryService/CountEvents", asked).await;
+        let counted: v1::CountEventsResponse = counted?;
+        count = counted.count.map(i64::from);
+    }
+    Ok((search(reach, filter, cursor).await?, count))
+}
+
+/// What is not yet resolved, up to the limit, and whether there is more.
+async fn obligations(
+    reach: &mut Reach,
+    mut asked: v1::ListObligationsRequest,
+) -> Result<(Vec<v1::Obligation>, bool), Failure> {
+    asked.page_size = limits::RESOURCE_PAGE;
+    let mut rows = Vec::new();
+    loop {
+        let page = reach.ask("DeliveryService/ListObligations", asked.clone());
+        let page: v1::ListObligationsResponse = page.await?;
+        rows.extend(page.obligations);
+        asked.page_token = page.next_page_token;
+        let more = !asked.page_token.is_empty();
+        if !more || rows.len() >= limits::HELD_OBLIGATIONS {
+            return Ok((rows, more));
+        }
+    }
+}
+
+/// The event's id of an occurrence's.
+fn event_id(occurrence_id: &str) -> String {
+    let event = occurrence_id.split_once(':').map(|(event, _)| event);
+    event.unwrap_or(occurrence_id).to_owned()
+}
+
+async fn set_status(
+    reach: &mut Reach,
+    ids: Vec<String>,
+    change: StatusChange,
+) -> Result<Taken, Failure> {
+    let (status, acknowledged) = match change {
+        StatusChange::Status(status) => (status, None),
+        StatusChange::Acknowledged(flag) => (Status::Default, Some(flag)),
+    };
+    let statuses = ids.into_iter().map(|occurrence_id| v1::StatusItem {
+        event_id: event_id(&occurrence_id),
+        occurrence_id,
+        status: status.into(),
+        acknowledged,
+    });
+    let asked = v1::SetStatusRequest {
+        statuses: statuses.collect(),
+    };
+    let done = reach.ask("EventManagementService/SetStatus", asked).await;
+    let done: v1::SetStatusResponse = done?;
+    let items = done.status_responses.into_iter();
+    Ok(taken(items.map(|item| (item.success, item.error))))
+}
+
+async fn annotate(reach: &mut Reach, ids: Vec<String>, text: &str) -> Result<Taken, Failure> {
+    let annotations = ids.into_iter().map(|occurrence_id| v1::AnnotationItem {
+        event_id: event_id(&occurrence_id),
+        occurrence_id,
+        annotation_id: String::new(),
+        annotation: text.to_owned(),
+    });
+    let asked = v1::AnnotateRequest {
+        annotations: annotations.collect(),
+    };
+    let done = reach.ask("EventManagementService/Annotate", asked).await;
+    let done: v1::AnnotateResponse = done?;
+    let items = done.annotation_responses.into_iter();
+    Ok(taken(items.map(|item| (item.success, item.error))))
+}
+
+/// What became of items that succeed or fail on their own.
+fn taken(results: impl Iterator<Item = (Option<bool>, String)>) -> Taken {
+    let failed = results.filter(|(success, _)| *success != Some(true));
+    let errors: Vec<String> = failed.map(|(_, error)| error).collect();
+    match errors.first() {
+        None => Taken::All,
+        Some(first) => Taken::AllBut {
+            failed: errors.len(),
+            first_error: first.clone(),
+        },
+    }
+}
+
+async fn bulk(
+    reach: &mut Reach,
+    transition: Transition,
+    chosen: Chosen,
+    dry_run: bool,
+    page_token: String,
+) -> Result<(BulkTally, String), Failure> {
+    let limit = limits::BULK_STEP;
+    let (ids, filter) = match chosen {
+        Chosen::Ids(ids) => (ids, None),
+        Chosen::Matching { filter, .. } => (Vec::new(), Some(filter)),
+    };
+    match transition {
+        Transition::SendAgain => {
+            let asked = v1::RetryDeliveriesRequest {
+                ids,
+                filter,
+                dry_run,
+                limit,
+                page_token,
+            };
+            let done = reach.ask("DeliveryService/RetryDeliveries", asked).await;
+            let done: v1::RetryDeliveriesResponse = done?;
+            let tally = tally(done.count, done.destinations, &done.skipped);
+            Ok((tally, done.next_page_token))
+        }
+        Transition::Cancel => {
+            let asked = v1::CancelDeliveriesRequest {
+                ids,
+                filter,
+                dry_run,
+                limit,
+                page_token,
+            };
+            let done = reach.ask("DeliveryService/CancelDeliveries", asked).await;
+            let done: v1::CancelDeliveriesResponse = done?;
+            let tally = tally(done.count, done.destinations, &done.skipped);
+            Ok((tally, done.next_page_token))
+        }
+    }
+}
+
+fn tally(
+    count: Option<i32>,
+    destinations: Vec<v1::DestinationCount>,
+    skipped: &[v1::SkippedDeliveries],
+) -> BulkTally {
+    let number = |count: Option<i32>| i64::from(count.unwrap_or_default());
+    let destinations = destinations.into_iter();
+    let skipped = skipped.iter();
+    BulkTally {
+        count: number(count),
+        destinations: destinations
+            .map(|one| (one.destination_name, number(one.count)))
+            .collect(),
+        skipped: skipped
+            .map(|one| (reason(one.reason()), number(one.count)))
+            .collect(),
+    }
+}
+
+fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
+    use v1::skipped_deliveries::Reason;
+    match reason {
+        Reason::NotFound => "not there any more",
+        Reason::Test => "a test",
+        Reason::UnderWay => "under way just now",
+        Reason::RetriedAlready => "sent again before",
+        Reason::DestinationGone => "its destination is gone",
+        Reason::Ended => "ended before",
+        Reason::Unspecified => "for a reason that this console does not know",
+    }
 }

@@ -1,9 +1,25 @@
-//! What calls are made over: the channel, with the key on every call.
+//! What calls are made over: the channel with the key on every call, and what one call is.
 
+use std::time::Duration;
+
+use bellwether_proto::json;
+use prost::{Message, bytes::Buf};
+use serde_json::Value;
+use tokio::time;
 use tonic::{
+    client::Grpc,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    codegen::http::uri::PathAndQuery,
     metadata::{Ascii, MetadataValue},
     service::interceptor::InterceptedService,
     transport::Channel,
+};
+use tonic_prost::ProstCodec;
+
+use super::failure::{failure, unfit};
+use crate::{
+    data::{Failure, FailureKind},
+    limits,
 };
 
 /// The channel with the key on every call.
@@ -28,5 +44,145 @@ impl tonic::service::Interceptor for KeyHolder {
             request.metadata_mut().insert("authorization", key.clone());
         }
         Ok(request)
+    }
+}
+
+/// What a request is made over, and what was learnt on the way.
+pub(super) struct Reach {
+    /// None while there is no link.
+    pub(super) carrier: Option<Carrier>,
+    /// Until a call is given up.
+    pub(super) limit: Duration,
+    /// The failure that shows that the link is broken.
+    pub(super) broken: Option<Failure>,
+}
+
+impl Reach {
+    /// A link that calls are made over.
+    pub(super) fn over(carrier: Carrier) -> Self {
+        Self {
+            carrier: Some(carrier),
+            limit: limits::CALL,
+            broken: None,
+        }
+    }
+
+    /// No link: every call fails.
+    pub(super) fn none() -> Self {
+        Self {
+            carrier: None,
+            limit: limits::CALL,
+            broken: None,
+        }
+    }
+
+    /// Makes a call: `RuleService/ListRules`.
+    pub(super) async fn ask<Q, A>(&mut self, method: &str, request: Q) -> Result<A, Failure>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.call(method, request, ProstCodec::default()).await
+    }
+
+    /// Makes a call of which the names alone are known: JSON goes out, JSON comes back.
+    pub(super) async fn ask_json(
+        &mut self,
+        service: &str,
+        method: &str,
+        request: &Value,
+    ) -> Result<Value, Failure> {
+        let name = format!("bellwether.v1.{method}Request");
+        let wire = json::wire_from_json(&name, request.to_string().as_bytes())
+            .map_err(|error| unfit(&error))?;
+        let answer: Vec<u8> = self
+            .call(&format!("{service}/{method}"), wire, Bytes)
+            .await?;
+        let name = format!("bellwether.v1.{method}Response");
+        let text = json::wire_to_json(&name, &answer).map_err(|error| unfit(&error))?;
+        serde_json::from_slice(&text)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
+    }
+
+    async fn call<C>(
+        &mut self,
+        method: &str,
+        request: C::Encode,
+        codec: C,
+    ) -> Result<C::Decode, Failure>
+    where
+        C: Codec<Encode: Send + Sync + 'static, Decode: Send + Sync + 'static>,
+    {
+        let Some(carrier) = self.carrier.clone() else {
+            return Err(unlinked());
+        };
+        let path = PathAndQuery::try_from(format!("/bellwether.v1.{method}"))
+            .expect("methods are named in letters");
+        let call = async {
+            let mut grpc = Grpc::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
+            let ready = grpc.ready().await;
+            ready.map_err(|error| tonic::Status::unavailable(error.to_string()))?;
+            let answer = grpc
+                .unary(tonic::Request::new(request), path, codec)
+                .await?;
+            Ok(answer.into_inner())
+        };
+        let seconds = self.limit.as_secs();
+        let failed = match time::timeout(self.limit, call).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(status)) => failure(&status),
+            Err(_elapsed) => Failure::new(
+                FailureKind::TimedOut,
+                format!("no answer within {seconds} s; a change may have been made"),
+            ),
+        };
+        if failed.breaks_the_link() {
+            self.broken = Some(failed.clone());
+        }
+        Err(failed)
+    }
+}
+
+/// Why nothing can be asked while there is no link.
+pub(super) fn unlinked() -> Failure {
+    Failure::new(FailureKind::Unreachable, "there is no connection")
+}
+
+/// Messages as the bytes that they are on the wire.
+struct Bytes;
+
+impl Codec for Bytes {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Bytes {
+    type Item = Vec<u8>;
+    type Error = tonic::Status;
+
+    fn encode(&mut self, item: Vec<u8>, into: &mut EncodeBuf<'_>) -> Result<(), tonic::Status> {
+        prost::bytes::BufMut::put_slice(into, &item);
+        Ok(())
+    }
+}
+
+impl Decoder for Bytes {
+    type Item = Vec<u8>;
+    type Error = tonic::Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, tonic::Status> {
+        let mut item = vec![0; from.remaining()];
+        from.copy_to_slice(&mut item);
+        Ok(Some(item))
     }
 }

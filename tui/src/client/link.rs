@@ -16,9 +16,11 @@ use tonic::{
 };
 
 use super::{
-    Answer, Command, EventFilter, LinkState, News, Request, Ticket, call,
-    carrier::{Carrier, KeyHolder},
-    convert, trial, watch,
+    call,
+    carrier::{Carrier, KeyHolder, Reach},
+    failure::{failure, unreachable},
+    protocol::{Command, EventFilter, LinkState, News, Request, Ticket},
+    trial, watch,
 };
 use crate::{
     data::{Caller, Failure, FailureKind},
@@ -73,7 +75,7 @@ pub(crate) fn start(
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
         endpoint,
-        key: KeyHolder::new(key),
+        key,
         commands: command_queue,
         news: news_queue,
         watched: None,
@@ -97,7 +99,7 @@ struct Watched {
 
 struct Supervisor {
     endpoint: Endpoint,
-    key: KeyHolder,
+    key: Option<MetadataValue<Ascii>>,
     commands: mpsc::Receiver<Command>,
     news: mpsc::Sender<News>,
     watched: Option<Watched>,
@@ -286,16 +288,20 @@ impl Stream {
     }
 }
 
-async fn connect(endpoint: Endpoint, key: KeyHolder) -> Result<(Carrier, Caller), Failure> {
+/// Connects, and asks whose key it is.
+pub(super) async fn connect(
+    endpoint: Endpoint,
+    key: Option<MetadataValue<Ascii>>,
+) -> Result<(Carrier, Caller), Failure> {
     let channel = endpoint
         .connect()
         .await
-        .map_err(|error| convert::unreachable(&error))?;
-    let carrier = InterceptedService::new(channel, key);
+        .map_err(|error| unreachable(&error))?;
+    let carrier = InterceptedService::new(channel, KeyHolder::new(key));
     let mut service = ClientServiceClient::new(carrier.clone());
     let call = service.get_caller(GetCallerRequest {});
     let answer = match time::timeout(limits::CONNECT, call).await {
-        Ok(answer) => answer.map_err(|status| convert::failure(&status))?,
+        Ok(answer) => answer.map_err(|status| failure(&status))?,
         Err(_elapsed) => {
             return Err(Failure::new(
                 FailureKind::Unreachable,
@@ -303,7 +309,10 @@ async fn connect(endpoint: Endpoint, key: KeyHolder) -> Result<(Carrier, Caller)
             ));
         }
     };
-    Ok((carrier, convert::caller(answer.into_inner())))
+    let client = answer.into_inner().client.unwrap_or_default();
+    let role = client.role();
+    let name = client.name;
+    Ok((carrier, Caller { name, role }))
 }
 
 /// Makes one call; says when its failure means that the link is broken.
@@ -313,52 +322,22 @@ async fn make_call(
     ticket: Ticket,
     request: Request,
 ) -> Option<Failure> {
-    let result = match request {
-        Request::TestTrigger { spec, start_ms, .. } => {
-            trial::follow(carrier, news.clone(), ticket, (spec, start_ms)).await
-        }
-        request => answer_in_time(carrier, request).await,
+    let mut reach = Reach::over(carrier);
+    let answer = match request {
+        Request::TestTrigger {
+            fields, start_ms, ..
+        } => trial::follow(&mut reach, &news, ticket, (fields, start_ms)).await,
+        request => call::make(&mut reach, request).await,
     };
-    let broken = match &result {
-        Err(failure) if breaks_the_link(failure) => Some(failure.clone()),
-        _ => None,
-    };
-    let _closed = news.send(News::Answer(ticket, result)).await;
-    broken
-}
-
-async fn answer_in_time(carrier: Carrier, request: Request) -> Result<Answer, Failure> {
-    let limit = match &request {
-        Request::TestDestination { .. }
-        | Request::Bulk { .. }
-        | Request::GatherEvents { .. }
-        | Request::ListObligations { .. } => limits::TEST_CALL,
-        _ => limits::CALL,
-    };
-    match time::timeout(limit, call::make(carrier, request)).await {
-        Ok(result) => result,
-        Err(_elapsed) => Err(Failure::new(
-            FailureKind::TimedOut,
-            format!(
-                "no answer within {} s; a change may have been made",
-                limit.as_secs()
-            ),
-        )),
-    }
-}
-
-fn breaks_the_link(failure: &Failure) -> bool {
-    matches!(
-        failure.kind,
-        FailureKind::Unreachable | FailureKind::Unauthenticated
-    )
+    let _closed = news.send(News::Answer(ticket, Box::new(answer))).await;
+    reach.broken
 }
 
 async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
     match command {
-        Command::Call(ticket, _) => {
-            let failure = Failure::new(FailureKind::Unreachable, "there is no connection");
-            let _closed = news.send(News::Answer(ticket, Err(failure))).await;
+        Command::Call(ticket, request) => {
+            let answer = call::make(&mut Reach::none(), *request).await;
+            let _closed = news.send(News::Answer(ticket, Box::new(answer))).await;
         }
         Command::Watch {
             generation,

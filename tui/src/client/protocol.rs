@@ -1,11 +1,9 @@
 //! What the console asks of the connection, and what it hears back: plain data.
 
-use crate::data::DestinationSpec;
-use crate::data::{
-    BulkTally, Caller, Clause, Client, Deed, Delivery, DeliveryState, Destination, Draft,
-    EventDetail, EventRow, Explanation, Failure, Kind, NewClient, Obligation, ObligationFilter,
-    Overview, Rule, RulePreview, RuleSpec, Status, TestReport, Trigger, TriggerSpec, TriggerTest,
-};
+use bellwether_proto::v1;
+use serde_json::Value;
+
+use crate::data::{BulkTally, Caller, EventRow, Failure, Kind, Object, Status, Transition};
 
 /// Joins an answer to what asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -28,16 +26,14 @@ pub(crate) enum Command {
     RetryNow,
 }
 
-/// One call.
+/// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
     Overview,
-    ListTriggers,
-    ListDestinations,
-    ListRules,
-    ListClients,
+    /// All resources of a kind.
+    List(Kind),
     ListDeliveries {
-        filter: DeliveryFilter,
+        filter: v1::DeliveryFilter,
         page_token: String,
     },
     GetDelivery {
@@ -55,32 +51,32 @@ pub(crate) enum Request {
         id: String,
         occurrence_id: String,
     },
+    /// The fields are those of the service's request, in JSON.
     TestTrigger {
-        spec: TriggerSpec,
+        fields: Value,
         span: Span,
         /// When the span begins, in milliseconds since 1970; none leaves it to the service.
         start_ms: Option<i64>,
     },
     PreviewRule {
-        spec: RuleSpec,
+        fields: Value,
         event_id: String,
     },
-    /// Without a spec: the stored destination of that name.
+    /// The name alone means the stored one.
     TestDestination {
-        name: String,
-        spec: Option<DestinationSpec>,
+        fields: Value,
         event_id: String,
     },
     /// Check a draft and store nothing.
     Validate {
-        draft: Draft,
+        draft: Object,
         update: bool,
     },
     Create {
-        draft: Draft,
+        draft: Object,
     },
     Update {
-        draft: Draft,
+        draft: Object,
         etag: String,
     },
     Delete {
@@ -110,18 +106,12 @@ pub(crate) enum Request {
     },
     /// Without a token: the first part.
     Bulk {
-        deed: Deed,
+        transition: Transition,
         chosen: Chosen,
         dry_run: bool,
         page_token: String,
     },
-    ListObligations {
-        filter: ObligationFilter,
-    },
-    CreateClient(NewClient),
-    RevokeClient {
-        name: String,
-    },
+    ListObligations(v1::ListObligationsRequest),
 }
 
 impl Request {
@@ -137,8 +127,6 @@ impl Request {
                 | Self::RetryDelivery { .. }
                 | Self::CancelDelivery { .. }
                 | Self::Bulk { dry_run: false, .. }
-                | Self::CreateClient(_)
-                | Self::RevokeClient { .. }
         )
     }
 }
@@ -153,30 +141,18 @@ pub(crate) enum StatusChange {
 /// Which occurrences are meant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventFilter {
-    pub(crate) clause: Option<Clause>,
+    pub(crate) clause: Option<v1::Clause>,
     /// Whether closed occurrences are left out.
     pub(crate) open_only: bool,
 }
 
-/// Which deliveries are meant; empty lists mean all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeliveryFilter {
-    pub(crate) states: Vec<DeliveryState>,
-    pub(crate) rule_names: Vec<String>,
-    pub(crate) destination_names: Vec<String>,
-    pub(crate) event_id: String,
-    /// Decided at or after this moment, and before that one, in milliseconds since 1970.
-    pub(crate) start_ms: Option<i64>,
-    pub(crate) end_ms: Option<i64>,
-}
-
 /// The deliveries that something is done to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
     Ids(Vec<String>),
     /// All that a filter leaves, and how an operator wrote it.
     Matching {
-        filter: DeliveryFilter,
+        filter: v1::DeliveryFilter,
         words: String,
     },
 }
@@ -191,43 +167,45 @@ pub(crate) struct Page<T> {
     pub(crate) total: Option<i32>,
 }
 
-/// What a call answered.
-#[derive(Clone, Debug, PartialEq)]
+/// What came of a request: the variant is that of the request, so that no answer can be taken for
+/// another's.
+#[derive(Debug)]
 pub(crate) enum Answer {
-    Overview(Box<Overview>),
-    Triggers(Vec<Trigger>),
-    Destinations(Vec<Destination>),
-    Rules(Vec<Rule>),
-    Clients(Vec<Client>),
-    Deliveries(Page<Delivery>),
-    Delivery(Box<Delivery>),
-    Events(Page<EventRow>),
-    Event(Box<EventDetail>),
-    Explanation(Box<Explanation>),
-    TriggerTest(Box<TriggerTest>),
-    RulePreview {
-        previews: Vec<RulePreview>,
-        warnings: Vec<String>,
-    },
-    TestReport(Box<TestReport>),
-    /// A page of events, and how many there are in all where that was counted.
-    Gathered {
-        page: Page<EventRow>,
-        count: Option<i64>,
-    },
-    /// What was done to many deliveries, or would be, and where to go on.
-    Bulk {
-        tally: BulkTally,
-        next: String,
-    },
-    Obligations {
-        rows: Vec<Obligation>,
+    Overview(Result<v1::GetOverviewResponse, Failure>),
+    List(Kind, Result<Vec<Object>, Failure>),
+    Deliveries {
+        /// Whether they go on after a page before.
         more: bool,
+        page: Result<v1::ListDeliveriesResponse, Failure>,
     },
-    /// A draft passed the check.
-    Valid,
-    /// A write is done; for items that fail on their own, how many and why the first did.
-    Done {
+    Delivery(Result<v1::Delivery, Failure>),
+    Events {
+        /// Whether they go on after a page before.
+        more: bool,
+        page: Result<Page<EventRow>, Failure>,
+    },
+    Event(Result<v1::Event, Failure>),
+    Explanation(Result<v1::ExplainEventResponse, Failure>),
+    Matches(Result<v1::TestTriggerResponse, Failure>),
+    Previews(Result<v1::PreviewRuleResponse, Failure>),
+    Tested(Result<v1::TestDestinationResponse, Failure>),
+    /// A page of events, and how many there are in all where that was counted.
+    Gathered(Result<(Page<EventRow>, Option<i64>), Failure>),
+    /// What was done to many deliveries, or would be, and where to go on.
+    Bulk(Result<(BulkTally, String), Failure>),
+    /// And whether there are more.
+    Obligations(Result<(Vec<v1::Obligation>, bool), Failure>),
+    /// Whether a draft passed the check.
+    Checked(Result<(), Failure>),
+    Written(Result<Taken, Failure>),
+}
+
+/// What a write came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    All,
+    /// Some items failed on their own; how many, and why the first did.
+    AllBut {
         failed: usize,
         first_error: String,
     },
@@ -244,7 +222,7 @@ pub(crate) enum News {
     /// The link changed.
     Link(LinkState),
     /// A call ended.
-    Answer(Ticket, Result<Answer, Failure>),
+    Answer(Ticket, Box<Answer>),
     /// A call that is under way tells how far it is.
     Progress(Ticket, Progress),
     /// Occurrences changed.

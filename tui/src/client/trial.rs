@@ -1,26 +1,54 @@
 //! Tries a trigger on stored events and tells how far that is.
 
 use bellwether_proto::v1::{self, trigger_service_client::TriggerServiceClient};
+use serde_json::Value;
 use tokio::{sync::mpsc, time};
 use tonic::{Code, Status};
 
-use super::{Answer, News, Progress, Ticket, carrier::Carrier, convert};
+use super::{
+    call,
+    carrier::{Reach, unlinked},
+    failure::failure,
+    protocol::{Answer, News, Progress, Ticket},
+};
 use crate::{
-    data::{Failure, FailureKind, TriggerSpec},
+    data::{Failure, FailureKind},
     limits,
 };
 
 /// Tries it to the end. Whoever drops the call ends the try in the service as well.
 pub(super) async fn follow(
-    carrier: Carrier,
-    news: mpsc::Sender<News>,
+    reach: &mut Reach,
+    news: &mpsc::Sender<News>,
     ticket: Ticket,
-    (spec, start_ms): (TriggerSpec, Option<i64>),
-) -> Result<Answer, Failure> {
-    let failed = |status: Status| convert::failure(&status);
+    asked: (Value, Option<i64>),
+) -> Answer {
+    Answer::Matches(attempt(reach, news, ticket, asked).await)
+}
+
+async fn attempt(
+    reach: &mut Reach,
+    news: &mpsc::Sender<News>,
+    ticket: Ticket,
+    (fields, start_ms): (Value, Option<i64>),
+) -> Result<v1::TestTriggerResponse, Failure> {
+    let request = v1::TestTriggerRequest {
+        time_range: start_ms.map(|start_ms| v1::TimeRange {
+            start: Some(start_ms),
+            end: None,
+        }),
+        ..call::typed(&fields)?
+    };
+    let carrier = reach.carrier.clone().ok_or_else(unlinked)?;
     let mut service =
         TriggerServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
-    let request = convert::test_trigger(spec, start_ms);
+    let mut failed = |status: Status| {
+        let failed = failure(&status);
+        if failed.breaks_the_link() {
+            reach.broken = Some(failed.clone());
+        }
+        failed
+    };
     let begun = service.test_trigger_with_progress(request.clone()).await;
     let mut stream = match begun {
         Ok(answer) => answer.into_inner(),
@@ -28,20 +56,21 @@ pub(super) async fn follow(
         Err(status) if status.code() == Code::Unimplemented => {
             let answer = time::timeout(limits::TEST_CALL, service.test_trigger(request)).await;
             let answer = answer.map_err(|_elapsed| silent())?.map_err(failed)?;
-            return Ok(convert::trigger_test(answer.into_inner()));
+            return Ok(answer.into_inner());
         }
         Err(status) => return Err(failed(status)),
     };
     loop {
         let next = time::timeout(limits::TEST_CALL, stream.message()).await;
-        let Some(next) = next.map_err(|_elapsed| silent())?.map_err(failed)? else {
+        let next = next.map_err(|_elapsed| silent())?.map_err(&mut failed)?;
+        let Some(next) = next else {
             return Err(Failure::new(
                 FailureKind::Internal,
                 "the service ended the try without a result",
             ));
         };
         if let Some(result) = next.result {
-            return Ok(convert::trigger_test(result));
+            return Ok(result);
         }
         let _closed = news.send(News::Progress(ticket, progress(&next))).await;
     }

@@ -6,9 +6,14 @@ use bellwether_proto::v1::{
 };
 use tokio::{sync::mpsc, time};
 
-use super::{EventFilter, News, Ticket, carrier::Carrier, convert};
+use super::{
+    call,
+    carrier::Carrier,
+    failure::failure,
+    protocol::{EventFilter, News, Ticket},
+};
 use crate::{
-    data::{Failure, FailureKind},
+    data::{EventRow, Failure, FailureKind},
     limits,
 };
 
@@ -33,7 +38,7 @@ pub(super) async fn follow(
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let request = WatchEventsRequest {
-        query: Some(convert::event_query(filter, None)),
+        query: Some(call::query(&filter, None)),
         resume_token: token.clone(),
     };
     let mut stream = match service.watch_events(request).await {
@@ -43,12 +48,15 @@ pub(super) async fn follow(
     loop {
         match stream.message().await {
             Ok(Some(message)) => {
-                let (rows, left) = convert::watched(message.events, message.left_occurrence_ids);
                 token.clone_from(&message.resume_token);
                 let item = News::Watched {
                     generation,
-                    rows,
-                    left,
+                    rows: message
+                        .events
+                        .into_iter()
+                        .flat_map(EventRow::all_of)
+                        .collect(),
+                    left: message.left_occurrence_ids,
                     token: message.resume_token,
                     gap: message.gap,
                 };
@@ -70,7 +78,7 @@ fn ended(generation: Ticket, status: &tonic::Status, token: String) -> Ended {
     if status.code() == tonic::Code::ResourceExhausted {
         return Ended::Behind(token);
     }
-    let failure = convert::failure(status);
+    let failure = failure(status);
     match failure.kind {
         FailureKind::Unsupported | FailureKind::Denied | FailureKind::Invalid => {
             Ended::Refused(generation, failure)
@@ -87,7 +95,7 @@ pub(super) async fn heartbeat(carrier: Carrier) -> Ended {
         let call = service.get_caller(GetCallerRequest {});
         match time::timeout(limits::PING_TIMEOUT, call).await {
             Ok(Ok(_)) => {}
-            Ok(Err(status)) => return Ended::Broken(convert::failure(&status), String::new()),
+            Ok(Err(status)) => return Ended::Broken(failure(&status), String::new()),
             Err(_elapsed) => {
                 let failure =
                     Failure::new(FailureKind::Unreachable, "the service stopped answering");

@@ -1,42 +1,9 @@
-//! The condition of a query, and how it reads in one line.
+//! A condition over events as people type and read it, in one line.
 
-use std::fmt;
+use bellwether_proto::v1::{self, Clause, clause::Kind};
+use serde_json::Value;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
-
-/// One condition: a comparison or a combination of others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) enum Clause {
-    And { clauses: Vec<Clause> },
-    Or { clauses: Vec<Clause> },
-    Not { clause: Box<Clause> },
-    Equals(Equals),
-    In { field: String, values: Vec<Value> },
-    GreaterAndEquals { field: String, value: Value },
-    LessAndEquals { field: String, value: Value },
-    Contains { field: String, value: String },
-    StartsWith { field: String, value: String },
-    EndsWith { field: String, value: String },
-    Matches { field: String, value: String },
-    Exists { field: String },
-    Greater { field: String, value: Value },
-    Less { field: String, value: Value },
-}
-
-/// A comparison for equality; the service wants exactly one value.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Equals {
-    pub(crate) field: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) string_val: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) number_val: Option<Number>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bool_val: Option<bool>,
-}
+use super::{moment::value as json, number};
 
 /// The ways to compare a field, in the order a form offers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,60 +58,87 @@ impl Comparison {
     pub(crate) fn clause(self, field: &str, typed: &str) -> Clause {
         let field = field.trim().to_owned();
         let value = typed.trim().to_owned();
-        match self {
-            Self::Equals => Clause::Equals(equals(field, &value)),
-            Self::In => Clause::In {
+        let kind = match self {
+            Self::Equals => Kind::Equals(equals(field, &value)),
+            Self::In => Kind::In(v1::In {
                 field,
-                values: value.split(',').map(scalar).collect(),
-            },
-            Self::AtLeast => Clause::GreaterAndEquals {
+                values: value.split(',').map(wire).collect(),
+            }),
+            Self::AtLeast => Kind::GreaterAndEquals(v1::GreaterAndEquals {
                 field,
-                value: scalar(&value),
-            },
-            Self::AtMost => Clause::LessAndEquals {
+                value: Some(wire(&value)),
+            }),
+            Self::AtMost => Kind::LessAndEquals(v1::LessAndEquals {
                 field,
-                value: scalar(&value),
-            },
-            Self::Contains => Clause::Contains {
-                field,
-                value: unquoted(&value),
-            },
-            Self::StartsWith => Clause::StartsWith {
+                value: Some(wire(&value)),
+            }),
+            Self::Contains => Kind::Contains(v1::Contains {
                 field,
                 value: unquoted(&value),
-            },
-            Self::EndsWith => Clause::EndsWith {
+            }),
+            Self::StartsWith => Kind::StartsWith(v1::StartsWith {
                 field,
                 value: unquoted(&value),
-            },
-            Self::Matches => Clause::Matches {
+            }),
+            Self::EndsWith => Kind::EndsWith(v1::EndsWith {
                 field,
                 value: unquoted(&value),
-            },
-            Self::Exists => Clause::Exists { field },
-            Self::Above => Clause::Greater {
+            }),
+            Self::Matches => Kind::Matches(v1::Matches {
                 field,
-                value: scalar(&value),
-            },
-            Self::Below => Clause::Less {
+                value: unquoted(&value),
+            }),
+            Self::Exists => Kind::Exists(v1::Exists { field }),
+            Self::Above => Kind::Greater(v1::Greater {
                 field,
-                value: scalar(&value),
-            },
-        }
+                value: Some(wire(&value)),
+            }),
+            Self::Below => Kind::Less(v1::Less {
+                field,
+                value: Some(wire(&value)),
+            }),
+        };
+        Clause { kind: Some(kind) }
+    }
+
+    /// The field, comparison and typed value of a plain comparison; `None` for combinations.
+    pub(crate) fn of(clause: &Clause) -> Option<(&str, Self, String)> {
+        let typed =
+            |value: &Option<prost_types::Value>| typed(&value.as_ref().map_or(Value::Null, json));
+        Some(match clause.kind.as_ref()? {
+            Kind::Equals(equals) => (&equals.field, Self::Equals, typed_equals(equals)?),
+            Kind::In(set) => {
+                let values = set.values.iter().map(|value| self::typed(&json(value)));
+                let values: Vec<String> = values.collect();
+                (&set.field, Self::In, values.join(", "))
+            }
+            Kind::GreaterAndEquals(it) => (&it.field, Self::AtLeast, typed(&it.value)),
+            Kind::LessAndEquals(it) => (&it.field, Self::AtMost, typed(&it.value)),
+            Kind::Contains(it) => (&it.field, Self::Contains, typed_text(&it.value)),
+            Kind::StartsWith(it) => (&it.field, Self::StartsWith, typed_text(&it.value)),
+            Kind::EndsWith(it) => (&it.field, Self::EndsWith, typed_text(&it.value)),
+            Kind::Matches(it) => (&it.field, Self::Matches, typed_text(&it.value)),
+            Kind::Exists(it) => (&it.field, Self::Exists, String::new()),
+            Kind::Greater(it) => (&it.field, Self::Above, typed(&it.value)),
+            Kind::Less(it) => (&it.field, Self::Below, typed(&it.value)),
+            Kind::And(_) | Kind::Or(_) | Kind::Not(_) => return None,
+        })
     }
 }
 
-fn equals(field: String, typed: &str) -> Equals {
-    let mut equals = Equals {
-        field,
-        ..Equals::default()
+fn equals(field: String, typed: &str) -> v1::Equals {
+    use v1::equals::Value as Wanted;
+    let wanted = match scalar(typed) {
+        Value::Number(number) => Wanted::NumberVal(number.as_f64().unwrap_or_default()),
+        Value::Bool(flag) => Wanted::BoolVal(flag),
+        other => Wanted::StringVal(other.as_str().unwrap_or_default().to_owned()),
     };
-    match scalar(typed) {
-        Value::Number(number) => equals.number_val = Some(number),
-        Value::Bool(flag) => equals.bool_val = Some(flag),
-        other => equals.string_val = Some(other.as_str().unwrap_or_default().to_owned()),
-    }
-    equals
+    let value = Some(wanted);
+    v1::Equals { field, value }
+}
+
+fn wire(typed: &str) -> prost_types::Value {
+    super::scalar(scalar(typed))
 }
 
 /// What an operator typed as a value: a number, `true`, `false`, or text; quotes force text.
@@ -175,52 +169,38 @@ fn typed(value: &Value) -> String {
     }
 }
 
-impl Clause {
-    /// The field, comparison and typed value of a plain comparison; `None` for combinations.
-    pub(crate) fn as_comparison(&self) -> Option<(&str, Comparison, String)> {
-        let text = |value: &String| typed_text(value);
-        Some(match self {
-            Self::Equals(equals) => (&equals.field, Comparison::Equals, equals.typed()?),
-            Self::In { field, values } => {
-                let values: Vec<String> = values.iter().map(typed).collect();
-                (field, Comparison::In, values.join(", "))
-            }
-            Self::GreaterAndEquals { field, value } => (field, Comparison::AtLeast, typed(value)),
-            Self::LessAndEquals { field, value } => (field, Comparison::AtMost, typed(value)),
-            Self::Contains { field, value } => (field, Comparison::Contains, text(value)),
-            Self::StartsWith { field, value } => (field, Comparison::StartsWith, text(value)),
-            Self::EndsWith { field, value } => (field, Comparison::EndsWith, text(value)),
-            Self::Matches { field, value } => (field, Comparison::Matches, text(value)),
-            Self::Exists { field } => (field, Comparison::Exists, String::new()),
-            Self::Greater { field, value } => (field, Comparison::Above, typed(value)),
-            Self::Less { field, value } => (field, Comparison::Below, typed(value)),
-            Self::And { .. } | Self::Or { .. } | Self::Not { .. } => return None,
-        })
-    }
+/// A condition in one line, for people.
+pub(crate) fn describe(clause: &Clause) -> String {
+    let mut line = String::new();
+    write(&mut line, clause, false);
+    line
+}
 
-    fn describe(&self, f: &mut fmt::Formatter<'_>, nested: bool) -> fmt::Result {
-        match self {
-            Self::And { clauses } => join(f, clauses, " and ", nested),
-            Self::Or { clauses } => join(f, clauses, " or ", nested),
-            Self::Not { clause } => {
-                f.write_str("not ")?;
-                clause.describe(f, true)
-            }
-            other => match other.as_comparison() {
-                Some((field, comparison, value)) => {
-                    let quoted = match comparison {
-                        Comparison::Contains
-                        | Comparison::StartsWith
-                        | Comparison::EndsWith
-                        | Comparison::Matches => Value::String(unquoted(&value)).to_string(),
-                        Comparison::Exists => return write!(f, "{field} exists"),
-                        _ => value,
-                    };
-                    write!(f, "{field} {} {quoted}", comparison.word())
-                }
-                None => f.write_str("(nothing)"),
-            },
+fn write(line: &mut String, clause: &Clause, nested: bool) {
+    match &clause.kind {
+        Some(Kind::And(and)) => join(line, &and.clauses, " and ", nested),
+        Some(Kind::Or(or)) => join(line, &or.clauses, " or ", nested),
+        Some(Kind::Not(not)) => {
+            line.push_str("not ");
+            write(
+                line,
+                not.clause.as_deref().unwrap_or(&Clause::default()),
+                true,
+            );
         }
+        _ => match Comparison::of(clause) {
+            Some((field, comparison, value)) => {
+                let quoted = match comparison {
+                    Comparison::Contains
+                    | Comparison::StartsWith
+                    | Comparison::EndsWith
+                    | Comparison::Matches => Value::String(unquoted(&value)).to_string(),
+                    _ => value,
+                };
+                line.push_str(&[field, comparison.word(), &quoted].join(" ").trim_end());
+            }
+            None => line.push_str("(nothing)"),
+        },
     }
 }
 
@@ -233,39 +213,31 @@ fn typed_text(value: &str) -> String {
     }
 }
 
-impl Equals {
-    fn typed(&self) -> Option<String> {
-        match (&self.string_val, &self.number_val, self.bool_val) {
-            (Some(text), None, None) => {
-                let value = Value::String(text.clone());
-                let plain = scalar(text) == value && text.trim() == text;
-                Some(if plain {
-                    text.clone()
-                } else {
-                    value.to_string()
-                })
+fn typed_equals(equals: &v1::Equals) -> Option<String> {
+    use v1::equals::Value as Wanted;
+    Some(match equals.value.as_ref()? {
+        Wanted::StringVal(text) => {
+            let value = Value::String(text.clone());
+            let plain = scalar(text) == value && text.trim() == text;
+            if plain {
+                text.clone()
+            } else {
+                value.to_string()
             }
-            (None, Some(number), None) => Some(number.to_string()),
-            (None, None, Some(flag)) => Some(flag.to_string()),
-            _ => None,
         }
-    }
+        Wanted::NumberVal(double) => number(*double)?.to_string(),
+        Wanted::BoolVal(flag) => flag.to_string(),
+    })
 }
 
-fn join(f: &mut fmt::Formatter<'_>, clauses: &[Clause], word: &str, nested: bool) -> fmt::Result {
+fn join(line: &mut String, clauses: &[Clause], word: &str, nested: bool) {
     let brackets = nested && clauses.len() > 1;
-    f.write_str(if brackets { "(" } else { "" })?;
+    line.push_str(if brackets { "(" } else { "" });
     for (index, clause) in clauses.iter().enumerate() {
-        f.write_str(if index == 0 { "" } else { word })?;
-        clause.describe(f, true)?;
+        line.push_str(if index == 0 { "" } else { word });
+        write(line, clause, true);
     }
-    f.write_str(if brackets { ")" } else { "" })
-}
-
-impl fmt::Display for Clause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.describe(f, false)
-    }
+    line.push_str(if brackets { ")" } else { "" });
 }
 
 #[cfg(test)]
@@ -274,15 +246,15 @@ mod tests {
 
     #[test]
     fn a_query_reads_in_one_line() {
-        let clause: Clause = serde_json::from_value(serde_json::json!({"and":{"clauses":[
+        let clause = serde_json::json!({"and":{"clauses":[
             {"greaterAndEquals":{"field":"severity","value":"SEVERITY_ERROR"}},
             {"or":{"clauses":[
                 {"contains":{"field":"summary","value":"disk full"}},
                 {"in":{"field":"env","values":["lab", 3]}}]}},
-            {"not":{"clause":{"equals":{"field":"dimensions.env","stringVal":"lab"}}}}]}}))
-        .unwrap();
+            {"not":{"clause":{"equals":{"field":"dimensions.env","stringVal":"lab"}}}}]}});
+        let clause = bellwether_proto::json::from_json::<Clause>(clause.to_string().as_bytes());
         assert_eq!(
-            clause.to_string(),
+            describe(&clause.unwrap()),
             "severity >= SEVERITY_ERROR and (summary contains \"disk full\" or env in lab, 3) \
              and not dimensions.env = lab"
         );
@@ -295,7 +267,7 @@ mod tests {
         ] {
             for comparison in Comparison::ALL {
                 let clause = comparison.clause("f", typed);
-                let (field, again, value) = clause.as_comparison().unwrap();
+                let (field, again, value) = Comparison::of(&clause).unwrap();
                 assert_eq!(
                     again.clause(field, &value),
                     clause,

@@ -1,65 +1,9 @@
-//! Events: the light row of a list, the full detail of one, and its explanation.
+//! Events as lists show them: light, because there may be many.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
-/// How bad an event is. Ordered, worst last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Severity {
-    #[default]
-    Unknown,
-    Debug,
-    Info,
-    Warning,
-    Error,
-    Critical,
-}
-
-impl Severity {
-    /// The known ones, worst first.
-    pub(crate) const WORST_FIRST: [Self; 5] = [
-        Self::Critical,
-        Self::Error,
-        Self::Warning,
-        Self::Info,
-        Self::Debug,
-    ];
-
-    /// The word shown and typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-/// Where an occurrence stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Status {
-    #[default]
-    Unknown,
-    Open,
-    Suppressed,
-    Closed,
-}
-
-impl Status {
-    /// The word shown and typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Open => "open",
-            Self::Suppressed => "suppressed",
-            Self::Closed => "closed",
-        }
-    }
-}
+use bellwether_proto::{
+    cloud::{Severity, Status},
+    v1,
+};
 
 /// One occurrence as lists show it; kept small because there may be many.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,54 +21,23 @@ pub(crate) struct EventRow {
     pub(crate) count: i64,
 }
 
-/// One event with the occurrences that were asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct EventDetail {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) dimensions: BTreeMap<String, String>,
-    /// Over all occurrences.
-    pub(crate) count: i64,
-    pub(crate) occurrence: OccurrenceDetail,
-}
-
-/// One open-to-closed span of an event.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct OccurrenceDetail {
-    pub(crate) id: String,
-    pub(crate) number: i32,
-    pub(crate) severity: Severity,
-    pub(crate) status: Status,
-    pub(crate) acknowledged: bool,
-    pub(crate) summary: String,
-    pub(crate) body: String,
-    pub(crate) metadata: Value,
-    pub(crate) start_ms: i64,
-    pub(crate) last_seen_ms: i64,
-    pub(crate) close_ms: Option<i64>,
-    /// Empty while it is not closed.
-    pub(crate) close_reason: &'static str,
-    pub(crate) count: i64,
-    pub(crate) annotations: Vec<Annotation>,
-    pub(crate) history: Vec<HistoryEntry>,
-}
-
-/// An operator's note.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Annotation {
-    pub(crate) id: String,
-    pub(crate) text: String,
-    pub(crate) author: String,
-    pub(crate) update_ms: i64,
-}
-
-/// A change of an occurrence.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct HistoryEntry {
-    pub(crate) time_ms: i64,
-    pub(crate) author: String,
-    pub(crate) field: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
+impl EventRow {
+    /// One row an occurrence.
+    pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
+        let pairs = event.dimensions.iter();
+        let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        let entity = pairs.join(" ").into_boxed_str();
+        let row = |occurrence: v1::Occurrence| Self {
+            severity: occurrence.severity(),
+            status: occurrence.status(),
+            id: occurrence.id.into_boxed_str(),
+            name: event.name.as_str().into(),
+            entity: entity.clone(),
+            summary: occurrence.summary.into_boxed_str(),
+            acknowledged: occurrence.acknowledged.unwrap_or_default(),
+            last_seen_ms: occurrence.last_seen,
+            count: occurrence.count.unwrap_or_default(),
+        };
+        event.occurrences.into_iter().map(row).collect()
+    }
 }

@@ -51,6 +51,14 @@ impl Failure {
         }
     }
 
+    /// Whether it shows that the link is broken.
+    pub(crate) fn breaks_the_link(&self) -> bool {
+        matches!(
+            self.kind,
+            FailureKind::Unreachable | FailureKind::Unauthenticated
+        )
+    }
+
     /// What went wrong, before the service's own sentence.
     pub(crate) fn headline(&self) -> &'static str {
         match self.kind {

@@ -1,6 +1,6 @@
 //! What an action is: its name, its keys, where it can be taken, and which role it needs.
 
-use crate::data::Role;
+use crate::data::{Kind, Role};
 
 /// What an operator can do. In a configuration an action has its variant's name in small letters,
 /// words parted by `_`: renaming one here breaks the files of those who gave it keys.
@@ -86,39 +86,21 @@ pub(crate) enum Action {
     FormReference,
 }
 
-/// Makes the list of places and the enumeration from one text.
-macro_rules! places {
-    ($($place:ident,)+) => {
-        /// Where an action can be taken. In a configuration a place has its variant's name in small
-        /// letters.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub(crate) enum Place {
-            $($place,)+
-        }
-
-        impl Place {
-            /// All of them.
-            pub(crate) const ALL: &[Self] = &[$(Self::$place),+];
-        }
-    };
-}
-
-places! {
+/// Where an action can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
     Anywhere,
     List,
     Document,
     Overview,
     Events,
     Event,
-    Triggers,
-    Trigger,
-    Destinations,
-    Destination,
-    Rules,
-    Rule,
+    /// The list of a kind of resource.
+    Many(Kind),
+    /// The page of one resource.
+    One(Kind),
     Deliveries,
     Delivery,
-    Clients,
     Map,
     Reference,
     Report,
@@ -126,17 +108,38 @@ places! {
 }
 
 impl Place {
+    /// All of them.
+    pub(crate) const ALL: &[Self] = &[
+        Self::Anywhere,
+        Self::List,
+        Self::Document,
+        Self::Overview,
+        Self::Events,
+        Self::Event,
+        Self::Many(Kind::Trigger),
+        Self::One(Kind::Trigger),
+        Self::Many(Kind::Destination),
+        Self::One(Kind::Destination),
+        Self::Many(Kind::Rule),
+        Self::One(Kind::Rule),
+        Self::Deliveries,
+        Self::Delivery,
+        Self::Many(Kind::Client),
+        Self::Map,
+        Self::Reference,
+        Self::Report,
+        Self::Form,
+    ];
+}
+
+impl Place {
     /// Where actions look for their keys on the screen of this place, the most particular first.
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events
-            | Self::Triggers
-            | Self::Destinations
-            | Self::Rules
-            | Self::Deliveries
-            | Self::Clients
-            | Self::Map => [self, Self::List, Self::Anywhere],
+            Self::Events | Self::Many(_) | Self::Deliveries | Self::Map => {
+                [self, Self::List, Self::Anywhere]
+            }
             _ => [self, Self::Document, Self::Anywhere],
         }
     }
@@ -152,7 +155,11 @@ impl Place {
 
     /// Its name in a configuration.
     pub(crate) fn name(self) -> String {
-        snake(&format!("{self:?}"))
+        match self {
+            Self::Many(kind) => kind.plural().to_owned(),
+            Self::One(kind) => kind.word().to_owned(),
+            other => snake(&format!("{other:?}")),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     actions::{Entry, Need, Place},
     setting::notation::written,
 };
+use crate::data::Word;
 
 const HEAD: &str = "\
 # Keys of the console

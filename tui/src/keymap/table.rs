@@ -1,27 +1,27 @@
 //! The list of all actions.
 
 use super::actions::{Action, Entry, Need, Place};
-use crate::data::Role;
+use crate::data::{Kind, Role};
 
 const ANYWHERE: &[Place] = &[Place::Anywhere];
 const MOVING: &[Place] = &[Place::List, Place::Document];
 const EVENTS: &[Place] = &[Place::Events, Place::Event];
 const RESOURCES: &[Place] = &[
-    Place::Triggers,
-    Place::Trigger,
-    Place::Destinations,
-    Place::Destination,
-    Place::Rules,
-    Place::Rule,
+    Place::Many(Kind::Trigger),
+    Place::One(Kind::Trigger),
+    Place::Many(Kind::Destination),
+    Place::One(Kind::Destination),
+    Place::Many(Kind::Rule),
+    Place::One(Kind::Rule),
 ];
 const MAKING: &[Place] = &[
-    Place::Triggers,
-    Place::Trigger,
-    Place::Destinations,
-    Place::Destination,
-    Place::Rules,
-    Place::Rule,
-    Place::Clients,
+    Place::Many(Kind::Trigger),
+    Place::One(Kind::Trigger),
+    Place::Many(Kind::Destination),
+    Place::One(Kind::Destination),
+    Place::Many(Kind::Rule),
+    Place::One(Kind::Rule),
+    Place::Many(Kind::Client),
 ];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
@@ -33,9 +33,9 @@ const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
 const LINKED: &[Place] = &[
     Place::Overview,
-    Place::Trigger,
-    Place::Destination,
-    Place::Rule,
+    Place::One(Kind::Trigger),
+    Place::One(Kind::Destination),
+    Place::One(Kind::Rule),
     Place::Delivery,
     Place::Reference,
     Place::Report,
@@ -100,17 +100,17 @@ actions! {
         "duplicate": "Create a new one like this";
     Delete ["d"] in RESOURCES, EDIT, 28
         "delete": "Delete";
-    TestDestination ["t"] in &[Place::Destinations, Place::Destination, Place::Report], OPERATE, 11
+    TestDestination ["t"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination), Place::Report], OPERATE, 11
         "test": "Send a test message and see what happens";
     TestWithEvent ["v"] in &[Place::Report], VIEW, 12
         "with event": "Repeat with a stored event instead of the sample";
-    TestTrigger ["t"] in &[Place::Triggers, Place::Trigger], OPERATE, 11
+    TestTrigger ["t"] in &[Place::Many(Kind::Trigger), Place::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
     LongerTry ["+"] in &[Place::Report], OPERATE, 0
         "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
-    PreviewRule ["p"] in &[Place::Rules, Place::Rule], VIEW, 16
+    PreviewRule ["p"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], VIEW, 16
         "preview": "Preview the message for each destination";
-    Toggle ["o"] in &[Place::Rules, Place::Rule], EDIT, 11
+    Toggle ["o"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12
         "send again": "Send again, or make the next attempt now";
@@ -121,8 +121,8 @@ actions! {
     CancelAll ["C"] in &[Place::Deliveries], OPERATE, 0
         "cancel all": "Cancel all that the filter leaves, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
-        "obligations": "Open obligations: who has yet to hear of the end";
-    Revoke ["d"] in &[Place::Clients], Need::Write(Role::Admin), 14
+        "unresolved": "What is not yet resolved: who has yet to hear of the end";
+    Revoke ["d"] in &[Place::Many(Kind::Client)], Need::Write(Role::Admin), 14
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
@@ -171,7 +171,7 @@ actions! {
     GoClients ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
     GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: who feeds whom, and what is loose";
+        "map": "Go to Map: who feeds whom, and what is unused";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     Up ["k", "<Up>"] in MOVING, Need::None, 0

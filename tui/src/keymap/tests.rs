@@ -1,6 +1,7 @@
 //! The list is free of clashes, and settings that cannot be used are told.
 
 use super::*;
+use crate::data::Kind;
 
 fn setting(place: Option<&str>, action: &str, keys: &[&str]) -> KeySetting {
     KeySetting {
@@ -94,9 +95,15 @@ fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
 fn an_action_of_everywhere_takes_another_key_in_one_place() {
     let settings = [setting(Some("clients"), "copy", &["Y"])];
     let keymap = Keymap::new(&settings).unwrap();
-    assert_eq!(action(&keymap, "Y", Place::Clients), Some(Action::Copy));
-    assert_eq!(action(&keymap, "y", Place::Clients), None);
-    assert_eq!(action(&keymap, "y", Place::Rules), Some(Action::Copy));
+    assert_eq!(
+        action(&keymap, "Y", Place::Many(Kind::Client)),
+        Some(Action::Copy)
+    );
+    assert_eq!(action(&keymap, "y", Place::Many(Kind::Client)), None);
+    assert_eq!(
+        action(&keymap, "y", Place::Many(Kind::Rule)),
+        Some(Action::Copy)
+    );
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! What is allowed now, and the reason when it is not.
 
-use super::{
-    Connection, Model,
-    form::{FieldKind, FormKind},
-    page::Route,
-    sort,
-};
+use super::{Connection, Model, sort};
 use crate::{
     client::Request,
-    keymap::{Entry, Need, Place},
+    data::{Word, covers},
+    keymap::{Action, Entry, Need, Place},
+    kind::{self, FieldKind},
+    route::Route,
 };
 
 /// Whether an action can be taken; the reason for people when not.
@@ -16,13 +14,18 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
         Need::None => return Ok(()),
         Need::Role(role) => (role, false),
+        // Whoever makes one of a kind needs the role of the kind.
+        Need::Write(role) if entry.action == Action::New => {
+            let kind = model.page.route.kind();
+            (kind.map_or(role, |kind| kind::spec(kind).role), true)
+        }
         Need::Write(role) => (role, true),
     };
     if writes && model.read_only {
         return Err("this console is read-only".to_owned());
     }
     if let Some(caller) = &model.caller
-        && !caller.role.covers(role)
+        && !covers(caller.role, role)
     {
         let (own, needed) = (caller.role.word(), role.word());
         return Err(format!("needs the role `{needed}`; this key is `{own}`"));
@@ -37,7 +40,6 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
 }
 
 fn starts_a_form(entry: &Entry) -> bool {
-    use crate::keymap::Action;
     matches!(
         entry.action,
         Action::New
@@ -51,7 +53,6 @@ fn starts_a_form(entry: &Entry) -> bool {
 
 /// Whether an action has anything to act on here; what has not is neither hinted nor listed.
 pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
-    use crate::keymap::Action;
     let Some(form) = model.page.form() else {
         return match entry.action {
             Action::Back => {
@@ -60,7 +61,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
             // Where there is one order alone, there is nothing to choose.
-            Action::Sort => sort::columns(&model.page.route).len() > 1 && model.page.list.count > 0,
+            Action::Sort => {
+                sort::columns(&model.store, &model.page.route).len() > 1
+                    && model.page.list.count > 0
+            }
             Action::TestWithEvent => model.page.report().is_some_and(|request| {
                 matches!(
                     request,
@@ -90,7 +94,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             has(|kind| *kind == FieldKind::Clause)
         }
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
-        Action::FormTest | Action::FormText => matches!(form.kind, FormKind::Resource(_)),
+        Action::FormTest | Action::FormText => kind::spec(form.kind).nested,
         _ => true,
     }
 }

@@ -2,11 +2,11 @@
 
 mod events;
 
-pub(crate) use self::events::{EventBulk, EventDeed};
+pub(crate) use self::events::{EventBulk, EventTransition};
 use super::Model;
 use crate::{
     client::{Chosen, Request, Ticket},
-    data::{BulkTally, Deed},
+    data::{BulkTally, Transition},
     text,
     theme::Token,
 };
@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 /// What is done, and to what.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    Deliveries(Deed, Chosen),
+    Deliveries(Transition, Chosen),
     Events(EventBulk),
 }
 
@@ -70,8 +70,8 @@ impl Bulk {
     /// What to ask the service next.
     pub(crate) fn request(&self) -> Request {
         match &self.work {
-            Work::Deliveries(deed, chosen) => Request::Bulk {
-                deed: *deed,
+            Work::Deliveries(transition, chosen) => Request::Bulk {
+                transition: *transition,
                 chosen: chosen.clone(),
                 dry_run: !self.is_counted,
                 page_token: self.token.clone(),
@@ -82,8 +82,8 @@ impl Bulk {
     }
 
     pub(crate) fn title(&self) -> String {
-        let (deed, chosen) = match &self.work {
-            Work::Deliveries(deed, chosen) => (deed, chosen),
+        let (transition, chosen) = match &self.work {
+            Work::Deliveries(transition, chosen) => (transition, chosen),
             Work::Events(events) => return events.title(),
         };
         let all = match chosen {
@@ -91,17 +91,17 @@ impl Bulk {
             Chosen::Matching { words, .. } if words.is_empty() => "all deliveries".to_owned(),
             Chosen::Matching { words, .. } => format!("all deliveries with {words}"),
         };
-        match deed {
-            Deed::SendAgain => format!("Send {all} again?"),
-            Deed::Cancel => format!("Cancel {all}?"),
+        match transition {
+            Transition::SendAgain => format!("Send {all} again?"),
+            Transition::Cancel => format!("Cancel {all}?"),
         }
     }
 
     /// What Yes does.
     pub(crate) fn verb(&self) -> &'static str {
         match &self.work {
-            Work::Deliveries(Deed::SendAgain, _) => "Send",
-            Work::Deliveries(Deed::Cancel, _) => "Cancel them",
+            Work::Deliveries(Transition::SendAgain, _) => "Send",
+            Work::Deliveries(Transition::Cancel, _) => "Cancel them",
             Work::Events(events) => events.verb(),
         }
     }
@@ -109,8 +109,8 @@ impl Bulk {
     /// What Yes does, for who is told that there is nothing to do it to.
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
-            Work::Deliveries(Deed::SendAgain, _) => ("delivery", "send again"),
-            Work::Deliveries(Deed::Cancel, _) => ("delivery", "cancel"),
+            Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
+            Work::Deliveries(Transition::Cancel, _) => ("delivery", "cancel"),
             Work::Events(events) => ("event", events.infinitive()),
         };
         let skipped = self.counted.skipped.iter();
@@ -130,8 +130,8 @@ impl Bulk {
         let mut lines = Vec::new();
         if self.is_counted {
             let (what, token) = match &self.work {
-                Work::Deliveries(Deed::SendAgain, _) => ("will be sent again", Token::Text),
-                Work::Deliveries(Deed::Cancel, _) => ("will be cancelled", Token::Warning),
+                Work::Deliveries(Transition::SendAgain, _) => ("will be sent again", Token::Text),
+                Work::Deliveries(Transition::Cancel, _) => ("will be cancelled", Token::Warning),
                 Work::Events(events) => (&*events.promise(counted.count), Token::Text),
             };
             let told = match &self.work {
@@ -169,7 +169,7 @@ impl Bulk {
         if let Work::Events(events) = &self.work {
             lines.extend(events.lines());
         }
-        if let Work::Deliveries(Deed::SendAgain, Chosen::Matching { filter, .. }) = &self.work
+        if let Work::Deliveries(Transition::SendAgain, Chosen::Matching { filter, .. }) = &self.work
             && filter.states.is_empty()
         {
             let told = "Without a state in the filter, only dead deliveries are meant.";
@@ -189,8 +189,8 @@ impl Bulk {
     /// What was done in the end, and whether it was refused for any.
     pub(crate) fn outcome(&self) -> (String, bool) {
         let done = match &self.work {
-            Work::Deliveries(Deed::SendAgain, _) => "on the way again",
-            Work::Deliveries(Deed::Cancel, _) => "cancelled",
+            Work::Deliveries(Transition::SendAgain, _) => "on the way again",
+            Work::Deliveries(Transition::Cancel, _) => "cancelled",
             Work::Events(events) => return events.outcome(self.done.count),
         };
         (

@@ -3,9 +3,11 @@
 mod moment;
 
 pub(crate) use self::moment::Clock;
+use bellwether_proto::v1::{self, Clause, DeliveryFilter, clause::Kind};
+
 use crate::{
-    client::DeliveryFilter,
-    data::{Clause, Comparison, DeliveryState},
+    data::{Comparison, DELIVERY_STATES, Word, timestamp},
+    text,
 };
 
 /// Reads a filter of events: `severity>=error env=prod !host:lab disk`.
@@ -23,15 +25,14 @@ pub(crate) fn events(text: &str) -> Result<Option<Clause>, String> {
     Ok(match clauses.len() {
         0 => None,
         1 => clauses.pop(),
-        _ => Some(Clause::And { clauses }),
+        _ => Some(with(Kind::And(v1::And { clauses }))),
     })
 }
 
 fn term(word: &str) -> Result<Clause, String> {
     if let Some(rest) = word.strip_prefix('!').filter(|rest| !rest.is_empty()) {
-        return Ok(Clause::Not {
-            clause: Box::new(term(rest)?),
-        });
+        let clause = Some(Box::new(term(rest)?));
+        return Ok(with(Kind::Not(Box::new(v1::Not { clause }))));
     }
     let comparisons = [
         (">=", Comparison::AtLeast),
@@ -45,11 +46,9 @@ fn term(word: &str) -> Result<Clause, String> {
         .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
     let Some((at, sign, comparison)) = found else {
         let anywhere = ["summary", "name", "type"];
-        return Ok(Clause::Or {
-            clauses: anywhere
-                .map(|field| Comparison::Contains.clause(field, word))
-                .to_vec(),
-        });
+        let clauses = anywhere.map(|field| Comparison::Contains.clause(field, word));
+        let clauses = clauses.to_vec();
+        return Ok(with(Kind::Or(v1::Or { clauses })));
     };
     let (field, value) = (&word[..at], &word[at + sign.len()..]);
     if field.is_empty() || value.is_empty() {
@@ -58,6 +57,10 @@ fn term(word: &str) -> Result<Clause, String> {
         ));
     }
     Ok(comparison.clause(field, value))
+}
+
+fn with(kind: Kind) -> Clause {
+    Clause { kind: Some(kind) }
 }
 
 /// Parts at spaces; quotes keep spaces together and are dropped.
@@ -88,23 +91,24 @@ fn words(text: &str) -> Vec<String> {
 /// A sentence for people when a part is not one of these.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, String> {
     let mut filter = DeliveryFilter::default();
+    let (mut start_ms, mut end_ms) = (None, None);
     for word in words(text) {
         match word.split_once('=') {
             Some(("state", value)) => {
-                let state = DeliveryState::ALL
+                let state = DELIVERY_STATES
                     .into_iter()
                     .find(|state| state.word() == value);
                 let state = state.ok_or_else(|| {
-                    let known = DeliveryState::ALL.map(DeliveryState::word).join(", ");
+                    let known = DELIVERY_STATES.map(Word::word).join(", ");
                     format!("`{value}` is not a state; there are {known}")
                 })?;
-                filter.states.push(state);
+                filter.states.push(state.into());
             }
             Some(("destination", value)) => filter.destination_names.push(value.to_owned()),
             Some(("rule", value)) => filter.rule_names.push(value.to_owned()),
             Some(("event", value)) => value.clone_into(&mut filter.event_id),
-            Some(("since", value)) => filter.start_ms = Some(clock.read(value)?),
-            Some(("until", value)) => filter.end_ms = Some(clock.read(value)?),
+            Some(("since", value)) => start_ms = Some(clock.read(value)?),
+            Some(("until", value)) => end_ms = Some(clock.read(value)?),
             _ => {
                 return Err(format!(
                     "`{word}`: write `state=dead`, `destination=NAME`, `rule=NAME`, `event=ID`, \
@@ -113,7 +117,9 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, St
             }
         }
     }
-    if let (Some(start), Some(end)) = (filter.start_ms, filter.end_ms)
+    filter.start = start_ms.map(timestamp);
+    filter.end = end_ms.map(timestamp);
+    if let (Some(start), Some(end)) = (start_ms, end_ms)
         && start >= end
     {
         return Err("`since` has to be earlier than `until`".to_owned());
@@ -121,16 +127,7 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, St
     Ok(filter)
 }
 
-/// One part of a filter, quoted when it holds spaces.
-pub(crate) fn part(field: &str, value: &str) -> String {
-    if value.contains(char::is_whitespace) {
-        format!("{field}=\"{value}\"")
-    } else {
-        format!("{field}={value}")
-    }
-}
-
-/// A filter of deliveries with moments in place of spans of time, so that every page and every deed
+/// A filter of deliveries with moments in place of spans of time, so that every page and every action
 /// means the same deliveries however long it takes.
 pub(crate) fn settled(text: &str, clock: &Clock) -> String {
     let words = words(text);
@@ -140,10 +137,10 @@ pub(crate) fn settled(text: &str, clock: &Clock) -> String {
     }
     let settle = |word: String| match word.split_once('=') {
         Some((name @ ("since" | "until"), value)) => match clock.read(value) {
-            Ok(ms) => part(name, &clock.write(ms)),
+            Ok(ms) => text::part(name, &clock.write(ms)),
             Err(_) => word,
         },
-        Some((name, value)) => part(name, value),
+        Some((name, value)) => text::part(name, value),
         None => word,
     };
     let words: Vec<String> = words.into_iter().map(settle).collect();
@@ -153,6 +150,7 @@ pub(crate) fn settled(text: &str, clock: &Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{DeliveryState, describe};
 
     #[test]
     fn what_is_typed_becomes_a_query() {
@@ -173,7 +171,7 @@ mod tests {
         for (typed, read) in cases {
             let clause = events(typed).unwrap();
             assert_eq!(
-                clause.map_or(String::new(), |clause| clause.to_string()),
+                clause.as_ref().map_or(String::new(), describe),
                 read,
                 "{typed}"
             );
@@ -186,7 +184,8 @@ mod tests {
     fn deliveries_are_filtered_by_state_and_names() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         let filter = deliveries("state=dead state=retry destination=\"my pager\"", &clock).unwrap();
-        assert_eq!(filter.states, [DeliveryState::Dead, DeliveryState::Retry]);
+        let states = [DeliveryState::Dead, DeliveryState::Retry];
+        assert_eq!(filter.states, states.map(i32::from));
         assert_eq!(filter.destination_names, ["my pager"]);
         assert!(
             deliveries("state=ded", &clock)

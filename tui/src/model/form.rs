@@ -2,7 +2,6 @@
 
 mod clauses;
 mod input;
-mod schema;
 
 use std::collections::BTreeMap;
 
@@ -11,24 +10,18 @@ use serde_json::Value;
 pub(crate) use self::{
     clauses::{ClauseInput, Part},
     input::Input,
-    schema::{FieldKind, FieldSpec},
 };
 use crate::{
     client::Ticket,
-    data::{Draft, Failure, Kind, NewClient, Role},
+    data::{Failure, Kind, Object, get, is_empty, set},
+    editor,
+    kind::{self, FieldKind, FieldSpec},
 };
-
-/// What a form writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FormKind {
-    Resource(Kind),
-    Client,
-}
 
 /// A form.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
-    pub(crate) kind: FormKind,
+    pub(crate) kind: Kind,
     /// The name and etag of what is edited; absent for a new one.
     pub(crate) stored: Option<(String, String)>,
     /// The object as it was; what no field shows is taken over from here.
@@ -46,8 +39,10 @@ pub(crate) struct Form {
     pub(crate) version: u64,
     /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
-    /// The check or the write under way.
+    /// The write under way.
     pub(crate) waiting: Option<Ticket>,
+    /// The check under way, and the version that it is of.
+    pub(crate) checking: Option<(Ticket, u64)>,
     /// Whether the service found nothing wrong with this version.
     pub(crate) checked: bool,
 }
@@ -55,22 +50,7 @@ pub(crate) struct Form {
 impl Form {
     /// A form over a stored or a new resource.
     pub(crate) fn new(kind: Kind, stored: Option<(String, String)>, base: Value) -> Self {
-        let specs = schema::of(kind);
-        Self::with(FormKind::Resource(kind), stored, base, specs)
-    }
-
-    /// A form for a new client.
-    pub(crate) fn client() -> Self {
-        let base = serde_json::json!({"role": Role::Viewer.word()});
-        Self::with(FormKind::Client, None, base, schema::CLIENT)
-    }
-
-    fn with(
-        kind: FormKind,
-        stored: Option<(String, String)>,
-        base: Value,
-        specs: &'static [FieldSpec],
-    ) -> Self {
+        let specs = kind::spec(kind).fields;
         let inputs = specs
             .iter()
             .map(|spec| Input::read(spec, get(&base, spec.path)))
@@ -88,6 +68,7 @@ impl Form {
             version: 0,
             check_at_ms: None,
             waiting: None,
+            checking: None,
             checked: false,
         };
         if form.is_locked(0) {
@@ -110,10 +91,7 @@ impl Form {
 
     /// What is written, as `New trigger` or `Edit rule night`.
     pub(crate) fn title(&self) -> String {
-        let word = match self.kind {
-            FormKind::Resource(kind) => kind.word(),
-            FormKind::Client => "client",
-        };
+        let word = self.kind.word();
         match &self.stored {
             Some((name, _)) => format!("Edit {word} {name}"),
             None => format!("New {word}"),
@@ -159,12 +137,19 @@ impl Form {
             set(&mut json, "type", Some(serde_json::json!({ word: kept })));
         }
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
-            if self.is_shown(index) && spec.path != "type" {
-                set(&mut json, spec.path, input.write(spec));
+            if !self.is_shown(index) || spec.path == "type" {
+                continue;
+            }
+            let written = input.write(spec);
+            let before = get(&self.base, spec.path);
+            // What was not touched stays as the service wrote it, or unset.
+            let is_choice = matches!(input, Input::Choice(_));
+            if is_choice || Input::read(spec, before).write(spec) != written {
+                set(&mut json, spec.path, written);
             }
         }
         if let Some(delivery) = json.get("delivery")
-            && delivery.as_object().is_some_and(serde_json::Map::is_empty)
+            && is_empty(delivery)
         {
             set(&mut json, "delivery", None);
         }
@@ -182,40 +167,22 @@ impl Form {
     }
 
     /// Reads the form; the errors it can find alone stand beside the fields afterwards.
-    pub(crate) fn draft(&mut self) -> Option<Draft> {
+    pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
-        let FormKind::Resource(kind) = self.kind else {
-            return None;
-        };
         if !self.errors.is_empty() {
             return None;
         }
-        match Draft::from_json(kind, &self.to_json()) {
-            Ok(draft) => Some(draft),
-            Err(message) => {
-                self.errors.insert(String::new(), message);
+        let draft = Object {
+            kind: self.kind,
+            json: self.to_json(),
+        };
+        match editor::check(&draft) {
+            Ok(()) => Some(draft),
+            Err(failure) => {
+                self.take_failure(&failure);
                 None
             }
         }
-    }
-
-    /// The client that is written.
-    pub(crate) fn client_to_make(&mut self) -> Option<NewClient> {
-        self.check_locally();
-        let json = self.to_json();
-        let word = json.get("role").and_then(Value::as_str).unwrap_or_default();
-        let role = Role::ALL.into_iter().find(|role| role.word() == word)?;
-        let name = json.get("name").and_then(Value::as_str)?.to_owned();
-        let rate = |field: &str| {
-            let rate = json.get(field).and_then(Value::as_u64);
-            rate.and_then(|rate| u32::try_from(rate).ok()).unwrap_or(0)
-        };
-        self.errors.is_empty().then(|| NewClient {
-            name,
-            role,
-            requests_per_second: rate("requestsPerSecond"),
-            events_per_second: rate("eventsPerSecond"),
-        })
     }
 
     /// Finds what is wrong without asking the service.
@@ -334,37 +301,6 @@ impl Form {
 
     pub(crate) fn spec(&self) -> &'static FieldSpec {
         &self.specs[self.focus]
-    }
-}
-
-/// The value at a dotted path.
-fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(json, |value, key| value.get(key))
-}
-
-/// Sets or removes the value at a dotted path, making the objects on the way.
-fn set(json: &mut Value, path: &str, value: Option<Value>) {
-    if !json.is_object() {
-        *json = Value::Object(serde_json::Map::new());
-    }
-    let Some(object) = json.as_object_mut() else {
-        return;
-    };
-    match (path.split_once('.'), value) {
-        (None, Some(value)) => {
-            object.insert(path.to_owned(), value);
-        }
-        (None, None) => {
-            object.remove(path);
-        }
-        (Some((key, rest)), Some(value)) => {
-            set(object.entry(key).or_insert(Value::Null), rest, Some(value));
-        }
-        (Some((key, rest)), None) => {
-            if let Some(inner) = object.get_mut(key) {
-                set(inner, rest, None);
-            }
-        }
     }
 }
 

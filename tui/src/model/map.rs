@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{list::Rows, page::Route, store::Store};
+use super::store::Store;
 use crate::{
-    data::{HealthState, Rule},
+    data::{HealthState, Kind, Object},
+    kind::health,
+    route::Route,
+    text,
     theme::Token,
 };
 
@@ -61,6 +64,10 @@ impl Node {
 }
 
 impl Row {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The node of this column, else the nearest one of the row.
     pub(crate) fn node(&self, column: usize) -> Option<&Node> {
         let order = match column {
@@ -76,16 +83,6 @@ impl Row {
         let wanted = self.node(column).map(|node| &node.route);
         let found = |node: &Option<Node>| node.as_ref().map(|node| &node.route) == wanted;
         self.nodes.iter().position(found).unwrap_or(column)
-    }
-}
-
-impl Rows for Map {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn id(&self, index: usize) -> &str {
-        &self.rows[index].id
     }
 }
 
@@ -107,9 +104,9 @@ impl Wanted {
         match filter.split_once('=') {
             _ if filter.is_empty() => Self::All,
             _ if filter == "!" => Self::Marked,
-            Some(("trigger", it)) => Self::Around(Route::Trigger(name(it))),
-            Some(("rule", it)) => Self::Around(Route::Rule(name(it))),
-            Some(("destination", it)) => Self::Around(Route::Destination(name(it))),
+            Some(("trigger", it)) => Self::Around(Route::Object(Kind::Trigger, name(it))),
+            Some(("rule", it)) => Self::Around(Route::Object(Kind::Rule, name(it))),
+            Some(("destination", it)) => Self::Around(Route::Object(Kind::Destination, name(it))),
             _ => Self::Words(filter.to_lowercase()),
         }
     }
@@ -129,12 +126,8 @@ impl Wanted {
 
 /// The filter that leaves what touches this one.
 pub(crate) fn around(node: &Node) -> String {
-    let word = match node.route {
-        Route::Trigger(_) => "trigger",
-        Route::Rule(_) => "rule",
-        _ => "destination",
-    };
-    super::filter::part(word, node.name())
+    let word = node.route.kind().map_or("", Kind::word);
+    text::part(word, node.name())
 }
 
 impl Map {
@@ -144,8 +137,8 @@ impl Map {
         let wanted = Wanted::read(filter);
         let mut map = Self::default();
         let nodes = Nodes::of(store);
-        let mut rules: Vec<&Rule> = store.rules.rows().iter().collect();
-        rules.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
+        let mut rules: Vec<&Object> = store.of(Kind::Rule).rows().iter().collect();
+        rules.sort_by(|one, other| one.name().cmp(other.name()));
         for rule in rules {
             let bundle = Bundle::of(&nodes, rule);
             let all = bundle.triggers.iter().chain(&bundle.destinations);
@@ -153,14 +146,14 @@ impl Map {
                 bundle.draw(&mut map);
             }
         }
-        for trigger in store.triggers.rows() {
-            if trigger.rule_names.is_empty() {
-                map.alone(&wanted, 0, nodes.trigger(&trigger.spec.name));
+        for trigger in store.of(Kind::Trigger).rows() {
+            if trigger.texts("ruleNames").len() == 0 {
+                map.alone(&wanted, 0, nodes.trigger(trigger.name()));
             }
         }
-        for destination in store.destinations.rows() {
-            if destination.rule_names.is_empty() {
-                map.alone(&wanted, 2, nodes.destination(&destination.spec.name));
+        for destination in store.of(Kind::Destination).rows() {
+            if destination.texts("ruleNames").len() == 0 {
+                map.alone(&wanted, 2, nodes.destination(destination.name()));
             }
         }
         map
@@ -177,12 +170,16 @@ impl Map {
     }
 
     /// How many triggers feed nothing, and how many destinations nothing feeds.
-    pub(crate) fn loose(store: &Store) -> (usize, usize) {
-        let triggers = store.triggers.rows().iter();
-        let destinations = store.destinations.rows().iter();
+    pub(crate) fn unused(store: &Store) -> (usize, usize) {
+        let triggers = store.of(Kind::Trigger).rows().iter();
+        let destinations = store.of(Kind::Destination).rows().iter();
         (
-            triggers.filter(|row| row.rule_names.is_empty()).count(),
-            destinations.filter(|row| row.rule_names.is_empty()).count(),
+            triggers
+                .filter(|row| row.texts("ruleNames").len() == 0)
+                .count(),
+            destinations
+                .filter(|row| row.texts("ruleNames").len() == 0)
+                .count(),
         )
     }
 }
@@ -194,66 +191,70 @@ struct Nodes<'a> {
     /// Triggers that any rule names.
     used: HashSet<&'a str>,
     /// Triggers and destinations of a rule that is enabled.
-    live: HashSet<(&'static str, &'a str)>,
+    live: HashSet<(Kind, &'a str)>,
     destinations: std::collections::HashMap<&'a str, (HealthState, bool)>,
 }
 
 impl<'a> Nodes<'a> {
     fn of(store: &'a Store) -> Self {
-        let enabled = store.rules.rows().iter().filter(|rule| rule.spec.enabled);
+        let enabled = store
+            .of(Kind::Rule)
+            .rows()
+            .iter()
+            .filter(|rule| rule.flag("enabled"));
         let live = enabled.flat_map(|rule| {
-            let triggers = rule.spec.trigger_names.iter().map(|it| ("trigger", &**it));
-            let destinations = rule.spec.destination_names.iter();
-            triggers.chain(destinations.map(|it| ("destination", &**it)))
+            let triggers = rule.texts("triggerNames").map(|it| (Kind::Trigger, it));
+            let destinations = rule.texts("destinationNames");
+            triggers.chain(destinations.map(|it| (Kind::Destination, it)))
         });
-        let rules = store.rules.rows().iter();
-        let used = rules.flat_map(|rule| rule.spec.trigger_names.iter().map(String::as_str));
-        let triggers = store.triggers.rows().iter();
-        let destinations = store.destinations.rows().iter();
+        let rules = store.of(Kind::Rule).rows().iter();
+        let used = rules.flat_map(|rule| rule.texts("triggerNames"));
+        let triggers = store.of(Kind::Trigger).rows().iter();
+        let destinations = store.of(Kind::Destination).rows().iter();
         Self {
             store,
             used: used.collect(),
-            triggers: triggers.map(|row| &*row.spec.name).collect(),
+            triggers: triggers.map(Object::name).collect(),
             live: live.collect(),
             destinations: destinations
                 .map(|row| {
-                    let used = !row.rule_names.is_empty();
-                    (&*row.spec.name, (row.health.state, used))
+                    let used = row.texts("ruleNames").len() > 0;
+                    (row.name(), (health(row), used))
                 })
                 .collect(),
         }
     }
 
     fn trigger(&self, name: &str) -> Node {
-        let unread = self.store.triggers.value.is_none();
+        let unread = self.store.of(Kind::Trigger).value.is_none();
         let known = unread || self.triggers.contains(name);
         let (token, note) = if !known {
             (Token::Bad, "is gone")
-        } else if self.live.contains(&("trigger", name)) || unread {
+        } else if self.live.contains(&(Kind::Trigger, name)) || unread {
             (Token::Text, "")
         } else if self.used.contains(name) {
             (Token::Dim, "feeds disabled rules only")
         } else {
             (Token::Warning, "feeds nothing")
         };
-        let route = Route::Trigger(name.to_owned());
+        let route = Route::Object(Kind::Trigger, name.to_owned());
         Node { route, token, note }
     }
 
     fn destination(&self, name: &str) -> Node {
         let found = self.destinations.get(name);
         let (token, note) = match found {
-            None if self.store.destinations.value.is_none() => (Token::Text, ""),
+            None if self.store.of(Kind::Destination).value.is_none() => (Token::Text, ""),
             None => (Token::Bad, "is gone"),
             Some((HealthState::Paused, _)) => (Token::Warning, "paused"),
             Some((HealthState::Failing, _)) => (Token::Bad, "failing"),
             Some((_, false)) => (Token::Warning, "nothing feeds it"),
-            Some(_) if !self.live.contains(&("destination", name)) => {
+            Some(_) if !self.live.contains(&(Kind::Destination, name)) => {
                 (Token::Dim, "fed by disabled rules only")
             }
             Some(_) => (Token::Text, ""),
         };
-        let route = Route::Destination(name.to_owned());
+        let route = Route::Object(Kind::Destination, name.to_owned());
         Node { route, token, note }
     }
 }
@@ -266,20 +267,19 @@ struct Bundle {
 }
 
 impl Bundle {
-    fn of(nodes: &Nodes<'_>, rule: &Rule) -> Self {
-        let spec = &rule.spec;
-        let (token, note) = match (spec.trigger_names.len(), spec.destination_names.len()) {
+    fn of(nodes: &Nodes<'_>, rule: &Object) -> Self {
+        let triggers = rule.texts("triggerNames");
+        let destinations = rule.texts("destinationNames");
+        let (token, note) = match (triggers.len(), destinations.len()) {
             (0, 0) => (Token::Warning, "joins nothing"),
             (0, _) => (Token::Warning, "nothing feeds it"),
             (_, 0) => (Token::Warning, "feeds nothing"),
-            _ if !spec.enabled => (Token::Dim, "disabled"),
+            _ if !rule.flag("enabled") => (Token::Dim, "disabled"),
             _ => (Token::Good, ""),
         };
-        let triggers = spec.trigger_names.iter();
-        let destinations = spec.destination_names.iter();
         Self {
             rule: Node {
-                route: Route::Rule(spec.name.clone()),
+                route: Route::Object(Kind::Rule, rule.name().to_owned()),
                 token,
                 note,
             },

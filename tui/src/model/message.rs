@@ -2,11 +2,13 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::{form::Form, overlay::Target, page::Route};
+use super::{form::Form, overlay::Target};
 use crate::{
-    client::{Command, News, Ticket},
-    data::{Draft, Kind},
+    client::{Command, News},
+    data::{Kind, Object},
     keymap::Action,
+    kind,
+    route::Route,
     theme::Background,
 };
 
@@ -67,34 +69,6 @@ pub(crate) struct TextEdit {
     pub(crate) into_form: bool,
 }
 
-/// What a call is for.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Purpose {
-    Overview,
-    Triggers,
-    Destinations,
-    Rules,
-    Clients,
-    Deliveries {
-        append: bool,
-    },
-    /// Rows for the events list of this generation.
-    Events {
-        generation: Ticket,
-        append: bool,
-    },
-    /// Content of a page, found by its ticket.
-    Page,
-    /// The check of the form on the screen, by the version of its text.
-    Check {
-        version: u64,
-    },
-    /// The next part of a deed to many deliveries.
-    Bulk,
-    /// A write: what is said when it is done, and where to go.
-    Write(Box<Write>),
-}
-
 /// A write under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Write {
@@ -107,13 +81,15 @@ pub(crate) struct Write {
     /// Shown when it is done.
     pub(crate) then: Option<Route>,
     /// What was to replace something stored, kept for when that changed meanwhile.
-    pub(crate) mine: Option<Box<Draft>>,
+    pub(crate) mine: Option<Box<Object>>,
 }
 
 impl TextEdit {
     /// The text of what stands in a form.
-    pub(crate) fn of_form(form: &Form, kind: Kind) -> Self {
-        let text = crate::editor::pretty(kind, &form.to_json());
+    pub(crate) fn of_form(form: &Form) -> Self {
+        let kind = form.kind;
+        let json = form.to_json();
+        let text = kind::text(&Object { kind, json });
         Self {
             kind,
             stored: form.stored.clone(),

@@ -4,7 +4,7 @@ mod palette;
 
 pub(crate) use self::palette::{Palette, Target};
 use super::{bulk::Bulk, field::TextField, message::Write};
-use crate::{client::Request, data::Draft, theme::Token};
+use crate::{client::Request, data::Object, theme::Token};
 
 /// What lies over a page.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ pub(crate) struct Confirm {
 /// Two versions of one object: the one that was typed and the one that others stored meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
-    pub(crate) mine: Draft,
-    pub(crate) theirs: Draft,
+    pub(crate) mine: Object,
+    pub(crate) theirs: Object,
     /// The version of theirs.
     pub(crate) etag: String,
     /// Both differences.

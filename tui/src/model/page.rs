@@ -1,106 +1,12 @@
 //! One page of the stack: where it is, its cursor and what it alone holds.
 
+use bellwether_proto::v1;
+
 use super::{form::Form, list::List, store::Loaded};
 use crate::{
     client::{Progress, Request},
-    data::{Delivery, EventDetail, Explanation, Obligation, RulePreview, TestReport, TriggerTest},
-    keymap::Place,
+    route::Route,
 };
-
-/// Where a page is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    Overview,
-    Events,
-    /// By the occurrence's id.
-    Event(String),
-    Triggers,
-    Trigger(String),
-    Destinations,
-    Destination(String),
-    Rules,
-    Rule(String),
-    Deliveries,
-    Delivery(String),
-    Clients,
-    Map,
-    /// The reference topics.
-    Reference,
-    /// One of them, by its name.
-    Topic(String),
-    Form,
-    /// What a test, a try or a preview brought.
-    Report,
-}
-
-impl Route {
-    /// The screen this belongs to, by its title.
-    pub(crate) fn screen(&self) -> &'static str {
-        match self {
-            Self::Overview => "Overview",
-            Self::Events | Self::Event(_) => "Events",
-            Self::Triggers | Self::Trigger(_) => "Triggers",
-            Self::Destinations | Self::Destination(_) => "Destinations",
-            Self::Rules | Self::Rule(_) => "Rules",
-            Self::Deliveries | Self::Delivery(_) => "Deliveries",
-            Self::Clients => "Clients",
-            Self::Map => "Map",
-            Self::Reference | Self::Topic(_) => "Reference",
-            Self::Form => "Edit",
-            Self::Report => "Test",
-        }
-    }
-
-    /// The name or id below the screen; empty for the screen itself.
-    pub(crate) fn object(&self) -> &str {
-        match self {
-            Self::Event(id)
-            | Self::Trigger(id)
-            | Self::Destination(id)
-            | Self::Rule(id)
-            | Self::Delivery(id)
-            | Self::Topic(id) => id,
-            _ => "",
-        }
-    }
-
-    /// Whether it shows a list.
-    pub(crate) fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::Events
-                | Self::Triggers
-                | Self::Destinations
-                | Self::Rules
-                | Self::Deliveries
-                | Self::Clients
-                | Self::Map
-        )
-    }
-
-    /// Where actions look for their keys here, the most particular place first.
-    pub(crate) fn places(&self) -> [Place; 3] {
-        let own = match self {
-            Self::Overview => Place::Overview,
-            Self::Events => Place::Events,
-            Self::Event(_) => Place::Event,
-            Self::Triggers => Place::Triggers,
-            Self::Trigger(_) => Place::Trigger,
-            Self::Destinations => Place::Destinations,
-            Self::Destination(_) => Place::Destination,
-            Self::Rules => Place::Rules,
-            Self::Rule(_) => Place::Rule,
-            Self::Deliveries => Place::Deliveries,
-            Self::Delivery(_) => Place::Delivery,
-            Self::Clients => Place::Clients,
-            Self::Map => Place::Map,
-            Self::Reference | Self::Topic(_) => Place::Reference,
-            Self::Form => Place::Form,
-            Self::Report => Place::Report,
-        };
-        own.around()
-    }
-}
 
 /// Where the cursor of a document is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -149,11 +55,11 @@ pub(crate) enum Content {
     #[default]
     None,
     Event {
-        detail: Box<Loaded<EventDetail>>,
-        explanation: Loaded<Explanation>,
+        detail: Box<Loaded<v1::Event>>,
+        explanation: Loaded<v1::ExplainEventResponse>,
         tab: Tab,
     },
-    Delivery(Box<Loaded<Delivery>>),
+    Delivery(Box<Loaded<v1::Delivery>>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
@@ -174,17 +80,11 @@ pub(crate) struct Report {
 /// What came of a test, a try or a preview.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Found {
-    Test(TestReport),
-    Matches(TriggerTest),
-    Previews {
-        previews: Vec<RulePreview>,
-        warnings: Vec<String>,
-    },
+    Test(v1::TestDestinationResponse),
+    Matches(v1::TestTriggerResponse),
+    Previews(v1::PreviewRuleResponse),
     /// And whether there are more.
-    Obligations {
-        rows: Vec<Obligation>,
-        more: bool,
-    },
+    Obligations(Vec<v1::Obligation>, bool),
 }
 
 /// One page.

@@ -6,10 +6,151 @@ use super::{
     Model,
     list::{List, Rows},
     map::Map,
-    page::Route,
     sort::Sort,
     store::Store,
 };
+use crate::{
+    data::{EventRow, Object},
+    kind::{self, Around, Cell, Column, Head, Key},
+    route::Route,
+};
+
+/// What is held for a list, whatever its rows are.
+pub(crate) trait Table {
+    fn len(&self) -> usize;
+    fn id(&self, place: usize) -> &str;
+    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell>;
+    fn heads(&self) -> Vec<&'static Head>;
+    /// The columns that the rows can be sorted by; the first is what the service sorts by.
+    fn sorts(&self) -> Vec<&'static Head>;
+    /// The places of the rows that a filter leaves, in this order.
+    fn places(&self, needle: &str, sort: Option<Sort>) -> Vec<usize>;
+}
+
+/// Rows held whole, with what is asked of each.
+struct Held<'a, R: 'static> {
+    rows: &'a [R],
+    columns: &'static [Column<R>],
+    id: fn(&R) -> &str,
+    keeps: fn(&R, &str) -> bool,
+}
+
+impl<R> Held<'_, R> {
+    fn key(&self, title: &str) -> Option<fn(&R) -> Key> {
+        let mut columns = self.columns.iter();
+        columns.find(|column| column.head.title == title)?.key
+    }
+}
+
+impl<R> Table for Held<'_, R> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn id(&self, place: usize) -> &str {
+        (self.id)(&self.rows[place])
+    }
+
+    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell> {
+        let row = self.rows.get(place);
+        let columns = row.map(|row| self.columns.iter().map(|column| (column.cell)(around, row)));
+        columns.into_iter().flatten().collect()
+    }
+
+    fn heads(&self) -> Vec<&'static Head> {
+        self.columns.iter().map(|column| &column.head).collect()
+    }
+
+    fn sorts(&self) -> Vec<&'static Head> {
+        let columns = self.columns.iter().filter(|column| column.key.is_some());
+        let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
+        if let Some(at) = heads.iter().position(|head| head.title == "Name") {
+            heads[..=at].rotate_right(1);
+        }
+        heads
+    }
+
+    fn places(&self, needle: &str, sort: Option<Sort>) -> Vec<usize> {
+        let kept = self.rows.iter().enumerate();
+        let kept = kept.filter(|(_, row)| needle.is_empty() || (self.keeps)(row, needle));
+        let key = sort.and_then(|sort| Some((sort, self.key(sort.column)?)));
+        let Some((sort, key)) = key else {
+            return kept.map(|(place, _)| place).collect();
+        };
+        // Rows without a difference keep the service's order, whichever way.
+        let mut kept: Vec<_> = kept.map(|(place, row)| (key(row), place)).collect();
+        if sort.descending {
+            kept.sort_by(|(one, _), (other, _)| other.cmp(one));
+        } else {
+            kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        kept.into_iter().map(|(_, place)| place).collect()
+    }
+}
+
+/// Whether a resource holds these words, in lower case.
+fn holds(object: &Object, needle: &str) -> bool {
+    let own = (kind::spec(object.kind).searched)(object);
+    let texts = [object.name(), object.text("description")].into_iter();
+    let mut texts = texts.chain(object.texts("tags")).chain(own);
+    texts.any(|text| text.to_lowercase().contains(needle))
+}
+
+/// Events are held in the order of their window.
+struct Window<'a>(&'a Store);
+
+impl Table for Window<'_> {
+    fn len(&self) -> usize {
+        self.0.events.len()
+    }
+
+    fn id(&self, place: usize) -> &str {
+        Rows::id(&self.0.events, place)
+    }
+
+    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell> {
+        let cells = |row: &EventRow| -> Vec<Cell> {
+            let columns = kind::EVENTS.iter();
+            columns.map(|column| (column.cell)(around, row)).collect()
+        };
+        self.0.events.get(place).map(cells).unwrap_or_default()
+    }
+
+    fn heads(&self) -> Vec<&'static Head> {
+        kind::EVENTS.iter().map(|column| &column.head).collect()
+    }
+
+    fn sorts(&self) -> Vec<&'static Head> {
+        vec![&kind::EVENTS[0].head]
+    }
+
+    fn places(&self, _needle: &str, _sort: Option<Sort>) -> Vec<usize> {
+        (0..self.len()).collect()
+    }
+}
+
+impl Store {
+    /// What is held for a list of rows.
+    pub(crate) fn table(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
+        Some(match route {
+            Route::Events => Box::new(Window(self)),
+            Route::List(kind) => Box::new(Held {
+                rows: self.of(*kind).rows(),
+                columns: kind::spec(*kind).columns,
+                id: Object::name,
+                keeps: holds,
+            }),
+            Route::Deliveries => Box::new(Held {
+                rows: self.deliveries.rows(),
+                columns: kind::DELIVERIES,
+                id: |row| &row.id,
+                // The service filters them.
+                keeps: |_, _| true,
+            }),
+            _ => return None,
+        })
+    }
+}
 
 /// Rows that were made once, and are kept until others would be made.
 #[derive(Debug)]
@@ -22,7 +163,7 @@ pub(crate) struct Arranged {
 #[derive(Debug, PartialEq)]
 struct Source {
     route: Route,
-    revisions: [u64; 3],
+    revisions: Vec<u64>,
     filter: String,
     sort: Option<Sort>,
 }
@@ -30,8 +171,6 @@ struct Source {
 /// What the rows are, by their places in what is held.
 #[derive(Clone, Debug)]
 enum Made {
-    /// All of them, as the service gave them.
-    All(usize),
     Some(Arc<[usize]>),
     Map(Arc<Map>),
 }
@@ -48,13 +187,15 @@ impl Model {
             return Box::new(EventRows(self));
         }
         let source = self.source(list);
-        let store = &self.store;
         let made = match &self.arranged {
             Some(arranged) if arranged.source == source => arranged.made.clone(),
-            _ => make(store, &source),
+            _ => make(&self.store, &source),
         };
-        let route = source.route;
-        Box::new(HeldRows { store, route, made })
+        match (made, self.store.table(&source.route)) {
+            (Made::Some(places), Some(table)) => Box::new(HeldRows { table, places }),
+            (Made::Map(map), _) => Box::new(map),
+            (Made::Some(_), None) => Box::new(Vec::<&str>::new()),
+        }
     }
 
     /// Makes the rows for a list taken out of its page, if they are others than before.
@@ -93,121 +234,42 @@ impl Model {
 }
 
 fn make(store: &Store, source: &Source) -> Made {
+    if source.route == Route::Map {
+        return Made::Map(Arc::new(Map::of(store, &source.filter)));
+    }
     let needle = source.filter.trim().to_lowercase();
-    let keep = |texts: &[&str], tags: &[String]| {
-        let found = |text: &str| text.to_lowercase().contains(&needle);
-        needle.is_empty()
-            || texts.iter().any(|text| found(text))
-            || tags.iter().any(|tag| found(tag))
-    };
-    let sort = source.sort;
-    match source.route {
-        Route::Map => Made::Map(Arc::new(Map::of(store, &source.filter))),
-        ref route if needle.is_empty() && sort.is_none() => Made::All(held(store, route)),
-        Route::Triggers => some(
-            store.triggers.rows(),
-            |row| keep(&[&row.spec.name, &row.spec.description], &row.spec.tags),
-            |rows| sort.iter().for_each(|sort| sort.triggers(rows)),
-        ),
-        Route::Destinations => some(
-            store.destinations.rows(),
-            |row| {
-                let kind = row.spec.kind.as_ref();
-                let target = kind.map_or("", |kind| kind.target());
-                let word = kind.map_or("", |kind| kind.word());
-                let health = row.health.state.word();
-                let texts = [&row.spec.name, &row.spec.description, target, word, health];
-                keep(&texts, &row.spec.tags)
-            },
-            |rows| sort.iter().for_each(|sort| sort.destinations(rows)),
-        ),
-        Route::Rules => some(
-            store.rules.rows(),
-            |row| {
-                let spec = &row.spec;
-                keep(&[&spec.name, &spec.description], &spec.tags)
-                    || keep(&[], &spec.trigger_names)
-                    || keep(&[], &spec.destination_names)
-            },
-            |rows| sort.iter().for_each(|sort| sort.rules(rows)),
-        ),
-        // The service filters them.
-        Route::Deliveries => some(
-            store.deliveries.rows(),
-            |_| true,
-            |rows| sort.iter().for_each(|sort| sort.deliveries(rows)),
-        ),
-        Route::Clients => some(
-            store.clients.rows(),
-            |row| keep(&[&row.name, row.role.word()], &[]),
-            |rows| sort.iter().for_each(|sort| sort.clients(rows)),
-        ),
-        _ => Made::All(0),
-    }
-}
-
-/// Those of the rows that are kept, in the order that they are put in.
-fn some<R>(rows: &[R], keep: impl Fn(&R) -> bool, sort: impl FnOnce(&mut [(usize, &R)])) -> Made {
-    let mut kept: Vec<_> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| keep(row))
-        .collect();
-    sort(&mut kept);
-    Made::Some(kept.into_iter().map(|(place, _)| place).collect())
-}
-
-/// How many rows are held for a list.
-fn held(store: &Store, route: &Route) -> usize {
-    match route {
-        Route::Triggers => store.triggers.rows().len(),
-        Route::Destinations => store.destinations.rows().len(),
-        Route::Rules => store.rules.rows().len(),
-        Route::Deliveries => store.deliveries.rows().len(),
-        Route::Clients => store.clients.rows().len(),
-        _ => 0,
-    }
-}
-
-/// What names the row at a place of what is held.
-fn id<'a>(store: &'a Store, route: &Route, place: usize) -> &'a str {
-    match route {
-        Route::Triggers => &store.triggers.rows()[place].spec.name,
-        Route::Destinations => &store.destinations.rows()[place].spec.name,
-        Route::Rules => &store.rules.rows()[place].spec.name,
-        Route::Deliveries => &store.deliveries.rows()[place].id,
-        _ => &store.clients.rows()[place].name,
-    }
+    let table = store.table(&source.route);
+    let places = table.map(|table| table.places(&needle, source.sort));
+    Made::Some(places.unwrap_or_default().into())
 }
 
 /// The rows of a list that is held whole.
 struct HeldRows<'a> {
-    store: &'a Store,
-    route: Route,
-    made: Made,
+    table: Box<dyn Table + 'a>,
+    places: Arc<[usize]>,
 }
 
 impl Rows for HeldRows<'_> {
     fn len(&self) -> usize {
-        match &self.made {
-            Made::All(count) => *count,
-            Made::Some(places) => places.len(),
-            Made::Map(map) => map.len(),
-        }
+        self.places.len()
     }
 
     fn place(&self, index: usize) -> usize {
-        match &self.made {
-            Made::Some(places) => places[index],
-            Made::All(_) | Made::Map(_) => index,
-        }
+        self.places[index]
     }
 
     fn id(&self, index: usize) -> &str {
-        match &self.made {
-            Made::Map(map) => map.id(index),
-            Made::All(_) | Made::Some(_) => id(self.store, &self.route, self.place(index)),
-        }
+        self.table.id(self.places[index])
+    }
+}
+
+impl Rows for Arc<Map> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn id(&self, index: usize) -> &str {
+        self.rows[index].id()
     }
 }
 

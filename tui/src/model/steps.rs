@@ -1,6 +1,9 @@
 //! What is still to be done on a new service before a message goes out, in its order.
 
-use super::{Model, page::Route};
+use bellwether_proto::v1::GetOverviewResponse;
+
+use super::Model;
+use crate::{data::Kind, route::Route};
 
 /// One step of a new service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +52,19 @@ impl Step {
     /// The step that storing an object does.
     fn done_by(route: &Route) -> Option<Self> {
         match route {
-            Route::Destination(_) => Some(Self::Destination),
-            Route::Trigger(_) => Some(Self::Trigger),
-            Route::Rule(_) => Some(Self::Rule),
+            Route::Object(Kind::Destination, _) => Some(Self::Destination),
+            Route::Object(Kind::Trigger, _) => Some(Self::Trigger),
+            Route::Object(Kind::Rule, _) => Some(Self::Rule),
             _ => None,
         }
     }
+}
+
+/// Whether any event is known to have come: one that is open, or one of the last hour.
+fn has_seen_events(overview: &GetOverviewResponse) -> bool {
+    let open = overview.open_by_severity.values();
+    open.chain(&overview.events_per_minute)
+        .any(|count| *count > 0)
 }
 
 impl Model {
@@ -62,17 +72,16 @@ impl Model {
     pub(crate) fn first_steps(&self) -> Option<[(Step, bool); 5]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
+        let has = |count: Option<i32>, kind| count > Some(0) || !store.of(kind).rows().is_empty();
         let steps = Step::ALL.map(|step| {
             let done = match step {
-                Step::Destination => {
-                    overview.destination_count > 0 || !store.destinations.rows().is_empty()
-                }
-                Step::Event => overview.has_seen_events() || store.events.len() > 0,
-                Step::Trigger => overview.trigger_count > 0 || !store.triggers.rows().is_empty(),
-                Step::Rule => overview.rule_count > 0 || !store.rules.rows().is_empty(),
+                Step::Destination => has(overview.destination_count, Kind::Destination),
+                Step::Event => has_seen_events(overview) || store.events.len() > 0,
+                Step::Trigger => has(overview.trigger_count, Kind::Trigger),
+                Step::Rule => has(overview.rule_count, Kind::Rule),
                 Step::Enable => {
-                    let enabled = store.rules.rows().iter().any(|rule| rule.spec.enabled);
-                    overview.enabled_rule_count > 0 || enabled
+                    let mut rules = store.of(Kind::Rule).rows().iter();
+                    overview.enabled_rule_count > Some(0) || rules.any(|it| it.flag("enabled"))
                 }
             };
             (step, done)

@@ -1,9 +1,12 @@
 //! What the service told, kept until it tells anew.
 
-use super::{events::EventWindow, page::Route};
+use bellwether_proto::v1;
+
+use super::events::EventWindow;
 use crate::{
     client::Ticket,
-    data::{Client, Delivery, Destination, Failure, Kind, Overview, Rule, Trigger},
+    data::{Failure, Kind, Object},
+    route::Route,
 };
 
 /// Something read from the service, with what is known about the reading.
@@ -74,19 +77,59 @@ impl<T> Loaded<Vec<T>> {
     }
 }
 
+/// What is known about a reading, whatever is read.
+pub(crate) trait Slot {
+    fn waiting(&self) -> Option<Ticket>;
+    fn failure(&self) -> Option<&Failure>;
+    fn at_ms(&self) -> Option<i64>;
+    fn received_ms(&self) -> Option<i64>;
+    fn revision(&self) -> u64;
+    fn is_read(&self) -> bool;
+    /// Nothing asked before will be answered any more.
+    fn forget(&mut self);
+}
+
+impl<T> Slot for Loaded<T> {
+    fn waiting(&self) -> Option<Ticket> {
+        self.waiting
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    fn at_ms(&self) -> Option<i64> {
+        self.at_ms
+    }
+
+    fn received_ms(&self) -> Option<i64> {
+        self.received_ms
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn is_read(&self) -> bool {
+        self.value.is_some()
+    }
+
+    fn forget(&mut self) {
+        self.waiting = None;
+    }
+}
+
 /// Everything read from the service that outlives the page it was read for.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    pub(crate) overview: Loaded<Overview>,
+    pub(crate) overview: Loaded<v1::GetOverviewResponse>,
     pub(crate) events: EventWindow,
-    pub(crate) triggers: Loaded<Vec<Trigger>>,
-    pub(crate) destinations: Loaded<Vec<Destination>>,
-    pub(crate) rules: Loaded<Vec<Rule>>,
-    pub(crate) deliveries: Loaded<Vec<Delivery>>,
+    /// In the order of [`Kind::ALL`].
+    resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
+    pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
-    pub(crate) clients: Loaded<Vec<Client>>,
 }
 
 impl Store {
@@ -97,118 +140,82 @@ impl Store {
         store
     }
 
-    pub(crate) fn trigger(&self, name: &str) -> Option<&Trigger> {
-        self.triggers
-            .rows()
-            .iter()
-            .find(|trigger| trigger.spec.name == name)
+    /// The resources of a kind.
+    pub(crate) fn of(&self, kind: Kind) -> &Loaded<Vec<Object>> {
+        &self.resources[kind as usize]
     }
 
-    pub(crate) fn destination(&self, name: &str) -> Option<&Destination> {
-        self.destinations
-            .rows()
-            .iter()
-            .find(|destination| destination.spec.name == name)
+    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut Loaded<Vec<Object>> {
+        &mut self.resources[kind as usize]
     }
 
-    pub(crate) fn rule(&self, name: &str) -> Option<&Rule> {
-        self.rules.rows().iter().find(|rule| rule.spec.name == name)
+    /// A resource by its name.
+    pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
+        let mut rows = self.of(kind).rows().iter();
+        rows.find(|row| row.name() == name)
     }
 
     /// The names of the stored resources of a kind.
     pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
-        match kind {
-            Kind::Trigger => self
-                .triggers
-                .rows()
-                .iter()
-                .map(|row| row.spec.name.clone())
-                .collect(),
-            Kind::Destination => self
-                .destinations
-                .rows()
-                .iter()
-                .map(|row| row.spec.name.clone())
-                .collect(),
-            Kind::Rule => self
-                .rules
-                .rows()
-                .iter()
-                .map(|row| row.spec.name.clone())
-                .collect(),
+        let rows = self.of(kind).rows().iter();
+        rows.map(|row| row.name().to_owned()).collect()
+    }
+
+    /// What a route shows, the most important first; nothing where it is streamed or a page's own.
+    pub(crate) fn slots(&self, route: &Route) -> Vec<&dyn Slot> {
+        match route {
+            Route::Overview => vec![&self.overview],
+            Route::List(kind) | Route::Object(kind, _) => vec![self.of(*kind)],
+            Route::Map => {
+                let kinds = [Kind::Rule, Kind::Trigger, Kind::Destination];
+                kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
+            }
+            Route::Deliveries => vec![&self.deliveries],
+            _ => Vec::new(),
         }
     }
 
-    /// Why the list that a route shows was not read, or not read afresh.
+    /// Nothing asked before will be answered any more.
+    pub(crate) fn forget_waits(&mut self) {
+        self.overview.forget();
+        self.deliveries.forget();
+        self.events.waiting = None;
+        self.resources.iter_mut().for_each(Slot::forget);
+    }
+
+    /// Why what a route shows was not read, or not read afresh.
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
-            Route::Overview => self.overview.failure.as_ref(),
             Route::Events => self.events.failure.as_ref(),
-            Route::Triggers => self.triggers.failure.as_ref(),
-            Route::Destinations => self.destinations.failure.as_ref(),
-            Route::Rules | Route::Map => self.rules.failure.as_ref(),
-            Route::Deliveries => self.deliveries.failure.as_ref(),
-            Route::Clients => self.clients.failure.as_ref(),
-            _ => None,
+            route => self.slots(route).first().and_then(|slot| slot.failure()),
+        }
+    }
+
+    /// Whether what a route shows was read at all.
+    pub(crate) fn is_read(&self, route: &Route) -> bool {
+        match route {
+            Route::Events => self.events.loaded,
+            route => self.slots(route).first().is_none_or(|slot| slot.is_read()),
         }
     }
 
     /// Tells what a list is made of from what it was made of before.
-    pub(crate) fn revisions(&self, route: &Route) -> [u64; 3] {
-        let (triggers, destinations, rules) = (
-            self.triggers.revision,
-            self.destinations.revision,
-            self.rules.revision,
-        );
-        match route {
-            Route::Triggers => [triggers, 0, 0],
-            Route::Destinations => [destinations, 0, 0],
-            Route::Rules => [rules, 0, 0],
-            Route::Deliveries => [self.deliveries.revision, 0, 0],
-            Route::Clients => [self.clients.revision, 0, 0],
-            _ => [triggers, destinations, rules],
-        }
+    pub(crate) fn revisions(&self, route: &Route) -> Vec<u64> {
+        let slots = self.slots(route).into_iter();
+        slots.map(Slot::revision).collect()
     }
 
-    /// When what a list shows was received; of several the oldest. `None` when it is streamed or
+    /// When what a route shows was received; of several the oldest. `None` when it is streamed or
     /// never was.
     pub(crate) fn received_ms(&self, route: &Route) -> Option<i64> {
-        let (triggers, destinations, rules) = (
-            self.triggers.received_ms,
-            self.destinations.received_ms,
-            self.rules.received_ms,
-        );
-        match route {
-            Route::Overview => self.overview.received_ms,
-            Route::Triggers | Route::Trigger(_) => triggers,
-            Route::Destinations | Route::Destination(_) => destinations,
-            Route::Rules | Route::Rule(_) => rules,
-            Route::Map => [triggers, destinations, rules].into_iter().flatten().min(),
-            Route::Deliveries => self.deliveries.received_ms,
-            Route::Clients => self.clients.received_ms,
-            _ => None,
-        }
+        let slots = self.slots(route).into_iter();
+        slots.filter_map(Slot::received_ms).min()
     }
 
     /// When what a route shows was read; `None` when it is streamed or under way.
     pub(crate) fn read_ms(&self, route: &Route) -> Option<i64> {
-        let (waiting, at_ms) = match route {
-            Route::Overview => (self.overview.waiting, self.overview.at_ms),
-            Route::Triggers | Route::Trigger(_) => (self.triggers.waiting, self.triggers.at_ms),
-            Route::Destinations | Route::Destination(_) => {
-                (self.destinations.waiting, self.destinations.at_ms)
-            }
-            Route::Rules | Route::Rule(_) | Route::Map => (self.rules.waiting, self.rules.at_ms),
-            Route::Deliveries => (self.deliveries.waiting, self.deliveries.at_ms),
-            Route::Clients => (self.clients.waiting, self.clients.at_ms),
-            Route::Events
-            | Route::Event(_)
-            | Route::Delivery(_)
-            | Route::Reference
-            | Route::Topic(_)
-            | Route::Form
-            | Route::Report => return None,
-        };
-        if waiting.is_some() { None } else { at_ms }
+        let slots = self.slots(route);
+        let slot = slots.first().filter(|slot| slot.waiting().is_none())?;
+        slot.at_ms()
     }
 }

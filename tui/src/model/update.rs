@@ -1,6 +1,5 @@
 //! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
 
-mod act;
 mod bulk;
 mod clash;
 mod completion;
@@ -13,35 +12,43 @@ mod navigate;
 mod news;
 mod overlays;
 mod read;
+mod report;
+mod run;
+mod screen;
+mod selected;
+mod step;
 
 pub(crate) use completion::completions;
 
 use super::{
     Model, document,
-    message::{Effect, Msg},
+    message::{Effect, Msg, Write},
     page::Content,
 };
-use crate::client::Command;
+use crate::client::{Command, Request, Ticket};
 
 /// Takes in a message. [`settle`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
     match msg {
-        Msg::Act(action) => act::act(model, action, &mut effects),
+        Msg::Act(action) => model.follow.push_back(action),
         Msg::Mouse(event) => mouse::take(model, event, &mut effects),
         Msg::Find(target) => overlays::find(model, target, &mut effects),
         Msg::Choose(ids, mark) => navigate::choose(model, ids, mark),
         Msg::Line(at) => model.page.reading.cursor = at,
         Msg::Fill(index, text) => forms::fill(model, index, &text),
         Msg::Key(key) => keys::press(model, key, &mut effects),
-        Msg::Paste(text) => keys::paste(model, &text, &mut effects),
+        Msg::Paste(text) => keys::paste(model, &text),
         Msg::Resize(columns, rows) => model.size = (columns, rows),
         Msg::News(item) => news::hear(model, item, &mut effects),
         Msg::Tick => tick(model, &mut effects),
         Msg::Edited(edit, result) => forms::edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
+    }
+    while let Some(action) = model.follow.pop_front() {
+        run::run(model, action, &mut effects);
     }
     effects
 }
@@ -68,7 +75,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only a countdown or a running time is drawn anew because time passes.
     model.touched = model.counts_seconds();
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
-        model.touched |= keys::drop_begun(model);
+        model.touched |= model.drop_begun();
     }
     if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);
@@ -76,23 +83,22 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     forms::check_if_due(model, effects);
 }
 
-/// Makes a call and remembers what it is for.
-fn call(
-    model: &mut Model,
-    request: crate::client::Request,
-    purpose: super::message::Purpose,
-    effects: &mut Vec<Effect>,
-) -> crate::client::Ticket {
+/// Makes a call that changes nothing, or the next of many that were agreed to.
+fn call(model: &mut Model, request: Request, effects: &mut Vec<Effect>) -> Ticket {
     // Writes leave from `overlays::carry_out` and, after its question, from `bulk` alone.
-    debug_assert!(
-        !request.is_write()
-            || matches!(
-                purpose,
-                super::message::Purpose::Write(_) | super::message::Purpose::Bulk
-            )
-    );
+    debug_assert!(!request.is_write() || model.bulk_mut().is_some());
+    send(model, request, None, effects)
+}
+
+/// Makes a call and remembers what is to follow.
+fn send(
+    model: &mut Model,
+    request: Request,
+    write: Option<Box<Write>>,
+    effects: &mut Vec<Effect>,
+) -> Ticket {
     let ticket = model.ticket();
-    model.pending.insert(ticket, purpose);
+    model.pending.insert(ticket, write);
     effects.push(Effect::Send(Command::Call(ticket, Box::new(request))));
     ticket
 }

@@ -137,7 +137,7 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
 }
 
 fn clash_question(clash: &Clash) -> (Vec<String>, String) {
-    let (word, name) = (clash.mine.kind().word(), clash.mine.name());
+    let (word, name) = (clash.mine.kind.word(), clash.mine.name());
     let mut lines = vec![format!("The {word} {name} changed meanwhile.")];
     lines.extend(clash.lines.iter().map(|(_, line)| format!("  {line}")));
     let choices = ClashChoice::ALL.map(ClashChoice::words).join("`, `");

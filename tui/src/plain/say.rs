@@ -1,13 +1,16 @@
 //! What a screen shows, in words: rows and documents with numbers instead of a cursor.
 
 use crate::{
+    data::Kind,
+    document::Line,
+    kind::FieldKind,
     model::{
-        Model,
-        document::{self, Line},
-        form::{FieldKind, Form, Input},
+        Model, document,
+        form::{Form, Input},
         list::Rows,
-        page::{Content, Route, Tab},
+        page::{Content, Tab},
     },
+    route::Route,
     view,
 };
 
@@ -41,13 +44,13 @@ fn map_row(model: &Model, id: &str) -> String {
         return String::new();
     };
     let nodes = row.nodes.iter().flatten().map(|node| {
-        let words = node.route.screen().to_lowercase();
+        let word = node.route.kind().map_or("", Kind::word);
         let note = if node.note.is_empty() {
             String::new()
         } else {
             format!(" ({})", node.note)
         };
-        format!("{} {}{note}", words.trim_end_matches('s'), node.name())
+        format!("{word} {}{note}", node.name())
     });
     nodes.collect::<Vec<_>>().join(" -> ")
 }
@@ -186,13 +189,11 @@ pub(super) fn value(form: &Form, index: usize) -> String {
             }
         }
         Input::Toggle(on) => if *on { "yes" } else { "no" }.to_owned(),
-        Input::Choice(at) => match spec.kind {
-            FieldKind::Choice(words) => {
-                let word = words.get(*at).copied().unwrap_or_default();
-                format!("{word} (of {})", words.join(", "))
-            }
-            _ => String::new(),
-        },
+        Input::Choice(at) => {
+            let words = spec.kind.words();
+            let word = words.get(*at).copied().unwrap_or_default();
+            format!("{word} (of {})", words.join(", "))
+        }
         Input::Names(names) if names.is_empty() => "nothing".to_owned(),
         Input::Names(names) => names.join(", "),
         Input::Clause(clause) => clause.in_words(),

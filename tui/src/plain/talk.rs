@@ -6,6 +6,7 @@ use super::{
     fill, question, say,
 };
 use crate::{
+    data::Word,
     keymap::{self, Action},
     limits,
     model::{
@@ -13,8 +14,9 @@ use crate::{
         bulk::Stage,
         message::Msg,
         overlay::{Overlay, Target},
-        page::{Content, Route},
+        page::Content,
     },
+    route::Route,
     theme::Token,
 };
 

@@ -96,7 +96,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     });
     let lines: Vec<(Token, String)> = wrapped.collect();
     let height = rows(lines.len()).saturating_add(5).min(area.height);
-    let (word, name) = (clash.mine.kind().word(), clash.mine.name());
+    let (word, name) = (clash.mine.kind.word(), clash.mine.name());
     let title = format!("The {word} {name} changed meanwhile");
     let inside = pen.window(middle(area, width, height), &title);
     let foot = inside.bottom().saturating_sub(1);

@@ -5,9 +5,10 @@ use ratatui::layout::Rect;
 use super::pen::Pen;
 use crate::{
     data::Comparison,
+    kind::{FieldKind, FieldSpec},
     model::{
         Model,
-        form::{ClauseInput, FieldKind, Form, Input, Part},
+        form::{ClauseInput, Form, Input, Part},
         update::completions,
     },
     text,
@@ -182,13 +183,7 @@ fn focus_token(focused: bool) -> Token {
     }
 }
 
-fn choice(
-    spec: &crate::model::form::FieldSpec,
-    at: usize,
-    focused: bool,
-    pen: &mut Pen<'_>,
-    area: Rect,
-) {
+fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let FieldKind::Choice(words) = spec.kind else {
         return;
     };
@@ -307,7 +302,11 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let (token, words) = if form.waiting.is_some() {
         (Token::Dim, "being saved…".to_owned())
     } else if !form.errors.is_empty() {
-        (Token::Bad, format!("{} to put right", form.errors.len()))
+        {
+            let count = form.errors.len();
+            let word = if count == 1 { "error" } else { "errors" };
+            (Token::Bad, format!("{count} {word}"))
+        }
     } else if form.checked {
         (
             Token::Good,

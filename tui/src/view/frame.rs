@@ -4,13 +4,11 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
+    data::Word,
+    document::duration,
     keymap::{self, Action},
-    model::{
-        Connection, Model, access,
-        document::duration,
-        overlay::Overlay,
-        page::{Content, Route},
-    },
+    model::{Connection, Model, access, overlay::Overlay, page::Content},
+    route::Route,
     text,
     theme::Token,
 };

@@ -1,14 +1,14 @@
 //! Draws a list: its heading, the visible rows alone, and what to do when there are none.
 
-mod rows;
-
 use ratatui::layout::Rect;
 
-use self::rows::{Cell, Column};
 use super::pen::Pen;
 use crate::{
     data::Failure,
-    model::{Model, document, list::Rows, map::Map, page::Route, sort::Sort},
+    document,
+    kind::{self, Cell, Head},
+    model::{Model, list::Rows, map::Map, sort::Sort},
+    route::Route,
     text,
     theme::Token,
 };
@@ -27,10 +27,13 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     if model.page.route == Route::Map {
         return super::map::draw(model, &model.map(), pen, area);
     }
-    let columns = rows::columns(&model.page.route);
-    let widths = fit_columns(columns, usize::from(area.width).saturating_sub(3));
+    let Some(table) = model.store.table(&model.page.route) else {
+        return;
+    };
+    let columns = table.heads();
+    let widths = fit_columns(&columns, usize::from(area.width).saturating_sub(3));
     heading(
-        columns,
+        &columns,
         &widths,
         model.sorted(),
         pen,
@@ -41,9 +44,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     for (index, y) in range.zip(body.top()..body.bottom()) {
         let id = rows.id(index);
         let marked = list.marks.contains(id);
-        let cells = rows::cells(model, rows.place(index));
+        let cells = table.cells(model, rows.place(index));
         row(
-            &cells,
+            (&columns, &cells),
             &widths,
             marked,
             pen,
@@ -62,13 +65,15 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 /// The cells of the row with this id, with their columns' titles, and whether they are numbers.
 pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
-    let columns = rows::columns(&model.page.route).iter();
+    let Some(table) = model.store.table(&model.page.route) else {
+        return Vec::new();
+    };
     let rows = model.rows();
     let place = rows.position(id).map(|index| rows.place(index));
-    let cells = place.map(|place| rows::cells(model, place));
-    let pairs = columns.zip(cells.into_iter().flatten());
+    let cells = place.map(|place| table.cells(model, place));
+    let pairs = table.heads().into_iter().zip(cells.into_iter().flatten());
     pairs
-        .map(|(column, cell)| (column.title, cell.text, cell.right))
+        .map(|(head, cell)| (head.title, cell.text, head.right))
         .collect()
 }
 
@@ -124,7 +129,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     if model.page.route == Route::Map {
-        words.extend(loose(model));
+        words.extend(unused(model));
     }
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
@@ -137,13 +142,13 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// What feeds nothing and what nothing feeds, in words.
-fn loose(model: &Model) -> Option<String> {
-    let words = match Map::loose(&model.store) {
+fn unused(model: &Model) -> Option<String> {
+    let words = match Map::unused(&model.store) {
         (0, 0) => return None,
-        (triggers, 0) => format!("loose: triggers {triggers}"),
-        (0, destinations) => format!("loose: destinations {destinations}"),
+        (triggers, 0) => format!("unused: triggers {triggers}"),
+        (0, destinations) => format!("unused: destinations {destinations}"),
         (triggers, destinations) => {
-            format!("loose: triggers {triggers}, destinations {destinations}")
+            format!("unused: triggers {triggers}, destinations {destinations}")
         }
     };
     Some(model.tell(&format!("{words} (‹filter› ! shows it)")))
@@ -181,25 +186,12 @@ fn failure(model: &Model) -> Option<&Failure> {
     model.store.failure(&model.page.route)
 }
 
-/// Whether the list was read at all.
-fn is_read(model: &Model) -> bool {
-    let store = &model.store;
-    match model.page.route {
-        Route::Events => store.events.loaded,
-        Route::Triggers => store.triggers.value.is_some(),
-        Route::Destinations => store.destinations.value.is_some(),
-        Route::Rules | Route::Map => store.rules.value.is_some(),
-        Route::Deliveries => store.deliveries.value.is_some(),
-        Route::Clients => store.clients.value.is_some(),
-        _ => true,
-    }
-}
-
 fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let is_read = model.store.is_read(&model.page.route);
     let (token, words) = match failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
-        None if !is_read(model) && model.is_up() => (Token::Dim, "reading…".to_owned()),
-        None if !is_read(model) => (
+        None if !is_read && model.is_up() => (Token::Dim, "reading…".to_owned()),
+        None if !is_read => (
             Token::Dim,
             "not read yet; there is no connection".to_owned(),
         ),
@@ -258,19 +250,7 @@ const SEND: &str = "Send one to the REST address:\n\n  POST /v1/data-receiver/ev
 
 fn first_step(route: &Route) -> &'static str {
     match route {
-        Route::Triggers => {
-            "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
-             ‹new› makes one; ‹trigger_from_event› on an event makes one from it."
-        }
-        Route::Destinations => {
-            "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
-             ‹new› makes one, and in its form ‹form_test› tests it before it is saved."
-        }
-        Route::Rules => {
-            "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
-             matches,\nall of its destinations are notified.\n\
-             Make a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› makes a rule."
-        }
+        Route::List(kind) => kind::spec(*kind).empty,
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
              every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
@@ -279,13 +259,12 @@ fn first_step(route: &Route) -> &'static str {
             "Nothing is joined yet.\n\nMake a trigger (‹go_triggers›), a destination \
              (‹go_destinations›) and a rule (‹go_rules›)."
         }
-        Route::Clients => "No clients.\n\n‹new› makes one and shows its key once.",
         _ => "",
     }
 }
 
 /// The width of each column; 0 leaves it out. What is left over goes to the columns that grow.
-fn fit_columns(columns: &[Column], room: usize) -> Vec<usize> {
+fn fit_columns(columns: &[&Head], room: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.width).collect();
     let used = |widths: &[usize]| {
         widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
@@ -314,7 +293,7 @@ fn fit_columns(columns: &[Column], room: usize) -> Vec<usize> {
 }
 
 fn heading(
-    columns: &[Column],
+    columns: &[&Head],
     widths: &[usize],
     sorted: Option<Sort>,
     pen: &mut Pen<'_>,
@@ -339,14 +318,21 @@ fn heading(
     }
 }
 
-fn row(values: &[Cell], widths: &[usize], marked: bool, pen: &mut Pen<'_>, area: Rect) {
+fn row(
+    (heads, values): (&[&Head], &[Cell]),
+    widths: &[usize],
+    marked: bool,
+    pen: &mut Pen<'_>,
+    area: Rect,
+) {
     if marked {
         pen.put(area.x, area.y, 1, Token::Key, "◆");
     }
     let mut x = area.x + 2;
-    for (cell, width) in values.iter().zip(widths).filter(|(_, width)| **width > 0) {
+    let cells = heads.iter().zip(values).zip(widths);
+    for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
         let shown = text::fit(&cell.text, *width);
-        let pad = if cell.right {
+        let pad = if head.right {
             width - text::width(&shown)
         } else {
             0

@@ -1,4 +1,4 @@
-//! The map: who feeds whom, what is loose, and the ways from it.
+//! The map: who feeds whom, what is unused, and the ways from it.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn joined() -> Service {
 }
 
 #[tokio::test]
-async fn the_map_draws_who_feeds_whom_and_marks_what_is_loose() {
+async fn the_map_draws_who_feeds_whom_and_marks_what_is_unused() {
     let service = joined();
     let mut console = console(&service, 80, 24).await;
     insta::assert_snapshot!("map", press(&mut console, "8").await);

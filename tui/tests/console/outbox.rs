@@ -54,9 +54,9 @@ async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
     let service = stocked();
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "O").await;
-    assert_shows(&screen, "Open obligations");
+    assert_shows(&screen, "Not yet resolved");
     assert_shows(&screen, "disk 1 is full");
-    assert_shows(&screen, "told pager by night");
+    assert_shows(&screen, "decided for pager by night");
     press(&mut console, "<Tab><Tab><Enter>").await;
     assert_shows(&console.screen(), "Destinations › audit");
     let screen = press(&mut console, "O").await;

@@ -1,14 +1,12 @@
 //! `bellwether` without a command: the console, on a running service or on one in this process.
 
 #[cfg(feature = "embedded")]
-mod listing;
-#[cfg(feature = "embedded")]
 mod own_service;
 mod sending;
 
 use std::io::{self, IsTerminal, Write};
 
-use bellwether_tui::{Key, Options, Standing};
+use bellwether_tui::{Key, Options, Standing, Unlisted};
 
 use crate::{
     cli::Size,
@@ -50,9 +48,6 @@ async fn open(
     far: bool,
     frame: Option<Frame>,
 ) -> Result<(), Failure> {
-    if let Some(frame) = frame.as_ref().filter(|frame| frame.json) {
-        return listing::write(&frame.screen, address, settings, &mut io::stdout()).await;
-    }
     let failed = |error: bellwether_tui::Error| Failure::new(sentence(&error));
     let mut options = Options::new(address).map_err(failed)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
@@ -77,6 +72,7 @@ async fn open(
             told_by(standing)
         }
         None => bellwether_tui::run(options).await.map_err(failed),
+        Some(frame) if frame.json => list(options, &frame.screen).await,
         Some(frame) => draw(options, frame).await,
     }
 }
@@ -92,29 +88,24 @@ async fn draw(options: Options, frame: Frame) -> Result<(), Failure> {
     told_by(drawn.standing)
 }
 
+/// Writes what a screen lists, as one line of JSON.
+async fn list(options: Options, screen: &str) -> Result<(), Failure> {
+    let json = bellwether_tui::listing(options, screen).await;
+    let json = json.map_err(|unlisted| match unlisted {
+        Unlisted::Unknown { .. } => Failure::new(format!("--json: {unlisted}")),
+        Unlisted::Away(sentence) => Failure::away(sentence),
+        Unlisted::NotAllowed(sentence) => Failure::not_allowed(sentence),
+        Unlisted::Failed(sentence) => Failure::new(sentence),
+    })?;
+    writeln!(io::stdout(), "{json}")
+        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+}
+
 /// The exit code that says whether what was told is what the service holds.
 fn told_by(standing: Standing) -> Result<(), Failure> {
     match standing {
         Standing::Up => Ok(()),
         Standing::Away(sentence) => Err(Failure::away(sentence)),
         Standing::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
-    }
-}
-
-#[cfg(not(feature = "embedded"))]
-mod listing {
-    //! Stands in for the lists as JSON, which the gateway's tables make.
-
-    use super::{Failure, Settings, Write};
-
-    pub(super) async fn write(
-        _screen: &str,
-        _address: &str,
-        _settings: &Settings,
-        _out: &mut impl Write,
-    ) -> Result<(), Failure> {
-        Err(Failure::new(
-            "this console was built without the service (feature `embedded`), which writes JSON",
-        ))
     }
 }

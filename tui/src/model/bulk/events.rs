@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::plural;
 use crate::{
     client::{EventFilter, Request, StatusChange},
-    data::{BulkTally, EventRow, Status},
+    data::{BulkTally, EventRow, Status, Word},
     limits,
     theme::Token,
 };
@@ -15,7 +15,7 @@ const NAMED: usize = 5;
 
 /// What is done to each of them.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum EventDeed {
+pub(crate) enum EventTransition {
     Set(StatusChange),
     /// Write this note.
     Note(String),
@@ -25,7 +25,7 @@ pub(crate) enum EventDeed {
 /// counted: what comes later is not among them.
 #[derive(Clone, Debug)]
 pub(crate) struct EventBulk {
-    pub(crate) deed: EventDeed,
+    pub(crate) transition: EventTransition,
     filter: EventFilter,
     /// The filter as an operator wrote it.
     words: String,
@@ -44,9 +44,9 @@ pub(crate) struct EventBulk {
 }
 
 impl EventBulk {
-    pub(crate) fn new(deed: EventDeed, filter: EventFilter, words: String) -> Self {
+    pub(crate) fn new(transition: EventTransition, filter: EventFilter, words: String) -> Self {
         Self {
-            deed,
+            transition,
             filter,
             words,
             ids: Vec::new(),
@@ -99,16 +99,16 @@ impl EventBulk {
 
     /// Why nothing is to be done to an occurrence, if so.
     fn needless(&self, row: &EventRow) -> Option<&'static str> {
-        match self.deed {
-            EventDeed::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
+        match self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
                 Some("acknowledged before")
             }
-            EventDeed::Set(StatusChange::Status(Status::Closed))
+            EventTransition::Set(StatusChange::Status(Status::Closed))
                 if row.status == Status::Closed =>
             {
                 Some("closed before")
             }
-            EventDeed::Set(StatusChange::Status(Status::Suppressed))
+            EventTransition::Set(StatusChange::Status(Status::Suppressed))
                 if row.status == Status::Suppressed =>
             {
                 Some("suppressed before")
@@ -125,12 +125,12 @@ impl EventBulk {
     /// Changes the next ones.
     pub(crate) fn step(&self) -> Request {
         let occurrence_ids = self.part().to_vec();
-        match &self.deed {
-            EventDeed::Set(change) => Request::SetStatus {
+        match &self.transition {
+            EventTransition::Set(change) => Request::SetStatus {
                 occurrence_ids,
                 change: *change,
             },
-            EventDeed::Note(text) => Request::Annotate {
+            EventTransition::Note(text) => Request::Annotate {
                 occurrence_ids,
                 text: text.clone(),
             },
@@ -156,40 +156,40 @@ impl EventBulk {
             (false, true) => format!("all open events with {}", self.words),
             (false, false) => format!("all events with {}", self.words),
         };
-        match &self.deed {
-            EventDeed::Note(_) => format!("Write a note on {all}?"),
-            EventDeed::Set(_) => format!("{} {all}?", self.verb()),
+        match &self.transition {
+            EventTransition::Note(_) => format!("Write a note on {all}?"),
+            EventTransition::Set(_) => format!("{} {all}?", self.verb()),
         }
     }
 
     pub(crate) fn verb(&self) -> &'static str {
-        match self.deed {
-            EventDeed::Set(StatusChange::Acknowledged(true)) => "Acknowledge",
-            EventDeed::Set(StatusChange::Acknowledged(false)) => "Take back",
-            EventDeed::Set(StatusChange::Status(Status::Closed)) => "Close",
-            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "Suppress",
-            EventDeed::Set(StatusChange::Status(_)) => "Open",
-            EventDeed::Note(_) => "Write",
+        match self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(true)) => "Acknowledge",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "Take back",
+            EventTransition::Set(StatusChange::Status(Status::Closed)) => "Close",
+            EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "Suppress",
+            EventTransition::Set(StatusChange::Status(_)) => "Open",
+            EventTransition::Note(_) => "Write",
         }
     }
 
     /// What a Yes does to how many.
     pub(crate) fn promise(&self, count: i64) -> String {
         let events = plural(count, "event");
-        match &self.deed {
-            EventDeed::Note(text) => format!("{events} will get the note: {text}"),
-            EventDeed::Set(_) => format!("{events} will be {}:", self.participle()),
+        match &self.transition {
+            EventTransition::Note(text) => format!("{events} will get the note: {text}"),
+            EventTransition::Set(_) => format!("{events} will be {}:", self.participle()),
         }
     }
 
     fn participle(&self) -> &'static str {
-        match self.deed {
-            EventDeed::Set(StatusChange::Acknowledged(true)) => "acknowledged",
-            EventDeed::Set(StatusChange::Acknowledged(false)) => "no longer acknowledged",
-            EventDeed::Set(StatusChange::Status(Status::Closed)) => "closed",
-            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "suppressed",
-            EventDeed::Set(StatusChange::Status(_)) => "opened again",
-            EventDeed::Note(_) => "written on",
+        match self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledged",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "no longer acknowledged",
+            EventTransition::Set(StatusChange::Status(Status::Closed)) => "closed",
+            EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppressed",
+            EventTransition::Set(StatusChange::Status(_)) => "opened again",
+            EventTransition::Note(_) => "written on",
         }
     }
 
@@ -215,9 +215,9 @@ impl EventBulk {
     /// What came of it, and whether it was refused for any.
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
         let events = plural(count, "event");
-        let done = match self.deed {
-            EventDeed::Note(_) => format!("note written on {events}"),
-            EventDeed::Set(_) => format!("{events} {}", self.participle()),
+        let done = match self.transition {
+            EventTransition::Note(_) => format!("note written on {events}"),
+            EventTransition::Set(_) => format!("{events} {}", self.participle()),
         };
         let failed = match self.failed {
             0 => String::new(),
@@ -236,18 +236,18 @@ impl EventBulk {
 
     /// Whether a part whose answer was lost may simply be sent again.
     pub(crate) fn is_repeatable(&self) -> bool {
-        !matches!(self.deed, EventDeed::Note(_))
+        !matches!(self.transition, EventTransition::Note(_))
     }
 
     /// What a reader of the answer to nothing found is told.
     pub(crate) fn infinitive(&self) -> &'static str {
-        match self.deed {
-            EventDeed::Set(StatusChange::Acknowledged(true)) => "acknowledge",
-            EventDeed::Set(StatusChange::Acknowledged(false)) => "take back",
-            EventDeed::Set(StatusChange::Status(Status::Closed)) => "close",
-            EventDeed::Set(StatusChange::Status(Status::Suppressed)) => "suppress",
-            EventDeed::Set(StatusChange::Status(_)) => "open again",
-            EventDeed::Note(_) => "write on",
+        match self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledge",
+            EventTransition::Set(StatusChange::Acknowledged(false)) => "take back",
+            EventTransition::Set(StatusChange::Status(Status::Closed)) => "close",
+            EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppress",
+            EventTransition::Set(StatusChange::Status(_)) => "open again",
+            EventTransition::Note(_) => "write on",
         }
     }
 }

@@ -1,62 +1,67 @@
 //! One event: its fields, its notes and its history.
 
+use bellwether_proto::v1::{self, occurrence::CloseReason};
 use serde_json::Value;
 
-use super::{Document, Link, label, span};
 use crate::{
-    data::EventDetail,
-    model::{
-        Model, filter,
-        page::{Route, Tab},
-    },
+    data::{Word, occurrence, structure},
+    document::{Document, Link, label, span},
+    model::{Model, page::Tab},
+    route::Route,
     theme::Token,
 };
 
-pub(super) fn write(into: &mut Document, model: &Model, event: &EventDetail, tab: Tab) {
+pub(super) fn write(into: &mut Document, model: &Model, event: &v1::Event, tab: Tab) {
+    let nothing = v1::Occurrence::default();
+    let occurrence = occurrence(event).unwrap_or(&nothing);
     match tab {
-        Tab::Details | Tab::Explain => details(into, model, event),
-        Tab::Notes => notes(into, model, event),
+        Tab::Details | Tab::Explain => details(into, model, event, occurrence),
+        Tab::Notes => notes(into, model, occurrence),
     }
 }
 
-fn details(into: &mut Document, model: &Model, event: &EventDetail) {
-    let occurrence = &event.occurrence;
+fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.field("summary", Token::Title, &occurrence.summary);
-    let acknowledged = if occurrence.acknowledged {
+    let acknowledged = if occurrence.acknowledged == Some(true) {
         ", acknowledged"
     } else {
         ""
     };
     into.line(vec![
         label("state"),
-        span(occurrence.severity.into(), occurrence.severity.word()),
+        span(occurrence.severity().into(), occurrence.severity().word()),
         span(Token::Text, ", "),
-        span(occurrence.status.into(), occurrence.status.word()),
+        span(occurrence.status().into(), occurrence.status().word()),
         span(Token::Good, acknowledged),
     ]);
     into.field("name", Token::Text, &event.name);
-    if !event.kind.is_empty() && event.kind != event.name {
-        into.field("type", Token::Text, &event.kind);
+    if !event.r#type.is_empty() && event.r#type != event.name {
+        into.field("type", Token::Text, &event.r#type);
     }
     into.field(
         "opened",
         Token::Text,
-        &model.moment_in_full(occurrence.start_ms),
+        &model.moment_in_full(occurrence.start_time),
     );
     into.field(
         "last seen",
         Token::Text,
-        &model.moment_in_full(occurrence.last_seen_ms),
+        &model.moment_in_full(occurrence.last_seen),
     );
-    if let Some(close) = occurrence.close_ms {
-        let words = format!(
-            "{} {}",
-            model.moment_in_full(close),
-            occurrence.close_reason
-        );
+    if let Some(close) = occurrence.close_time {
+        let reason = match occurrence.close_reason() {
+            CloseReason::Sender => "by its sender",
+            CloseReason::Operator => "by an operator",
+            CloseReason::Aged => "for lack of news",
+            CloseReason::Unspecified => "",
+        };
+        let words = format!("{} {reason}", model.moment_in_full(close));
         into.field("closed", Token::Text, &words);
     }
-    let counts = match (occurrence.count, event.count) {
+    let counts = match (
+        occurrence.count.unwrap_or_default(),
+        event.count.unwrap_or_default(),
+    ) {
         (1, 1) => "once".to_owned(),
         (count, all) if count == all => format!("{count} times"),
         (count, all) => format!("{count} times, {all} over all occurrences"),
@@ -72,19 +77,18 @@ fn details(into: &mut Document, model: &Model, event: &EventDetail) {
             Link::Go(Route::Event(id)),
         );
     }
-    let link = Link::List(Route::Deliveries, filter::part("event", &event.id));
+    let link = Link::deliveries("event", &event.id);
     into.link("deliveries", "about this event", link);
     if !occurrence.annotations.is_empty() {
         let count = occurrence.annotations.len();
         let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
         into.field("notes", Token::Text, &words);
     }
-    contents(into, event);
+    contents(into, event, occurrence);
 }
 
 /// What the sender told, and the ids.
-fn contents(into: &mut Document, event: &EventDetail) {
-    let occurrence = &event.occurrence;
+fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.heading("Dimensions");
     for (key, value) in &event.dimensions {
         into.field(key, Token::Text, value);
@@ -93,11 +97,12 @@ fn contents(into: &mut Document, event: &EventDetail) {
         into.heading("Body");
         into.text(Token::Text, 0, &occurrence.body);
     }
-    if let Value::Object(fields) = &occurrence.metadata
+    let metadata = occurrence.metadata_fields.as_ref().map(structure);
+    if let Some(Value::Object(fields)) = metadata
         && !fields.is_empty()
     {
         into.heading("Metadata");
-        for (key, value) in fields {
+        for (key, value) in &fields {
             into.tree(0, key, value);
         }
     }
@@ -106,17 +111,16 @@ fn contents(into: &mut Document, event: &EventDetail) {
     into.field("occurrence", Token::Text, &occurrence.id);
 }
 
-fn notes(into: &mut Document, model: &Model, event: &EventDetail) {
-    let occurrence = &event.occurrence;
+fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
         let told = model.tell("none yet; ‹annotate› writes one");
         into.text(Token::Dim, 0, &told);
     }
     for note in &occurrence.annotations {
-        let head = format!("{}  {}", model.moment(note.update_ms), note.author);
+        let head = format!("{}  {}", model.moment(note.update_time), note.author);
         into.text(Token::Dim, 0, &head);
-        into.text(Token::Text, 2, &note.text);
+        into.text(Token::Text, 2, &note.annotation);
     }
     into.heading("History");
     if occurrence.history.is_empty() {
@@ -134,7 +138,7 @@ fn notes(into: &mut Document, model: &Model, event: &EventDetail) {
             &entry.from
         };
         into.line(vec![
-            span(Token::Dim, &format!("{:<17}", model.moment(entry.time_ms))),
+            span(Token::Dim, &format!("{:<17}", model.moment(entry.time))),
             span(
                 Token::Text,
                 &format!("{}: {from} → {}", entry.field, entry.to),

@@ -1,21 +1,29 @@
-//! Who is still to be told that an occurrence is over, event by event.
+//! Which notifications are not yet resolved: who has yet to hear that an occurrence is over.
 
-use super::{Document, Link, span};
+use bellwether_proto::v1::{ListObligationsRequest, Obligation};
+
 use crate::{
-    data::{Obligation, ObligationFilter},
-    model::{Model, page::Route},
+    data::{Kind, Word, millis},
+    document::{Document, Link, span},
+    model::Model,
+    route::Route,
     theme::Token,
 };
 
 /// What the list is about.
-pub(super) fn about(into: &mut Document, filter: &ObligationFilter) {
-    let told = "Who was told of these events and is still to be told that they are over.";
+pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
+    let told =
+        "Notifications that are not yet resolved: who has yet to hear that these events are over.";
     into.text(Token::Dim, 0, told);
     for name in &filter.rule_names {
-        into.link("of rule", name, Link::Go(Route::Rule(name.clone())));
+        into.link(
+            "of rule",
+            name,
+            Link::Go(Route::Object(Kind::Rule, name.clone())),
+        );
     }
     for name in &filter.destination_names {
-        let link = Link::Go(Route::Destination(name.clone()));
+        let link = Link::Go(Route::Object(Kind::Destination, name.clone()));
         into.link("to destination", name, link);
     }
     if !filter.event_id.is_empty() {
@@ -26,7 +34,7 @@ pub(super) fn about(into: &mut Document, filter: &ObligationFilter) {
 
 pub(super) fn write(into: &mut Document, model: &Model, rows: &[Obligation], more: bool) {
     if rows.is_empty() {
-        into.text(Token::Good, 0, "none is open");
+        into.text(Token::Good, 0, "all are resolved");
     }
     for of_event in rows.chunk_by(|one, other| one.occurrence_id == other.occurrence_id) {
         let Some(first) = of_event.first() else {
@@ -34,20 +42,21 @@ pub(super) fn write(into: &mut Document, model: &Model, rows: &[Obligation], mor
         };
         let line = vec![
             span(
-                first.severity.into(),
-                &format!("{:<9}", first.severity.word()),
+                first.severity().into(),
+                &format!("{:<9}", first.severity().word()),
             ),
             span(Token::Link, &first.summary),
         ];
         into.linked(line, Link::Go(Route::Event(first.occurrence_id.clone())));
         for row in of_event {
-            let at = row.notify_ms.map(|ms| model.moment(ms)).unwrap_or_default();
+            let at = millis(row.notify_time.as_ref());
+            let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
             let line = vec![
-                span(Token::Dim, &format!("  {at:<17}told ")),
+                span(Token::Dim, &format!("  {at:<17}decided for ")),
                 span(Token::Link, &row.destination_name),
                 span(Token::Dim, &format!(" by {}", row.rule_name)),
             ];
-            let destination = Route::Destination(row.destination_name.clone());
+            let destination = Route::Object(Kind::Destination, row.destination_name.clone());
             into.linked(line, Link::Go(destination));
         }
     }

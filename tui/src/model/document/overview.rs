@@ -1,10 +1,16 @@
 //! The overview: what is red, what is under way, and on a new service what to do first.
 
-use super::{Document, Link, Span, duration, label, span};
+use bellwether_proto::v1::{
+    DestinationHealth, DestinationOverview, GetOverviewResponse as Overview,
+};
+
 use crate::{
-    data::{DestinationTraffic, HealthState, Overview},
+    data::{HealthState, Kind, WORST_FIRST, Word, millis, urgency},
+    document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
-    model::{Model, filter, page::Route, steps::Step},
+    model::{Model, steps::Step},
+    route::Route,
+    text,
     theme::Token,
 };
 
@@ -34,12 +40,12 @@ fn first_steps(into: &mut Document, model: &Model) {
             continue;
         }
         let link = match step {
-            Step::Destination => Link::Act(Route::Destinations, Action::New),
+            Step::Destination => Link::Act(Route::List(Kind::Destination), Action::New),
             Step::Event => Link::Go(Route::Events),
             Step::Trigger if steps[1].1 => Link::Go(Route::Events),
-            Step::Trigger => Link::Act(Route::Triggers, Action::New),
-            Step::Rule => Link::Act(Route::Rules, Action::New),
-            Step::Enable => Link::Go(Route::Rules),
+            Step::Trigger => Link::Act(Route::List(Kind::Trigger), Action::New),
+            Step::Rule => Link::Act(Route::List(Kind::Rule), Action::New),
+            Step::Enable => Link::Go(Route::List(Kind::Rule)),
         };
         let mark = if next == Some(index) {
             span(Token::Key, "→ ")
@@ -52,15 +58,14 @@ fn first_steps(into: &mut Document, model: &Model) {
 
 fn open(into: &mut Document, overview: &Overview) {
     into.heading("Open events");
-    let most = overview
-        .open_by_severity
-        .iter()
-        .map(|(_, count)| *count)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let counts = WORST_FIRST.map(|severity| {
+        let count = overview.open_by_severity.get(severity.as_str_name());
+        (severity, count.copied().unwrap_or_default())
+    });
+    let most = counts.iter().map(|(_, count)| *count).max();
+    let most = most.unwrap_or(0).max(1);
     let room = into.columns.saturating_sub(30).clamp(4, 60);
-    for (severity, count) in &overview.open_by_severity {
+    for (severity, count) in &counts {
         let token = if *count == 0 {
             Token::Dim
         } else {
@@ -71,16 +76,16 @@ fn open(into: &mut Document, overview: &Overview) {
         let line = vec![
             span(
                 token,
-                &format!("{:<LABEL$} ", severity.word(), LABEL = super::LABEL),
+                &format!("{:<LABEL$} ", severity.word(), LABEL = document::LABEL),
             ),
             span(token, &format!("{count:>7}  ")),
             span(token, &"█".repeat(cells)),
         ];
-        let link = Link::List(Route::Events, filter::part("severity", severity.word()));
+        let link = Link::List(Route::Events, text::part("severity", severity.word()));
         into.linked(line, link);
     }
-    if overview.acknowledged_count > 0 {
-        let count = overview.acknowledged_count.to_string();
+    if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
+        let count = count.to_string();
         let link = Link::List(Route::Events, "acknowledged=true".to_owned());
         into.link("acknowledged", &count, link);
     }
@@ -92,7 +97,7 @@ fn rate(into: &mut Document, overview: &Overview) {
     into.heading("Events per minute, last hour");
     let minutes = &overview.events_per_minute;
     let most = minutes.iter().copied().max().unwrap_or(0);
-    let room = into.columns.saturating_sub(super::LABEL + 3);
+    let room = into.columns.saturating_sub(document::LABEL + 3);
     let shown = &minutes[minutes.len().saturating_sub(room)..];
     if most == 0 {
         into.line(vec![span(Token::Dim, "none")]);
@@ -117,36 +122,50 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     if overview.destinations.is_empty() {
         into.line(vec![span(Token::Dim, "none")]);
     }
-    let mut traffic: Vec<&DestinationTraffic> = overview.destinations.iter().collect();
-    traffic.sort_by_key(|one| (one.health.state, std::cmp::Reverse(one.dead)));
+    let health = |one: &DestinationOverview| {
+        one.health
+            .as_ref()
+            .map(DestinationHealth::state)
+            .unwrap_or_default()
+    };
+    let mut traffic: Vec<&DestinationOverview> = overview.destinations.iter().collect();
+    traffic.sort_by_key(|one| (urgency(health(one)), std::cmp::Reverse(one.dead_count)));
     for one in traffic {
-        let token = Token::from(one.health.state);
-        let mark = match one.health.state {
+        let health = health(one);
+        let token = Token::from(health);
+        let mark = match health {
             HealthState::Failing => "✗",
             HealthState::Paused => "‖",
             HealthState::Healthy => "✓",
-            HealthState::Unknown => "·",
+            HealthState::Unspecified => "·",
         };
-        let count = |count: i32, word: &str, token: Token| {
+        let count = |count: Option<i32>, word: &str, token: Token| {
+            let count = count.unwrap_or_default();
             let token = if count == 0 { Token::Dim } else { token };
             span(token, &format!("{count:>6} {word}"))
         };
-        let name = crate::text::fit(&one.name, 24);
-        let pad = " ".repeat(25_usize.saturating_sub(crate::text::width(&name)));
+        let name = text::fit(&one.destination_name, 24);
+        let pad = " ".repeat(25_usize.saturating_sub(text::width(&name)));
         let line: Vec<Span> = vec![
             span(token, &format!("{mark} ")),
             span(Token::Link, &name),
             span(Token::Text, &pad),
-            span(token, &format!("{:<8}", one.health.state.word())),
-            count(one.delivered, "delivered", Token::Good),
-            count(one.waiting, "waiting", Token::Info),
-            count(one.dead, "dead", Token::Bad),
+            span(token, &format!("{:<8}", health.word())),
+            count(one.delivered_count, "delivered", Token::Good),
+            count(one.waiting_count, "waiting", Token::Info),
+            count(one.dead_count, "dead", Token::Bad),
         ];
-        into.linked(line, Link::Go(Route::Destination(one.name.clone())));
+        into.linked(
+            line,
+            Link::Go(Route::Object(
+                Kind::Destination,
+                one.destination_name.clone(),
+            )),
+        );
     }
-    if let Some(oldest) = overview.oldest_undelivered_ms {
+    if let Some(oldest) = millis(overview.oldest_undelivered_time.as_ref()) {
         let age = duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
-        let words = format!("{} ({age} before this was read)", model.moment(oldest));
+        let words = format!("{} ({age} ago)", model.moment(oldest));
         into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
     }
 }
@@ -155,22 +174,23 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
     into.field("version", Token::Text, &overview.version);
-    if let Some(start) = overview.start_ms {
+    if let Some(start) = millis(overview.start_time.as_ref()) {
         into.field("running since", Token::Text, &model.moment_in_full(start));
     }
     into.link(
         "triggers",
-        &overview.trigger_count.to_string(),
-        Link::Go(Route::Triggers),
+        &overview.trigger_count.unwrap_or_default().to_string(),
+        Link::Go(Route::List(Kind::Trigger)),
     );
     into.link(
         "destinations",
-        &overview.destination_count.to_string(),
-        Link::Go(Route::Destinations),
+        &overview.destination_count.unwrap_or_default().to_string(),
+        Link::Go(Route::List(Kind::Destination)),
     );
     let rules = format!(
         "{}, {} enabled",
-        overview.rule_count, overview.enabled_rule_count
+        overview.rule_count.unwrap_or_default(),
+        overview.enabled_rule_count.unwrap_or_default()
     );
-    into.link("rules", &rules, Link::Go(Route::Rules));
+    into.link("rules", &rules, Link::Go(Route::List(Kind::Rule)));
 }

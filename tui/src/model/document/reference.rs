@@ -2,9 +2,10 @@
 
 use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
-use super::{Document, Line, Link, Span, span};
 use crate::{
-    model::{Model, page::Route},
+    document::{Document, Line, Link, Span, span},
+    model::Model,
+    route::Route,
     text,
     theme::Token,
 };
@@ -246,13 +247,6 @@ impl Document {
             let link = line.link.or(link.take());
             self.push(Line { spans: whole, link });
         }
-    }
-}
-
-impl Line {
-    /// The line as plain text.
-    pub(crate) fn words(&self) -> String {
-        self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 }
 

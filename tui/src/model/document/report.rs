@@ -1,15 +1,18 @@
 //! What a test of a destination, a try of a trigger or a preview of a rule brought.
 
+use bellwether_proto::v1::{Attempt, RulePreview, TestTriggerResponse};
 use serde_json::Value;
 
-use super::{Document, Link, obligation, span, transcript};
+use super::{obligation, transcript};
 use crate::{
     client::Request,
-    data::{RulePreview, TriggerTest},
+    data::{EventRow, Word, structure},
+    document::{Document, Link, span},
     model::{
         Model,
-        page::{Found, Report, Route},
+        page::{Found, Report},
     },
+    route::Route,
     theme::Token,
 };
 
@@ -19,8 +22,8 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
             Some(event_id.as_str())
         }
-        Request::ListObligations { filter } => {
-            obligation::about(into, filter);
+        Request::ListObligations(asked) => {
+            obligation::about(into, asked);
             None
         }
         _ => None,
@@ -48,7 +51,15 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
     match &report.found.value {
         Some(Found::Test(test)) => {
-            transcript::attempt(into, &test.attempt);
+            let attempt = Attempt {
+                duration: test.duration,
+                outcome: test.outcome,
+                explanation: test.explanation.clone(),
+                request: test.request.clone(),
+                response: test.response.clone(),
+                ..Attempt::default()
+            };
+            transcript::attempt(into, &attempt);
             if !test.delivery_id.is_empty() {
                 into.heading("Recorded");
                 let link = Link::Go(Route::Delivery(test.delivery_id.clone()));
@@ -56,19 +67,19 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             }
         }
         Some(Found::Matches(test)) => matches(into, model, test, &report.request),
-        Some(Found::Obligations { rows, more }) => obligation::write(into, model, rows, *more),
-        Some(Found::Previews { previews, warnings }) => {
-            for warning in warnings {
+        Some(Found::Obligations(rows, more)) => obligation::write(into, model, rows, *more),
+        Some(Found::Previews(found)) => {
+            for warning in &found.warnings {
                 into.text(Token::Warning, 0, &format!("! {warning}"));
             }
-            if previews.is_empty() {
+            if found.previews.is_empty() {
                 into.text(
                     Token::Dim,
                     0,
                     "the rule has no destination, so there is nothing to see",
                 );
             }
-            for preview in previews {
+            for preview in &found.previews {
                 show_preview(into, preview);
             }
         }
@@ -103,7 +114,7 @@ fn share(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
     Some((done_ms.max(0).saturating_mul(100) / all_ms.max(1)).min(100))
 }
 
-fn matches(into: &mut Document, model: &Model, test: &TriggerTest, request: &Request) {
+fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, request: &Request) {
     let now = test
         .matched_by_saved
         .map_or_else(String::new, |count| format!(" (now: {count})"));
@@ -111,38 +122,45 @@ fn matches(into: &mut Document, model: &Model, test: &TriggerTest, request: &Req
         Request::TestTrigger { span, .. } => span.words(),
         _ => "",
     };
-    let occurrences = if test.matched == 1 {
+    let (matched, scanned) = (
+        test.matched.unwrap_or_default(),
+        test.scanned.unwrap_or_default(),
+    );
+    let occurrences = if matched == 1 {
         "occurrence"
     } else {
         "occurrences"
     };
-    let told = format!(
-        "would have matched {} {occurrences} {time}{now}",
-        test.matched
-    );
-    let token = if test.matched == 0 {
+    let told = format!("would have matched {matched} {occurrences} {time}{now}");
+    let token = if matched == 0 {
         Token::Warning
     } else {
         Token::Good
     };
     into.text(token, 0, &told);
-    let were = if test.scanned == 1 { "was" } else { "were" };
-    let looked = format!("{} {were} looked at", test.scanned);
+    let were = if scanned == 1 { "was" } else { "were" };
+    let looked = format!("{scanned} {were} looked at");
     into.text(
         Token::Dim,
         0,
         &model.tell(&format!("{looked}; ‹longer_try› takes a longer time")),
     );
-    if let Some(stopped_ms) = test.stopped_at_ms {
+    if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let told = format!(
             "stopped early: only what was last seen since {} was looked at",
             model.moment(stopped_ms)
         );
         into.text(Token::Warning, 0, &told);
     }
-    if !test.occurrences.is_empty() {
-        let shown = test.occurrences.len();
-        let all = usize::try_from(test.matched).is_ok_and(|matched| matched == shown);
+    let rows: Vec<EventRow> = test
+        .occurrences
+        .iter()
+        .cloned()
+        .flat_map(EventRow::all_of)
+        .collect();
+    if !rows.is_empty() {
+        let shown = rows.len();
+        let all = usize::try_from(matched).is_ok_and(|matched| matched == shown);
         let title = if all {
             "They are"
         } else {
@@ -150,7 +168,7 @@ fn matches(into: &mut Document, model: &Model, test: &TriggerTest, request: &Req
         };
         into.heading(title);
     }
-    for row in &test.occurrences {
+    for row in &rows {
         let line = vec![
             span(
                 Token::Dim,
@@ -172,13 +190,14 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     into.field(
         "size",
         Token::Text,
-        &format!("{}{limit} bytes", preview.size_bytes),
+        &format!("{}{limit} bytes", preview.size_bytes.unwrap_or_default()),
     );
     for warning in &preview.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
     // The standard document has the rule's message deep inside.
-    let body = preview.rendered.get("body").and_then(Value::as_str);
+    let rendered = preview.rendered.as_ref().map_or(Value::Null, structure);
+    let body = rendered.get("body").and_then(Value::as_str);
     let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
     let message = document
         .as_ref()
@@ -186,7 +205,7 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     if let Some(message) = message.and_then(Value::as_str) {
         into.field("message", Token::Title, message);
     }
-    if let Some(fields) = preview.rendered.as_object() {
+    if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {
             match value.as_str() {
                 Some(body) if body.contains('\n') || transcript::readable(body) != body => {

@@ -1,20 +1,25 @@
 //! A delivery with its attempts, and what was said on the wire in each.
 
-use super::{Document, Link, duration, label, span};
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1::{Attempt, Delivery};
+
 use crate::{
-    data::{Attempt, Delivery, Outcome, Sent},
-    model::{Model, page::Route},
+    data::{Kind, Outcome, Word, millis, span_ms},
+    document::{Document, Link, duration, label, span},
+    model::Model,
+    route::Route,
     theme::Token,
 };
 
 pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
     into.line(vec![
         label("state"),
-        span(delivery.state.into(), delivery.state.word()),
+        span(delivery.state().into(), delivery.state().word()),
     ]);
-    if delivery.test {
+    if delivery.test == Some(true) {
         into.field("what", Token::Text, "a test");
-    } else if delivery.clear {
+    } else if delivery.clear == Some(true) {
         into.field(
             "what",
             Token::Text,
@@ -25,14 +30,14 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     into.link(
         "destination",
         &delivery.destination_name,
-        Link::Go(Route::Destination(destination)),
+        Link::Go(Route::Object(Kind::Destination, destination)),
     );
     if !delivery.rule_name.is_empty() {
-        let link = Link::Go(Route::Rule(delivery.rule_name.clone()));
+        let link = Link::Go(Route::Object(Kind::Rule, delivery.rule_name.clone()));
         into.link("rule", &delivery.rule_name, link);
     }
     if !delivery.trigger_name.is_empty() {
-        let link = Link::Go(Route::Trigger(delivery.trigger_name.clone()));
+        let link = Link::Go(Route::Object(Kind::Trigger, delivery.trigger_name.clone()));
         into.link("trigger", &delivery.trigger_name, link);
     }
     if !delivery.occurrence_id.is_empty() {
@@ -48,12 +53,12 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
         into.link("sent again as", &delivery.retried_as, link);
     }
     let moments = [
-        ("decided", delivery.create_ms),
-        ("next attempt", delivery.next_attempt_ms),
-        ("ended", delivery.end_ms),
+        ("decided", &delivery.create_time),
+        ("next attempt", &delivery.next_attempt_time),
+        ("ended", &delivery.end_time),
     ];
-    for (label, ms) in moments {
-        if let Some(ms) = ms {
+    for (label, time) in moments {
+        if let Some(ms) = millis(time.as_ref()) {
             into.field(label, Token::Text, &model.moment_in_full(ms));
         }
     }
@@ -64,7 +69,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     }
     for one in delivery.attempts.iter().rev() {
         into.heading(&format!("Attempt {}", one.number));
-        if let Some(start) = one.start_ms {
+        if let Some(start) = millis(one.start_time.as_ref()) {
             into.field("began", Token::Text, &model.moment_in_full(start));
         }
         attempt(into, one);
@@ -73,58 +78,56 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
 
 /// The verdict first, then the answer, which is short, then what was sent.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
-    let mark = match attempt.outcome {
+    let outcome = attempt.outcome();
+    let mark = match outcome {
         Outcome::Delivered => "✓",
-        Outcome::UnderWay => "…",
+        Outcome::Unspecified => "…",
         Outcome::Unknown => "?",
         Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked => "✗",
     };
-    let took = attempt
-        .duration_ms
-        .map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
+    let took = attempt.duration.as_ref().map(span_ms);
+    let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
     into.line(vec![
         label("verdict"),
         span(
-            attempt.outcome.into(),
-            &format!("{mark} {}", attempt.outcome.word().to_uppercase()),
+            outcome.into(),
+            &format!("{mark} {}", outcome.word().to_uppercase()),
         ),
         span(Token::Text, &took),
     ]);
     if !attempt.explanation.is_empty() {
         into.field("", Token::Text, &attempt.explanation);
     }
-    sent(
-        into,
-        "Response",
-        attempt.response.as_ref(),
-        "nothing came back",
-    );
-    sent(
-        into,
-        "Request",
-        attempt.request.as_ref(),
-        "nothing was sent",
-    );
+    into.heading("Response");
+    match &attempt.response {
+        None => into.text(Token::Dim, 0, "nothing came back"),
+        Some(it) => sent(
+            into,
+            &format!("status {}", it.status),
+            &it.headers,
+            &it.body,
+        ),
+    }
+    into.heading("Request");
+    match &attempt.request {
+        None => into.text(Token::Dim, 0, "nothing was sent"),
+        Some(it) => sent(
+            into,
+            &format!("{} {}", it.method, it.url),
+            &it.headers,
+            &it.body,
+        ),
+    }
 }
 
-fn sent(into: &mut Document, title: &str, sent: Option<&Sent>, nothing: &str) {
-    into.heading(title);
-    let Some(sent) = sent else {
-        into.text(Token::Dim, 0, nothing);
-        return;
-    };
-    let line = if title == "Response" {
-        format!("status {}", sent.line)
-    } else {
-        sent.line.clone()
-    };
-    into.text(Token::Title, 0, &line);
-    for (name, value) in &sent.headers {
+fn sent(into: &mut Document, line: &str, headers: &BTreeMap<String, String>, body: &str) {
+    into.text(Token::Title, 0, line);
+    for (name, value) in headers {
         into.text(Token::Dim, 0, &format!("{name}: {value}"));
     }
-    if !sent.body.is_empty() {
+    if !body.is_empty() {
         into.blank();
-        into.text(Token::Text, 0, &readable(&sent.body));
+        into.text(Token::Text, 0, &readable(body));
     }
 }
 

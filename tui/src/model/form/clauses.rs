@@ -1,9 +1,13 @@
 //! A query as a list of clauses, or as JSON when it is nested; switching loses nothing.
 
+use bellwether_proto::{
+    json,
+    v1::{self, Clause, clause::Kind},
+};
 use serde_json::Value;
 
 use crate::{
-    data::{Clause, Comparison},
+    data::{Comparison, describe},
     limits,
     model::{field::TextField, filter},
 };
@@ -51,7 +55,7 @@ impl ClauseInput {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return input;
         };
-        let clause = serde_json::from_value::<Clause>(value.clone()).ok();
+        let clause = parsed(&value.to_string()).ok();
         match clause.as_ref().and_then(flat) {
             Some((any, rows)) => {
                 input.any = any;
@@ -66,8 +70,7 @@ impl ClauseInput {
         if let Some(field) = &self.json {
             serde_json::from_str(field.text()).ok()
         } else {
-            let clause = self.clause()?;
-            serde_json::to_value(clause).ok()
+            written(&self.clause()?)
         }
     }
 
@@ -76,8 +79,8 @@ impl ClauseInput {
         let Some(value) = self.write() else {
             return "nothing".to_owned();
         };
-        let clause = serde_json::from_value::<Clause>(value.clone());
-        clause.map_or_else(|_| value.to_string(), |clause| clause.to_string())
+        let clause = parsed(&value.to_string());
+        clause.map_or_else(|_| value.to_string(), |clause| describe(&clause))
     }
 
     /// A query as it is typed on one line: as JSON, or as a filter of events.
@@ -86,10 +89,9 @@ impl ClauseInput {
     /// It is neither; a sentence for people.
     pub(super) fn typed(text: &str) -> Result<Self, String> {
         let value = if text.starts_with('{') {
-            let clause: Clause = serde_json::from_str(text).map_err(|error| error.to_string())?;
-            serde_json::to_value(clause).ok()
+            written(&parsed(text)?)
         } else {
-            filter::events(text)?.and_then(|clause| serde_json::to_value(clause).ok())
+            filter::events(text)?.as_ref().and_then(written)
         };
         Ok(Self::read(value.as_ref()))
     }
@@ -100,18 +102,18 @@ impl ClauseInput {
         match clauses.len() {
             0 => None,
             1 if !self.any => clauses.pop(),
-            _ if self.any => Some(Clause::Or { clauses }),
-            _ => Some(Clause::And { clauses }),
+            _ if self.any => Some(with(Kind::Or(v1::Or { clauses }))),
+            _ => Some(with(Kind::And(v1::And { clauses }))),
         }
     }
 
     pub(super) fn error(&self) -> Option<String> {
         if let Some(field) = &self.json {
             let text = field.text();
-            return match serde_json::from_str::<Clause>(text) {
+            return match parsed(text) {
                 Ok(_) => None,
                 Err(_) if text.trim().is_empty() => Some("a query is needed".to_owned()),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(error),
             };
         }
         if self.rows.iter().all(Row::is_empty) {
@@ -215,15 +217,14 @@ impl ClauseInput {
         match &self.json {
             None => {
                 let clause = self.clause();
-                let value = clause.and_then(|clause| serde_json::to_value(clause).ok());
+                let value = clause.as_ref().and_then(written);
                 self.json = Some(json_field(&value.unwrap_or(Value::Null)));
             }
             Some(field) if field.text().trim().is_empty() || field.text().trim() == "null" => {
                 self.json = None;
             }
             Some(field) => {
-                let clause: Clause =
-                    serde_json::from_str(field.text()).map_err(|error| error.to_string())?;
+                let clause = parsed(field.text())?;
                 let (any, rows) =
                     flat(&clause).ok_or("this query is nested; it can only be shown as JSON")?;
                 self.any = any;
@@ -233,6 +234,20 @@ impl ClauseInput {
         }
         Ok(())
     }
+}
+
+/// A condition of its JSON.
+fn parsed(text: &str) -> Result<Clause, String> {
+    json::from_json(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The JSON of a condition.
+fn written(clause: &Clause) -> Option<Value> {
+    serde_json::from_slice(&json::to_json(clause).ok()?).ok()
+}
+
+fn with(kind: Kind) -> Clause {
+    Clause { kind: Some(kind) }
 }
 
 fn json_field(value: &Value) -> TextField {
@@ -253,20 +268,20 @@ impl Row {
         let comparison = Comparison::ALL[self.comparison % Comparison::ALL.len()];
         let clause = comparison.clause(self.field.text(), self.value.text());
         if self.negated {
-            Clause::Not {
-                clause: Box::new(clause),
-            }
+            with(Kind::Not(Box::new(v1::Not {
+                clause: Some(Box::new(clause)),
+            })))
         } else {
             clause
         }
     }
 
     fn read(clause: &Clause) -> Option<Self> {
-        let (negated, inner) = match clause {
-            Clause::Not { clause } => (true, &**clause),
-            other => (false, other),
+        let (negated, inner) = match &clause.kind {
+            Some(Kind::Not(not)) => (true, not.clause.as_deref()?),
+            _ => (false, clause),
         };
-        let (field, comparison, value) = inner.as_comparison()?;
+        let (field, comparison, value) = Comparison::of(inner)?;
         let row = Self {
             negated,
             field: TextField::new(field),
@@ -282,11 +297,11 @@ impl Row {
 
 /// The query as a list, when a list can say exactly the same.
 fn flat(clause: &Clause) -> Option<(bool, Vec<Row>)> {
-    let (any, clauses) = match clause {
-        Clause::And { clauses } if clauses.len() > 1 => (false, clauses.as_slice()),
-        Clause::Or { clauses } if !clauses.is_empty() => (true, clauses.as_slice()),
-        Clause::And { .. } | Clause::Or { .. } => return None,
-        other => (false, std::slice::from_ref(other)),
+    let (any, clauses) = match clause.kind.as_ref()? {
+        Kind::And(and) if and.clauses.len() > 1 => (false, and.clauses.as_slice()),
+        Kind::Or(or) if !or.clauses.is_empty() => (true, or.clauses.as_slice()),
+        Kind::And(_) | Kind::Or(_) => return None,
+        _ => (false, std::slice::from_ref(clause)),
     };
     if clauses.len() > limits::FORM_CLAUSES {
         return None;

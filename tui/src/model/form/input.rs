@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{ClauseInput, FieldKind, FieldSpec};
-use crate::model::field::TextField;
+use super::ClauseInput;
+use crate::{
+    kind::{FieldKind, FieldSpec},
+    model::field::TextField,
+};
 
 /// What stands in a field.
 #[derive(Clone, Debug)]
@@ -42,6 +45,10 @@ impl Input {
                     .position(|word| chosen.as_deref() == Some(*word));
                 Self::Choice(at.unwrap_or_default())
             }
+            FieldKind::Word(words) => {
+                let at = words.iter().position(|(_, name)| *name == text());
+                Self::Choice(at.unwrap_or_default())
+            }
             FieldKind::Names(_) => Self::Names(strings(value)),
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::read(value))),
         }
@@ -76,12 +83,14 @@ impl Input {
             }
             (Self::Text(field), _) => {
                 let text = field.text();
-                let always = matches!(spec.path, "name" | "description" | "message");
-                (always || !text.is_empty()).then(|| Value::from(text))
+                (!text.is_empty()).then(|| Value::from(text))
             }
             (Self::Toggle(on), _) => Some(Value::from(*on)),
             (Self::Choice(at), FieldKind::Choice(words)) => {
                 words.get(*at).map(|word| Value::from(*word))
+            }
+            (Self::Choice(at), FieldKind::Word(words)) => {
+                words.get(*at).map(|(_, name)| Value::from(*name))
             }
             (Self::Choice(_), _) => None,
             (Self::Names(names), _) => {
@@ -107,7 +116,8 @@ impl Input {
                 "no" | "off" | "false" => Self::Toggle(false),
                 _ => return Err("write yes or no".to_owned()),
             },
-            FieldKind::Choice(words) => {
+            FieldKind::Choice(_) | FieldKind::Word(_) => {
+                let words = spec.kind.words();
                 let at = words.iter().position(|word| *word == text);
                 Self::Choice(at.ok_or_else(|| format!("write one of {}", words.join(", ")))?)
             }

@@ -6,14 +6,15 @@ use nucleo_matcher::{
 };
 
 use crate::{
+    data::Kind,
     keymap::{self, Action, Entry, Place},
-    limits,
+    kind, limits,
     model::{
         Model, access,
         field::TextField,
-        page::Route,
         sort::{self, Sort},
     },
+    route::Route,
     theme::Theme,
 };
 
@@ -202,10 +203,10 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         "theme" => Theme::ALL
             .map(|theme| Item::new(format!("theme {}", theme.word()), Target::Look(theme)))
             .to_vec(),
-        "sort" => sort::columns(&model.page.route)
-            .iter()
-            .flat_map(|column| {
-                let first = Sort::by(column);
+        "sort" => sort::columns(&model.store, &model.page.route)
+            .into_iter()
+            .flat_map(|head| {
+                let first = Sort::by(head);
                 let descending = !first.descending;
                 [
                     first,
@@ -276,18 +277,16 @@ fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
 
 /// An object as `trigger disk-full`.
 fn called(route: &Route) -> String {
-    let word = route.screen().to_lowercase();
-    format!("{} {}", word.trim_end_matches('s'), route.object())
+    let word = route.kind().map_or("", Kind::word);
+    format!("{word} {}", route.object())
 }
 
-/// The stored objects that have a name.
+/// The stored objects that have a page.
 fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
-    let store = &model.store;
-    let triggers = store.triggers.rows().iter();
-    let triggers = triggers.map(|row| Route::Trigger(row.spec.name.clone()));
-    let destinations = store.destinations.rows().iter();
-    let destinations = destinations.map(|row| Route::Destination(row.spec.name.clone()));
-    let rules = store.rules.rows().iter();
-    let rules = rules.map(|row| Route::Rule(row.spec.name.clone()));
-    triggers.chain(destinations).chain(rules)
+    let kinds = Kind::ALL.iter().copied();
+    let kinds = kinds.filter(|kind| kind::spec(*kind).document.is_some());
+    kinds.flat_map(|kind| {
+        let rows = model.store.of(kind).rows().iter();
+        rows.map(move |row| Route::Object(kind, row.name().to_owned()))
+    })
 }

@@ -2,51 +2,54 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{call, news};
+use super::{call, confirm, read};
 use crate::{
-    client::{Answer, Chosen, Command, Ticket},
-    data::{BulkTally, Deed, Failure},
+    client::{Chosen, Command, Page, Taken, Ticket},
+    data::{BulkTally, EventRow, Failure, Transition},
     limits,
     model::{
         Model,
-        bulk::{Bulk, EventBulk, EventDeed, Stage, Work},
+        bulk::{Bulk, EventBulk, EventTransition, Stage, Work},
         filter,
-        message::{Effect, Purpose},
+        message::Effect,
         overlay::Overlay,
     },
     theme::Token,
 };
 
 /// Begins with all deliveries that the list's filter leaves.
-pub(super) fn matching(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
+pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
     match filter::deliveries(&words, &model.clock()) {
         Ok(filter) => {
             let chosen = Chosen::Matching { filter, words };
-            begin(model, Work::Deliveries(deed, chosen), effects);
+            begin(model, Work::Deliveries(transition, chosen), effects);
         }
         Err(message) => model.say(Token::Bad, message),
     }
 }
 
-/// Begins with the marked deliveries; answers whether there are any.
-pub(super) fn marked(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) -> bool {
+/// Begins with the marked deliveries; of one alone, asks at once.
+pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let marks = &model.page.list.marks;
     if marks.len() < 2 || !model.page.route.is_list() {
-        return false;
+        return confirm::delivery(model, transition);
     }
     let ids = marks.iter().take(limits::BULK_ITEMS).cloned().collect();
-    begin(model, Work::Deliveries(deed, Chosen::Ids(ids)), effects);
-    true
+    begin(
+        model,
+        Work::Deliveries(transition, Chosen::Ids(ids)),
+        effects,
+    );
 }
 
 /// Begins with all events that the list's filter leaves.
-pub(super) fn events(model: &mut Model, deed: EventDeed, effects: &mut Vec<Effect>) {
+pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &mut Vec<Effect>) {
     let filter = model.store.events.filter.clone();
     let words = model.page.list.filter.trim().to_owned();
     begin(
         model,
-        Work::Events(EventBulk::new(deed, filter, words)),
+        Work::Events(EventBulk::new(transition, filter, words)),
         effects,
     );
 }
@@ -61,7 +64,7 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(request) = model.bulk_mut().map(|bulk| bulk.request()) else {
         return;
     };
-    let ticket = call(model, request, Purpose::Bulk, effects);
+    let ticket = call(model, request, effects);
     if let Some(bulk) = model.bulk_mut() {
         bulk.waiting = Some(ticket);
     }
@@ -134,30 +137,98 @@ fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes in an answer of the service.
+/// The work that waits for this answer, taken out of the way.
+fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
+    let waits =
+        |overlay: &mut Overlay| matches!(overlay, Overlay::Bulk(it) if it.waiting == Some(ticket));
+    match model.overlay.take_if(waits)? {
+        Overlay::Bulk(mut bulk) => {
+            bulk.waiting = None;
+            Some(bulk)
+        }
+        _ => None,
+    }
+}
+
+/// Takes in a page of the events that are meant.
+pub(super) fn gathered(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<(Page<EventRow>, Option<i64>), Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let Some(mut bulk) = waiting(model, ticket) else {
+        return false;
+    };
+    let found = found.map(|(page, count)| match &mut bulk.work {
+        Work::Events(events) => {
+            let (tally, is_full) = events.take(page.rows, count);
+            let next = if is_full { String::new() } else { page.next };
+            (tally, next)
+        }
+        Work::Deliveries(..) => (BulkTally::default(), String::new()),
+    });
+    go_on_with(model, bulk, found, effects);
+    true
+}
+
+/// Takes in what became of a part of the events.
+pub(super) fn written(
+    model: &mut Model,
+    ticket: Ticket,
+    result: Result<Taken, Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(mut bulk) = waiting(model, ticket) else {
+        return;
+    };
+    let found = result.map(|taken| {
+        let (failed, first_error) = match taken {
+            Taken::AllBut {
+                failed,
+                first_error,
+            } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
+            Taken::All | Taken::Key { .. } => (0, String::new()),
+        };
+        let (count, is_last) = match &mut bulk.work {
+            Work::Events(events) => events.done(failed, first_error),
+            Work::Deliveries(..) => (0, true),
+        };
+        let tally = BulkTally {
+            count,
+            ..BulkTally::default()
+        };
+        let next = if is_last { "" } else { "more" };
+        (tally, next.to_owned())
+    });
+    go_on_with(model, bulk, found, effects);
+}
+
+/// Takes in what was done to deliveries, or would be.
 pub(super) fn heard(
     model: &mut Model,
     ticket: Ticket,
-    result: Result<Answer, Failure>,
+    found: Result<(BulkTally, String), Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let Some(bulk) = waiting(model, ticket) else {
+        return false;
+    };
+    go_on_with(model, bulk, found, effects);
+    true
+}
+
+/// Counts what came, and asks for more, for a Yes, or for nothing any more.
+fn go_on_with(
+    model: &mut Model,
+    mut bulk: Box<Bulk>,
+    found: Result<(BulkTally, String), Failure>,
     effects: &mut Vec<Effect>,
 ) {
-    let Some(Overlay::Bulk(mut bulk)) = model
-        .overlay
-        .take_if(|overlay| matches!(overlay, Overlay::Bulk(bulk) if bulk.waiting == Some(ticket)))
-    else {
-        return;
-    };
-    bulk.waiting = None;
-    let found = match (result, &mut bulk.work) {
-        (Ok(Answer::Bulk { tally, next }), Work::Deliveries(..)) => Ok((tally, next)),
-        (Ok(answer), Work::Events(events)) => of_events(events, answer),
-        (Ok(_), _) => Err(news::mixed_up().sentence()),
-        (Err(failure), _) => Err(format!("{}; Enter goes on", failure.sentence())),
-    };
     let (tally, next) = match found {
         Ok(found) => found,
-        Err(reason) => {
-            bulk.stage = Stage::Failed(reason);
+        Err(failure) => {
+            bulk.stage = Stage::Failed(format!("{}; Enter goes on", failure.sentence()));
             model.overlay = Some(Overlay::Bulk(bulk));
             return;
         }
@@ -185,31 +256,6 @@ pub(super) fn heard(
     go_on(model, effects);
 }
 
-/// What an answer about events adds, and where to go on.
-fn of_events(events: &mut EventBulk, answer: Answer) -> Result<(BulkTally, String), String> {
-    match answer {
-        Answer::Gathered { page, count } => {
-            let (tally, is_full) = events.take(page.rows, count);
-            let next = if is_full { String::new() } else { page.next };
-            Ok((tally, next))
-        }
-        Answer::Done {
-            failed,
-            first_error,
-        } => {
-            let failed = i64::try_from(failed).unwrap_or(i64::MAX);
-            let (count, is_last) = events.done(failed, first_error);
-            let tally = BulkTally {
-                count,
-                ..BulkTally::default()
-            };
-            let next = if is_last { "" } else { "more" };
-            Ok((tally, next.to_owned()))
-        }
-        _ => Err(news::mixed_up().sentence()),
-    }
-}
-
 fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     let (outcome, has_failed) = bulk.outcome();
     if bulk.is_through() && has_failed {
@@ -225,5 +271,5 @@ fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         model.say(Token::Warning, told);
     }
     model.page.list.marks.clear();
-    news::after_write(model, effects);
+    read::after_write(model, effects);
 }

@@ -2,14 +2,15 @@
 
 use crate::{
     client::{Request, StatusChange},
-    data::{Draft, Kind, NewClient, Status},
-    limits,
+    data::{Kind, Object, Status, Transition, Word},
+    kind,
     model::{
         Model,
         message::{TextEdit, Write},
         overlay::{Confirm, Consequence, Overlay},
-        page::{Content, Page, Route},
+        page::Content,
     },
+    route::Route,
     theme::Token,
 };
 
@@ -29,28 +30,14 @@ fn ask(model: &mut Model, confirm: Confirm) {
 
 /// Deleting what is selected, with the rules that will lose it.
 pub(super) fn delete(model: &mut Model) {
-    let Some(name) = model.resource_name() else {
+    let name = model.resource_name().unwrap_or_default();
+    let kind = model.page.route.kind();
+    let Some((kind, object)) = kind.and_then(|kind| Some((kind, model.store.object(kind, &name)?)))
+    else {
         return;
     };
-    let store = &model.store;
-    let (kind, etag, users) = match model.page.route {
-        Route::Triggers | Route::Trigger(_) => {
-            let Some(row) = store.trigger(&name) else {
-                return;
-            };
-            (Kind::Trigger, row.etag.clone(), row.rule_names.clone())
-        }
-        Route::Destinations | Route::Destination(_) => {
-            let Some(row) = store.destination(&name) else {
-                return;
-            };
-            (Kind::Destination, row.etag.clone(), row.rule_names.clone())
-        }
-        _ => {
-            let Some(row) = store.rule(&name) else { return };
-            (Kind::Rule, row.etag.clone(), Vec::new())
-        }
-    };
+    let etag = object.etag().to_owned();
+    let users: Vec<String> = object.texts("ruleNames").map(str::to_owned).collect();
     let word = kind.word();
     let force = !users.is_empty();
     let request = Request::Delete {
@@ -64,7 +51,7 @@ pub(super) fn delete(model: &mut Model) {
     if users.is_empty() {
         let told = match kind {
             Kind::Rule => "Messages it has caused are still delivered.",
-            Kind::Trigger | Kind::Destination => "No rule uses it.",
+            _ => "No rule uses it.",
         };
         confirm = confirm.line(Token::Text, told);
     } else {
@@ -92,13 +79,11 @@ fn rules(count: usize) -> String {
 }
 
 fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
-    let Some(stored) = model.store.rule(rule) else {
+    let Some(stored) = model.store.object(Kind::Rule, rule) else {
         return rule.to_owned();
     };
-    let (left, word) = match kind {
-        Kind::Trigger => (stored.spec.trigger_names.len(), "trigger"),
-        _ => (stored.spec.destination_names.len(), "destination"),
-    };
+    let word = kind.word();
+    let left = stored.texts(&format!("{word}Names")).len();
     match left {
         0 | 1 => format!("{rule}, which is left without any {word}"),
         2 => format!("{rule}, which keeps 1 {word}"),
@@ -108,33 +93,22 @@ fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
 
 /// Enabling or disabling the rule.
 pub(super) fn toggle(model: &mut Model) {
-    let Some(rule) = model
-        .resource_name()
-        .and_then(|name| model.store.rule(&name))
-    else {
+    let name = model.resource_name();
+    let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
         return;
     };
-    let mut spec = rule.spec.clone();
-    spec.enabled = !spec.enabled;
-    let (name, on) = (spec.name.clone(), spec.enabled);
-    let names = |names: &[String]| {
-        if names.is_empty() {
-            "nobody".to_owned()
-        } else {
-            names.join(", ")
-        }
-    };
-    let told = if on {
-        format!(
-            "From now on it notifies {}.",
-            names(&spec.destination_names)
-        )
+    let on = !rule.flag("enabled");
+    let mut draft = kind::draft(rule);
+    draft.set("enabled", Some(on.into()));
+    let name = draft.name().to_owned();
+    let names: Vec<&str> = draft.texts("destinationNames").collect();
+    let whom = if names.is_empty() {
+        "nobody".to_owned()
     } else {
-        format!(
-            "From now on it does not notify {}.",
-            names(&spec.destination_names)
-        )
+        names.join(", ")
     };
+    let does = if on { "notifies" } else { "does not notify" };
+    let told = format!("From now on it {does} {whom}.");
     let (title, verb, done) = if on {
         (
             format!("Enable rule {name}?"),
@@ -149,8 +123,8 @@ pub(super) fn toggle(model: &mut Model) {
         )
     };
     let request = Request::Update {
-        draft: Draft::Rule(spec),
-        etag: rule.etag.clone(),
+        draft,
+        etag: rule.etag().to_owned(),
     };
     let then = Consequence::Write(Box::new(request), write(done));
     ask(
@@ -168,7 +142,12 @@ pub(super) fn revoke(model: &mut Model) {
         .is_some_and(|caller| caller.name == name);
     let done = format!("the key of {name} is revoked");
     let then = Consequence::Write(
-        Box::new(Request::RevokeClient { name: name.clone() }),
+        Box::new(Request::Delete {
+            kind: Kind::Client,
+            name: name.clone(),
+            etag: String::new(),
+            force: false,
+        }),
         write(done),
     );
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
@@ -202,7 +181,7 @@ pub(super) fn status(model: &mut Model, status: Status) {
             "suppressed",
             "A suppressed occurrence notifies nobody.",
         ),
-        Status::Open | Status::Unknown => ("Open", "opened again", "Rules may notify again."),
+        Status::Open | Status::Default => ("Open", "opened again", "Rules may notify again."),
     };
     change(model, StatusChange::Status(status), verb, done, told);
 }
@@ -238,7 +217,7 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
 }
 
 /// Sending one delivery again, or cancelling it.
-pub(super) fn delivery(model: &mut Model, again: bool) {
+pub(super) fn delivery(model: &mut Model, transition: Transition) {
     let id = match &model.page.route {
         Route::Delivery(id) => Some(id.clone()),
         _ => model.targets().pop(),
@@ -250,23 +229,22 @@ pub(super) fn delivery(model: &mut Model, again: bool) {
         .rows()
         .iter()
         .find(|row| row.id == id);
-    let line = row.map(|row| format!("{} to {}", row.state.word(), row.destination_name));
-    let (verb, title, done, told, request) = if again {
-        (
+    let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
+    let (verb, title, done, told, request) = match transition {
+        Transition::SendAgain => (
             "Send",
             "Send this delivery again?",
             "on the way again",
             "What has ended is sent as a new delivery; what waits is tried now.",
             Request::RetryDelivery { id },
-        )
-    } else {
-        (
+        ),
+        Transition::Cancel => (
             "Cancel it",
             "Cancel this delivery?",
             "cancelled",
             "It is not tried any more.",
             Request::CancelDelivery { id },
-        )
+        ),
     };
     let then = Consequence::Write(Box::new(request), write(done));
     let mut confirm = Confirm::new(title, verb, then);
@@ -301,19 +279,16 @@ pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String) {
 /// Storing a draft, with the difference to what is stored.
 pub(super) fn save(
     model: &mut Model,
-    draft: Draft,
+    draft: Object,
     stored: Option<(String, String)>,
     before: &str,
     text: Option<TextEdit>,
 ) {
-    let (word, name) = (draft.kind().word(), draft.name().to_owned());
+    let (word, name) = (draft.kind.word(), draft.name().to_owned());
     let closes_form = matches!(model.page.content, Content::Form(_));
-    let after = draft.to_text();
-    let then = match draft.kind() {
-        Kind::Trigger => Route::Trigger(name.clone()),
-        Kind::Destination => Route::Destination(name.clone()),
-        Kind::Rule => Route::Rule(name.clone()),
-    };
+    let after = kind::text(&draft);
+    let key = draft.kind == Kind::Client;
+    let then = Route::Object(draft.kind, name.clone());
     let mine = stored.is_some().then(|| Box::new(draft.clone()));
     let (title, verb, done, request) = match stored {
         Some((_, etag)) => (
@@ -335,6 +310,10 @@ pub(super) fn save(
     write.mine = mine;
     write.then = Some(then);
     let mut confirm = Confirm::new(title, verb, Consequence::Write(Box::new(request), write));
+    if key {
+        let told = "Its key is shown once, and nowhere else.";
+        confirm = confirm.line(Token::Text, told);
+    }
     for (token, line) in difference(before, &after) {
         confirm = confirm.line(token, line);
     }
@@ -362,62 +341,4 @@ pub(super) fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
         ));
     }
     lines
-}
-
-/// Making a client.
-pub(super) fn client(model: &mut Model, new: NewClient) {
-    let (name, role) = (&new.name, new.role.word());
-    let title = format!("Create client {name} with the role {role}?");
-    let mut write = write(format!("client {name} created"));
-    write.closes_form = true;
-    let request = Request::CreateClient(new);
-    let then = Consequence::Write(Box::new(request), write);
-    let told = "Its key is shown once, and nowhere else.";
-    ask(
-        model,
-        Confirm::new(title, "Create", then).line(Token::Text, told),
-    );
-}
-
-impl Model {
-    /// The marked rows, else the selected or shown occurrence or row.
-    pub(super) fn targets(&self) -> Vec<String> {
-        let marks = &self.page.list.marks;
-        if !marks.is_empty() {
-            return marks.iter().take(limits::BULK_ITEMS).cloned().collect();
-        }
-        let one = match self.page.route {
-            Route::Events | Route::Event(_) => self.occurrence(),
-            _ => self.selected(),
-        };
-        one.into_iter().collect()
-    }
-
-    /// The first of these occurrences in a line each, and how many more there are.
-    fn describe_some(&self, ids: &[String]) -> Vec<String> {
-        let first = ids.iter().take(5).map(|id| self.describe(id));
-        let more = ids.len().saturating_sub(5);
-        let rest = (more > 0).then(|| format!("and {more} more"));
-        first.chain(rest).collect()
-    }
-
-    /// An occurrence in one line.
-    fn describe(&self, id: &str) -> String {
-        if let Some(row) = self.store.events.find(id) {
-            return format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);
-        }
-        match &self.page {
-            Page {
-                content: Content::Event { detail, .. },
-                ..
-            } => detail.value.as_ref().map_or_else(
-                || id.to_owned(),
-                |event| {
-                    let occurrence = &event.occurrence;
-                    format!("{}  {}", occurrence.severity.word(), occurrence.summary)
-                },
-            ),
-            _ => id.to_owned(),
-        }
-    }
 }

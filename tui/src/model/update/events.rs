@@ -5,7 +5,7 @@ use crate::{
     client::StatusChange,
     model::{
         Model,
-        bulk::EventDeed,
+        bulk::EventTransition,
         field::TextField,
         message::Effect,
         overlay::{Asked, Overlay, Prompt},
@@ -26,7 +26,7 @@ pub(super) fn annotate(model: &mut Model) {
 }
 
 /// Asks for a note.
-pub(super) fn note(model: &mut Model, title: &str, then: Asked) {
+fn note(model: &mut Model, title: &str, then: Asked) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
         help: "others see it with your key's name; Enter goes on",
@@ -37,5 +37,10 @@ pub(super) fn note(model: &mut Model, title: &str, then: Asked) {
 
 /// Begins to change all events that the list's filter leaves.
 pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
-    bulk::events(model, EventDeed::Set(change), effects);
+    bulk::events(model, EventTransition::Set(change), effects);
+}
+
+/// Asks for a note on all events that the list's filter leaves.
+pub(super) fn annotate_all(model: &mut Model) {
+    note(model, "Write a note on all of them", Asked::AnnotateAll);
 }

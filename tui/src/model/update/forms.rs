@@ -3,32 +3,23 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
-use super::{act::report_draft, call, completion, confirm, navigate, read};
+use super::{call, completion, confirm, navigate, read, report};
 use crate::{
     client::Request,
-    data::{Draft, Kind},
+    data::{Kind, Object},
     editor,
-    keymap::{self, Action},
+    kind::{self, FieldKind},
     model::{
-        Model, access, document,
+        Model, document,
         field::TextField,
-        form::{FieldKind, Form, FormKind, Input},
-        message::{Effect, Purpose, TextEdit},
+        form::{ClauseInput, Form, Input},
+        message::{Effect, TextEdit},
         overlay::{Confirm, Consequence, Overlay, Pick},
-        page::{Content, Page, Route},
+        page::{Content, Page},
     },
+    route::Route,
     theme::Token,
 };
-
-/// The kind of resource that a route shows.
-fn kind_of(route: &Route) -> Option<Kind> {
-    match route {
-        Route::Triggers | Route::Trigger(_) => Some(Kind::Trigger),
-        Route::Destinations | Route::Destination(_) => Some(Kind::Destination),
-        Route::Rules | Route::Rule(_) => Some(Kind::Rule),
-        _ => None,
-    }
-}
 
 fn open(model: &mut Model, form: Form, effects: &mut Vec<Effect>) {
     let mut page = Page::new(Route::Form);
@@ -49,54 +40,38 @@ pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String
 }
 
 pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
-    let form = match kind_of(&model.page.route) {
-        Some(kind) => Form::new(kind, None, json!({})),
-        None => Form::client(),
-    };
-    open(model, form, effects);
+    if let Some(kind) = model.page.route.kind() {
+        open(model, Form::new(kind, None, json!({})), effects);
+    }
 }
 
-/// The JSON, name and etag of the selected or shown resource.
-fn stored(model: &Model) -> Option<(Kind, Value, String, String)> {
-    let kind = kind_of(&model.page.route)?;
-    let name = model.resource_name()?;
-    let (draft, etag) = match kind {
-        Kind::Trigger => {
-            let row = model.store.trigger(&name)?;
-            (Draft::Trigger(row.spec.clone()), row.etag.clone())
-        }
-        Kind::Destination => {
-            let row = model.store.destination(&name)?;
-            (Draft::Destination(row.spec.clone()), row.etag.clone())
-        }
-        Kind::Rule => {
-            let row = model.store.rule(&name)?;
-            (Draft::Rule(row.spec.clone()), row.etag.clone())
-        }
-    };
-    Some((kind, draft.to_json(), name, etag))
+/// What is written of the selected or shown resource, with its name and etag.
+fn stored(model: &Model) -> Option<(Object, (String, String))> {
+    let kind = model.page.route.kind()?;
+    let object = model.store.object(kind, &model.resource_name()?)?;
+    let stored = (object.name().to_owned(), object.etag().to_owned());
+    Some((kind::draft(object), stored))
 }
 
 pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((kind, json, name, etag)) = stored(model) {
-        open(model, Form::new(kind, Some((name, etag)), json), effects);
+    if let Some((Object { kind, json }, stored)) = stored(model) {
+        open(model, Form::new(kind, Some(stored), json), effects);
     }
 }
 
 pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((kind, mut json, name, _)) = stored(model) {
-        json["name"] = json!(format!("{name}-copy"));
-        open(model, Form::new(kind, None, json), effects);
+    if let Some((mut draft, (name, _))) = stored(model) {
+        draft.set("name", Some(format!("{name}-copy").into()));
+        open(model, Form::new(draft.kind, None, draft.json), effects);
     }
 }
 
 pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((kind, json, name, etag)) = stored(model) {
-        let text = editor::pretty(kind, &json);
+    if let Some((draft, stored)) = stored(model) {
         let edit = TextEdit {
-            kind,
-            stored: Some((name, etag)),
-            text,
+            kind: draft.kind,
+            stored: Some(stored),
+            text: kind::text(&draft),
             into_form: false,
         };
         effects.push(Effect::Edit(edit));
@@ -143,8 +118,8 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// A key in a form.
-pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
-    if super::keys::step(model, key, effects) {
+pub(super) fn press(model: &mut Model, key: KeyEvent) {
+    if model.step(key) {
         return;
     }
     if key.code == KeyCode::Right && completion::complete(model) {
@@ -183,7 +158,7 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
     );
     let forward = key.code != KeyCode::Left;
     let choices = match form.spec().kind {
-        FieldKind::Choice(words) => words.len(),
+        FieldKind::Choice(_) | FieldKind::Word(_) => form.spec().kind.words().len(),
         _ => 0,
     };
     let field = match form.input_mut() {
@@ -218,7 +193,7 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
     }
 }
 
-pub(super) fn paste(model: &mut Model, text: &str, _effects: &mut Vec<Effect>) {
+pub(super) fn paste(model: &mut Model, text: &str) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
         return;
@@ -247,103 +222,102 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     }
 }
 
-/// An action of the form.
-pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
-    let entry = keymap::entry(action);
-    if let Err(reason) = access::refusal(model, entry) {
-        return model.say(Token::Warning, format!("{}: {reason}", entry.title));
+/// Moves the focus to the next or the previous part.
+pub(super) fn step(model: &mut Model, forward: bool) {
+    if let Some(form) = model.page.form_mut() {
+        form.step(forward);
     }
+}
+
+pub(super) fn reveal(model: &mut Model) {
+    if let Some(form) = model.page.form_mut() {
+        form.reveal = !form.reveal;
+    }
+}
+
+/// Tests, tries or previews what stands in the form.
+pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(draft) = draft(model) {
+        report::draft(model, &draft, effects);
+    }
+}
+
+/// What stands in the form; says so when something in it is wrong.
+fn draft(model: &mut Model) -> Option<Object> {
+    let draft = model.page.form_mut()?.draft();
+    if draft.is_none() {
+        let told = "something is wrong in the form; it stands in red";
+        model.say(Token::Bad, told);
+    }
+    draft
+}
+
+pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(form) = model.page.form() {
+        effects.push(Effect::Edit(TextEdit::of_form(form)));
+    }
+}
+
+/// Shows the reference on the focused field.
+pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(form) = model.page.form() else {
+        return;
+    };
+    let route = match document::topic_of(form.spec().path) {
+        "" => Route::Reference,
+        topic => Route::Topic(topic.to_owned()),
+    };
+    navigate::go(model, route, effects);
+}
+
+/// Changes the query of the form, which gets the focus; says why it cannot be.
+pub(super) fn clause(
+    model: &mut Model,
+    change: impl FnOnce(&mut ClauseInput, usize) -> Result<usize, String>,
+) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    let part = form.part;
-    match action {
-        Action::FormNext => form.step(true),
-        Action::FormPrevious => form.step(false),
-        Action::FormLeave => leave(model, effects),
-        Action::FormSave => save(model),
-        Action::FormTest => match form.draft() {
-            Some(draft) => report_draft(model, draft, effects),
-            None => model.say(
-                Token::Bad,
-                "something is wrong in the form; it stands in red",
-            ),
-        },
-        Action::FormText => {
-            if let FormKind::Resource(kind) = form.kind {
-                effects.push(Effect::Edit(TextEdit::of_form(form, kind)));
-            }
+    let mut specs = form.specs.iter();
+    let Some(at) = specs.position(|spec| spec.kind == FieldKind::Clause) else {
+        return model.say(Token::Info, "only a trigger has a query");
+    };
+    let part = if form.focus == at {
+        form.part
+    } else {
+        usize::MAX / 2
+    };
+    form.focus = at;
+    let Input::Clause(clause) = &mut form.inputs[at] else {
+        return;
+    };
+    match change(clause, part) {
+        Ok(part) => {
+            form.part = part;
+            form.changed(now_ms);
         }
-        Action::FormReveal => form.reveal = !form.reveal,
-        Action::FormReference => {
-            let route = match document::topic_of(form.spec().path) {
-                "" => Route::Reference,
-                topic => Route::Topic(topic.to_owned()),
-            };
-            navigate::go(model, route, effects);
-        }
-        Action::FormClauseView | Action::FormAddClause | Action::FormRemoveClause => {
-            let Some(at) = form
-                .specs
-                .iter()
-                .position(|spec| spec.kind == FieldKind::Clause)
-            else {
-                return model.say(Token::Info, "only a trigger has a query");
-            };
-            let part = if form.focus == at {
-                part
-            } else {
-                usize::MAX / 2
-            };
-            form.focus = at;
-            let Input::Clause(clause) = &mut form.inputs[at] else {
-                return;
-            };
-            let result = match action {
-                Action::FormAddClause => Ok(clause.add(part)),
-                Action::FormRemoveClause => Ok(clause.remove(part)),
-                _ => clause.switch().map(|()| 0),
-            };
-            match result {
-                Ok(part) => {
-                    form.part = part;
-                    form.changed(now_ms);
-                }
-                Err(message) => model.say(Token::Warning, message),
-            }
-        }
-        _ => {}
+        Err(message) => model.say(Token::Warning, message),
     }
 }
 
-fn save(model: &mut Model) {
-    let Some(form) = model.page.form_mut() else {
+pub(super) fn save(model: &mut Model) {
+    let Some(draft) = draft(model) else { return };
+    let Some(form) = model.page.form() else {
         return;
-    };
-    if form.kind == FormKind::Client {
-        if let Some(new) = form.client_to_make() {
-            confirm::client(model, new);
-        }
-        return;
-    }
-    let Some(draft) = form.draft() else {
-        return model.say(
-            Token::Bad,
-            "something is wrong in the form; it stands in red",
-        );
     };
     let stored = form.stored.clone();
-    let before = if stored.is_some() {
-        editor::pretty(draft.kind(), form.original())
-    } else {
-        String::new()
-    };
+    let before = stored.as_ref().map_or_else(String::new, |_| {
+        kind::text(&Object {
+            kind: form.kind,
+            json: form.original().clone(),
+        })
+    });
     confirm::save(model, draft, stored, &before, None);
 }
 
 /// Leaves the form; asks first when something was typed.
-fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
     };
@@ -435,7 +409,10 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (update, version) = (form.stored.is_some(), form.version);
     if let Some(draft) = form.draft() {
         let request = Request::Validate { draft, update };
-        call(model, request, Purpose::Check { version }, effects);
+        let ticket = call(model, request, effects);
+        if let Some(form) = model.page.form_mut() {
+            form.checking = Some((ticket, version));
+        }
     }
 }
 
@@ -453,47 +430,37 @@ pub(super) fn edited(
     if text == edit.text {
         return model.say(Token::Info, "nothing was changed in the editor");
     }
-    match editor::read(edit.kind, &text) {
-        Err(problem) => {
+    let draft = match editor::read(edit.kind, &text) {
+        Ok(draft) => draft,
+        Err(problems) => {
             // Opened again with the errors at their lines, so that nothing typed is lost.
-            let text = editor::annotate(&text, &[problem]);
-            effects.push(Effect::Edit(TextEdit { text, ..edit }));
+            let text = editor::annotate(&text, &problems);
+            return effects.push(Effect::Edit(TextEdit { text, ..edit }));
         }
-        Ok((json, draft)) => {
-            if edit.into_form
-                && let Some(form) = model.page.form_mut()
-            {
-                form.replace(json);
-                form.changed(model.now_ms);
-                return;
-            }
-            let stored = edit.stored.clone();
-            let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());
-            if !same_name {
-                let problem = editor::Problem::new("name", "a name never changes");
-                let text = editor::annotate(&text, &[problem]);
-                effects.push(Effect::Edit(TextEdit { text, ..edit }));
-                return;
-            }
-            let before = stored
-                .as_ref()
-                .map_or_else(String::new, |(name, _)| stored_json(model, edit.kind, name));
-            let edit = TextEdit { text, ..edit };
-            confirm::save(model, draft, stored, &before, Some(edit));
-        }
-    }
-}
-
-fn stored_json(model: &Model, kind: Kind, name: &str) -> String {
-    let store = &model.store;
-    let draft = match kind {
-        Kind::Trigger => store
-            .trigger(name)
-            .map(|row| Draft::Trigger(row.spec.clone())),
-        Kind::Destination => store
-            .destination(name)
-            .map(|row| Draft::Destination(row.spec.clone())),
-        Kind::Rule => store.rule(name).map(|row| Draft::Rule(row.spec.clone())),
     };
-    draft.map_or_else(String::new, |draft| draft.to_text())
+    if edit.into_form
+        && let Some(form) = model.page.form_mut()
+    {
+        form.replace(draft.json);
+        return form.changed(model.now_ms);
+    }
+    let stored = edit.stored.clone();
+    let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());
+    if !same_name {
+        let problem = editor::Problem::new("name", "a name never changes");
+        let text = editor::annotate(&text, &[problem]);
+        return effects.push(Effect::Edit(TextEdit { text, ..edit }));
+    }
+    let before = stored.as_ref().and_then(|(name, _)| {
+        let object = model.store.object(edit.kind, name)?;
+        Some(kind::text(&kind::draft(object)))
+    });
+    let edit = TextEdit { text, ..edit };
+    confirm::save(
+        model,
+        draft,
+        stored,
+        &before.unwrap_or_default(),
+        Some(edit),
+    );
 }

@@ -2,14 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
-use super::{act, keys, navigate};
+use super::{keys, navigate, screen};
 use crate::{
-    keymap::Action,
-    model::{
-        Connection, Model, document,
-        message::Effect,
-        page::{Content, Route, Tab},
-    },
+    model::{Connection, Model, document, message::Effect, page::Tab},
+    route::Route,
     text,
 };
 
@@ -84,16 +80,9 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
             navigate::back(model, effects);
         }
     } else if (start..start + route.screen().len()).contains(&column) {
-        let screen = match route {
-            Route::Event(_) => Route::Events,
-            Route::Trigger(_) => Route::Triggers,
-            Route::Destination(_) => Route::Destinations,
-            Route::Rule(_) => Route::Rules,
-            Route::Delivery(_) => Route::Deliveries,
-            Route::Topic(_) => Route::Reference,
-            _ => return,
-        };
-        navigate::go(model, screen, effects);
+        if let Some(above) = route.above() {
+            navigate::go(model, above, effects);
+        }
     }
 }
 
@@ -132,7 +121,7 @@ fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Turns the tabs until the one under the mouse is shown.
+/// Shows the tab under the mouse.
 fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {
@@ -141,14 +130,7 @@ fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
         start += width + 1;
         here
     });
-    let shown = |model: &Model| match &model.page.content {
-        Content::Event { tab, .. } => Some(*tab),
-        _ => None,
-    };
-    for _ in Tab::ALL {
-        if hit.is_none() || shown(model) == hit {
-            return;
-        }
-        act::act(model, Action::NextTab, effects);
+    if let Some(tab) = hit {
+        screen::show_tab(model, tab, effects);
     }
 }

@@ -3,14 +3,15 @@
 use super::read;
 use crate::{
     client::Command,
-    limits,
+    document::Link,
+    kind, limits,
     model::{
-        Model,
-        document::{self, Link},
+        Model, document, filter,
         map::{self, Node},
         message::Effect,
-        page::{Content, Page, Reading, Route},
+        page::{Content, Page, Reading},
     },
+    route::Route,
     theme::Token,
 };
 
@@ -123,7 +124,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Link::Act(route, action) => {
             go(model, route, effects);
-            super::act::act(model, action, effects);
+            model.follow.push_back(action);
         }
     }
 }
@@ -170,9 +171,7 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {
         Route::Events => Route::Event(id),
-        Route::Triggers => Route::Trigger(id),
-        Route::Destinations => Route::Destination(id),
-        Route::Rules => Route::Rule(id),
+        Route::List(kind) if kind::spec(kind).document.is_some() => Route::Object(kind, id),
         Route::Deliveries => Route::Delivery(id),
         _ => return,
     };
@@ -241,6 +240,29 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
             .cursor
             .saturating_add_signed(by)
             .min(count.saturating_sub(1));
+    }
+}
+
+/// Puts a filter in force.
+pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+    let text = match model.page.route {
+        Route::Deliveries => filter::settled(&text, &model.clock()),
+        _ => text,
+    };
+    let changed = model.page.list.filter != text;
+    model.page.list.filter = text;
+    if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
+        model.page.list.marks.clear();
+        read::refresh(model, effects);
+    }
+}
+
+/// What is wrong with a filter of the screen.
+pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
+    match model.page.route {
+        Route::Events => filter::events(text).map(drop),
+        Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
+        _ => Ok(()),
     }
 }
 

@@ -1,23 +1,27 @@
 //! What the connection tells: the link, answers, and occurrences as they change.
 
+use bellwether_proto::v1;
+
 use super::{bulk, clash, forms, navigate, read};
 use crate::{
-    client::{Answer, LinkState, News, Ticket},
-    data::{EventRow, Failure, FailureKind, Kind},
+    client::{Answer, LinkState, News, Page, Taken, Ticket},
+    data::{EventRow, Failure, FailureKind},
     editor,
     model::{
         Connection, Model,
-        message::{Effect, Purpose, TextEdit, Write},
+        message::{Effect, TextEdit, Write},
         overlay::Overlay,
-        page::{Content, Found, Route},
+        page::{Content, Found},
+        store::Loaded,
     },
+    route::Route,
     theme::Token,
 };
 
 pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     match news {
         News::Link(state) => link(model, state, effects),
-        News::Answer(ticket, result) => answer(model, ticket, result, effects),
+        News::Answer(ticket, found) => answer(model, ticket, *found, effects),
         News::Progress(ticket, progress) => {
             model.touched = false;
             if let Content::Report(report) = &mut model.page.content
@@ -103,8 +107,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             if model.page.route != Route::Events {
                 read::refresh(model, effects);
             }
-            let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
-            read::resources(model, &kinds, effects);
+            read::resources(model, &read::JOINED, effects);
             if let Some(form) = model.page.form_mut() {
                 form.check_at_ms = Some(0);
             }
@@ -132,14 +135,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
 
 /// Nothing asked over the link before will be answered over this one.
 fn forget_waits(model: &mut Model) {
-    let store = &mut model.store;
-    store.overview.waiting = None;
-    store.triggers.waiting = None;
-    store.destinations.waiting = None;
-    store.rules.waiting = None;
-    store.deliveries.waiting = None;
-    store.clients.waiting = None;
-    store.events.waiting = None;
+    model.store.forget_waits();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
     }
@@ -151,139 +147,130 @@ fn forget_waits(model: &mut Model) {
     }
 }
 
-fn answer(
-    model: &mut Model,
-    ticket: Ticket,
-    result: Result<Answer, Failure>,
-    effects: &mut Vec<Effect>,
-) {
-    let Some(purpose) = model.pending.remove(&ticket) else {
+fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<Effect>) {
+    let Some(write) = model.pending.remove(&ticket) else {
         return;
     };
     let now = model.now_ms;
-    let read = match purpose {
-        Purpose::Triggers => Some(Kind::Trigger),
-        Purpose::Destinations => Some(Kind::Destination),
-        Purpose::Rules => Some(Kind::Rule),
-        _ => None,
-    };
     let store = &mut model.store;
-    let touched = match purpose {
-        Purpose::Overview => store.overview.set(result.and_then(expect_overview), now),
-        Purpose::Triggers => store.triggers.set(
-            result.and_then(|answer| match answer {
-                Answer::Triggers(rows) => Ok(rows),
-                _ => Err(mixed_up()),
-            }),
-            now,
-        ),
-        Purpose::Destinations => store.destinations.set(
-            result.and_then(|answer| match answer {
-                Answer::Destinations(rows) => Ok(rows),
-                _ => Err(mixed_up()),
-            }),
-            now,
-        ),
-        Purpose::Rules => store.rules.set(
-            result.and_then(|answer| match answer {
-                Answer::Rules(rows) => Ok(rows),
-                _ => Err(mixed_up()),
-            }),
-            now,
-        ),
-        Purpose::Clients => store.clients.set(
-            result.and_then(|answer| match answer {
-                Answer::Clients(rows) => Ok(rows),
-                _ => Err(mixed_up()),
-            }),
-            now,
-        ),
+    model.touched = match answer {
+        Answer::Overview(found) => store.overview.set(found, now),
+        Answer::List(kind, found) => {
+            let touched = store.of_mut(kind).set(found, now);
+            clash::show_if_read(model, kind);
+            touched
+        }
         // With another filter they were asked for again meanwhile.
-        Purpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Purpose::Deliveries { append } => deliveries(model, result, append),
-        Purpose::Events { generation, append } => {
-            events(model, (generation, append), result, effects);
+        Answer::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
+        Answer::Deliveries { more, page } => deliveries(model, more, page),
+        Answer::Events { .. } if store.events.waiting != Some(ticket) => false,
+        Answer::Events { more, page } => {
+            events(model, more, page, effects);
             true
         }
-        Purpose::Page => page(model, ticket, result),
-        Purpose::Check { version } => {
-            checked(model, version, result);
+        Answer::Event(found) => fill(model, ticket, found, |content| match content {
+            Content::Event { detail, .. } => Some(&mut **detail),
+            _ => None,
+        }),
+        Answer::Explanation(found) => fill(model, ticket, found, |content| match content {
+            Content::Event { explanation, .. } => Some(explanation),
+            _ => None,
+        }),
+        Answer::Delivery(found) => fill(model, ticket, found, |content| match content {
+            Content::Delivery(delivery) => Some(&mut **delivery),
+            _ => None,
+        }),
+        Answer::Matches(found) => report(model, ticket, found.map(Found::Matches)),
+        Answer::Previews(found) => report(model, ticket, found.map(Found::Previews)),
+        Answer::Tested(found) => report(model, ticket, found.map(Found::Test)),
+        Answer::Obligations(found) => {
+            let found = found.map(|(rows, more)| Found::Obligations(rows, more));
+            report(model, ticket, found)
+        }
+        Answer::Checked(result) => {
+            checked(model, ticket, result);
             true
         }
-        Purpose::Bulk => {
-            bulk::heard(model, ticket, result, effects);
-            true
-        }
-        Purpose::Write(write) => {
-            written(model, *write, result, effects);
+        Answer::Gathered(found) => bulk::gathered(model, ticket, found, effects),
+        Answer::Bulk(found) => bulk::heard(model, ticket, found, effects),
+        Answer::Written(result) => {
+            match write {
+                Some(write) => written(model, *write, result, effects),
+                None => bulk::written(model, ticket, result, effects),
+            }
             true
         }
     };
-    model.touched = touched;
-    if let Some(kind) = read {
-        clash::show_if_read(model, kind);
-    }
 }
 
-pub(super) fn mixed_up() -> Failure {
-    Failure::new(FailureKind::Internal, "the console mixed up two answers")
+/// Takes in what a page of the stack waits for.
+fn fill<T: PartialEq>(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<T, Failure>,
+    slot: fn(&mut Content) -> Option<&mut Loaded<T>>,
+) -> bool {
+    let now = model.now_ms;
+    let pages = std::iter::once(&mut model.page)
+        .chain(&mut model.back)
+        .chain(&mut model.forward);
+    let mut slots = pages.filter_map(|page| slot(&mut page.content));
+    let waits = slots.find(|loaded| loaded.waiting == Some(ticket));
+    waits.is_some_and(|loaded| loaded.set(found, now))
 }
 
-fn expect_overview(answer: Answer) -> Result<crate::data::Overview, Failure> {
-    match answer {
-        Answer::Overview(overview) => Ok(*overview),
-        _ => Err(mixed_up()),
-    }
+fn report(model: &mut Model, ticket: Ticket, found: Result<Found, Failure>) -> bool {
+    fill(model, ticket, found, |content| match content {
+        Content::Report(report) => Some(&mut report.found),
+        _ => None,
+    })
 }
 
-fn deliveries(model: &mut Model, result: Result<Answer, Failure>, append: bool) -> bool {
+fn deliveries(
+    model: &mut Model,
+    more: bool,
+    page: Result<v1::ListDeliveriesResponse, Failure>,
+) -> bool {
     let now = model.now_ms;
     let store = &mut model.store;
-    match result {
-        Ok(Answer::Deliveries(page)) => {
-            let mut rows = page.rows;
-            let held = store.deliveries.value.clone().unwrap_or_default();
-            let fresh: std::collections::HashSet<String> =
-                rows.iter().map(|row| row.id.clone()).collect();
-            let kept = held.into_iter().filter(|row| !fresh.contains(&row.id));
-            if append {
-                let mut all: Vec<_> = kept.collect();
-                all.append(&mut rows);
-                rows = all;
-                store.deliveries_next = page.next;
-            } else {
-                // A first page read again keeps the pages that were read after it.
-                let oldest = rows.last().map(|row| row.id.clone());
-                let more = !page.next.is_empty();
-                let later: Vec<_> = kept
-                    .filter(|row| more && oldest.as_ref().is_some_and(|oldest| row.id < *oldest))
-                    .collect();
-                if later.is_empty() {
-                    store.deliveries_next = page.next;
-                }
-                rows.extend(later);
-            }
-            store.deliveries.set(Ok(rows), now)
+    let page = match page {
+        Ok(page) => page,
+        Err(failure) => return store.deliveries.set(Err(failure), now),
+    };
+    let mut rows = page.deliveries;
+    let next = page.next_page_token;
+    let held = store.deliveries.value.clone().unwrap_or_default();
+    let fresh: std::collections::HashSet<String> = rows.iter().map(|row| row.id.clone()).collect();
+    let kept = held.into_iter().filter(|row| !fresh.contains(&row.id));
+    if more {
+        let mut all: Vec<_> = kept.collect();
+        all.append(&mut rows);
+        rows = all;
+        store.deliveries_next = next;
+    } else {
+        // A first page read again keeps the pages that were read after it.
+        let oldest = rows.last().map(|row| row.id.clone());
+        let older = |row: &v1::Delivery| oldest.as_ref().is_some_and(|oldest| row.id < *oldest);
+        let later: Vec<_> = kept.filter(|row| !next.is_empty() && older(row)).collect();
+        if later.is_empty() {
+            store.deliveries_next = next;
         }
-        Ok(_) => store.deliveries.set(Err(mixed_up()), now),
-        Err(failure) => store.deliveries.set(Err(failure), now),
+        rows.extend(later);
     }
+    store.deliveries.set(Ok(rows), now)
 }
 
 fn events(
     model: &mut Model,
-    (generation, append): (Ticket, bool),
-    result: Result<Answer, Failure>,
+    more: bool,
+    page: Result<Page<EventRow>, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     let events = &mut model.store.events;
-    if generation != events.generation {
-        return;
-    }
     events.waiting = None;
-    match result {
-        Ok(Answer::Events(page)) => {
-            if append || !events.loaded {
+    match page {
+        Ok(page) => {
+            if more || !events.loaded {
                 events.next = page.next;
             }
             if page.total.is_some() {
@@ -293,7 +280,6 @@ fn events(
             events.loaded = true;
             events.failure = None;
         }
-        Ok(_) => events.failure = Some(mixed_up()),
         Err(failure) => events.failure = Some(failure),
     }
     if model.page.list.to_end && events.failure.is_none() {
@@ -301,67 +287,16 @@ fn events(
     }
 }
 
-/// Content of one page of the stack, found by the ticket it waits for.
-fn page(model: &mut Model, ticket: Ticket, result: Result<Answer, Failure>) -> bool {
-    let now = model.now_ms;
-    let pages = std::iter::once(&mut model.page)
-        .chain(&mut model.back)
-        .chain(&mut model.forward);
-    for page in pages {
-        let waits = Some(ticket);
-        match &mut page.content {
-            Content::Event { detail, .. } if detail.waiting == waits => {
-                return detail.set(
-                    result.and_then(|answer| match answer {
-                        Answer::Event(event) => Ok(*event),
-                        _ => Err(mixed_up()),
-                    }),
-                    now,
-                );
-            }
-            Content::Event { explanation, .. } if explanation.waiting == waits => {
-                return explanation.set(
-                    result.and_then(|answer| match answer {
-                        Answer::Explanation(found) => Ok(*found),
-                        _ => Err(mixed_up()),
-                    }),
-                    now,
-                );
-            }
-            Content::Delivery(delivery) if delivery.waiting == waits => {
-                return delivery.set(
-                    result.and_then(|answer| match answer {
-                        Answer::Delivery(found) => Ok(*found),
-                        _ => Err(mixed_up()),
-                    }),
-                    now,
-                );
-            }
-            Content::Report(report) if report.found.waiting == waits => {
-                let found = result.and_then(|answer| match answer {
-                    Answer::TestReport(test) => Ok(Found::Test(*test)),
-                    Answer::TriggerTest(test) => Ok(Found::Matches(*test)),
-                    Answer::RulePreview { previews, warnings } => {
-                        Ok(Found::Previews { previews, warnings })
-                    }
-                    Answer::Obligations { rows, more } => Ok(Found::Obligations { rows, more }),
-                    _ => Err(mixed_up()),
-                });
-                return report.found.set(found, now);
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
 /// The service looked at the form.
-fn checked(model: &mut Model, version: u64, result: Result<Answer, Failure>) {
-    let Some(form) = model.page.form_mut().filter(|form| form.version == version) else {
+fn checked(model: &mut Model, ticket: Ticket, result: Result<(), Failure>) {
+    let Some(form) = model.page.form_mut() else {
         return;
     };
+    if form.checking != Some((ticket, form.version)) {
+        return;
+    }
     match result {
-        Ok(_) => form.checked = true,
+        Ok(()) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
             // A check on a pause does not move the focus under somebody's hands.
             let focus = (form.focus, form.part);
@@ -376,7 +311,7 @@ fn checked(model: &mut Model, version: u64, result: Result<Answer, Failure>) {
 fn written(
     model: &mut Model,
     write: Write,
-    result: Result<Answer, Failure>,
+    result: Result<Taken, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(form) = model.page.form_mut() {
@@ -390,26 +325,25 @@ fn written(
         mine,
     } = write;
     match result {
-        Ok(answer) => {
-            match answer {
-                Answer::Done { failed: 0, .. } => model.say(Token::Good, format!("✓ {done}")),
-                Answer::Done {
+        Ok(taken) => {
+            match taken {
+                Taken::All => model.say(Token::Good, format!("✓ {done}")),
+                Taken::AllBut {
                     failed,
                     first_error,
                 } => {
                     model.say(Token::Bad, format!("✗ {failed} failed: {first_error}"));
                 }
-                Answer::Key { name, key } => {
+                Taken::Key { name, key } => {
                     model.notice = None;
                     model.overlay = Some(Overlay::Key { name, key });
                 }
-                _ => {}
             }
             if closes_form && model.page.form().is_some() {
                 navigate::leave_form(model, then.clone(), effects);
                 model.say_next_step(then.as_ref());
             }
-            after_write(model, effects);
+            read::after_write(model, effects);
         }
         Err(failure) => match mine.filter(|_| failure.kind == FailureKind::Conflict) {
             Some(mine) => {
@@ -421,23 +355,6 @@ fn written(
             }
             None => refused(model, &failure, text, effects),
         },
-    }
-}
-
-/// What a write may have changed is read again.
-pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
-    let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
-    read::resources(model, &kinds, effects);
-    match model.page.route {
-        Route::Overview
-        | Route::Event(_)
-        | Route::Deliveries
-        | Route::Delivery(_)
-        | Route::Clients => read::refresh(model, effects),
-        Route::Events if model.store.events.stream_failure.is_some() => {
-            read::refresh(model, effects);
-        }
-        _ => {}
     }
 }
 
@@ -462,27 +379,20 @@ fn refused(
         }
     }
     if failure.kind == FailureKind::Conflict {
-        let kinds = [Kind::Trigger, Kind::Destination, Kind::Rule];
-        read::resources(model, &kinds, effects);
+        read::resources(model, &read::JOINED, effects);
     }
 }
 
 /// Opens the editor again, with the errors at their lines.
 fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
-    let fields = failure.fields.iter();
-    let mut problems: Vec<editor::Problem> = fields
-        .map(|field| editor::Problem::new(&field.path, &field.message))
-        .collect();
-    if problems.is_empty() {
-        problems.push(editor::Problem::new("", &failure.message));
-    }
+    let problems = editor::problems(failure);
     let text = editor::annotate(&edit.text, &problems);
     effects.push(Effect::Edit(TextEdit { text, ..edit }));
 }
 
 /// What was written in the editor and could not be stored stays on the screen, as a form.
 fn keep_text(model: &mut Model, edit: TextEdit) {
-    if let Ok((json, _)) = editor::read(edit.kind, &edit.text) {
-        forms::keep(model, edit.kind, edit.stored, json);
+    if let Ok(draft) = editor::read(edit.kind, &edit.text) {
+        forms::keep(model, draft.kind, edit.stored, draft.json);
     }
 }

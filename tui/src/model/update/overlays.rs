@@ -2,18 +2,15 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{act, bulk, call, clash, confirm, forms, navigate};
+use super::{bulk, clash, confirm, forms, navigate, report, screen, send};
 use crate::{
-    client::Request,
-    keymap,
     model::{
         Model,
-        bulk::EventDeed,
-        message::{Effect, Purpose},
+        bulk::EventTransition,
+        message::Effect,
         overlay::{
             Asked, Clash, ClashChoice, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target,
         },
-        page::Content,
     },
     theme::Token,
 };
@@ -105,7 +102,7 @@ fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
             if !model.is_up() {
                 return model.say(Token::Bad, "not connected; nothing was changed");
             }
-            let ticket = call(model, *request, Purpose::Write(write), effects);
+            let ticket = send(model, *request, Some(write), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);
             }
@@ -123,7 +120,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             match prompt.then {
                 Asked::Annotate(_) | Asked::AnnotateAll if text.is_empty() => {}
                 Asked::Annotate(ids) => confirm::note(model, ids, text),
-                Asked::AnnotateAll => bulk::events(model, EventDeed::Note(text), effects),
+                Asked::AnnotateAll => bulk::events(model, EventTransition::Note(text), effects),
                 Asked::Search => navigate::search(model, text),
             }
         }
@@ -134,27 +131,12 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
     }
 }
 
-/// Repeats the report's request with another event.
-fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    let Content::Report(report) = &mut model.page.content else {
-        return;
-    };
-    let id = id.split_once(':').map_or(id, |(event, _)| event);
-    match &mut report.request {
-        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
-            id.clone_into(event_id);
-        }
-        _ => return model.say(Token::Info, "a trigger is tried on all stored events"),
-    }
-    act::act(model, keymap::Action::TestDestination, effects);
-}
-
 fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
             return match pick.event() {
-                Some(event) => with_event(model, &event, effects),
+                Some(event) => report::with_event(model, &event, effects),
                 None => forms::picked(model, pick.chosen),
             };
         }
@@ -172,10 +154,10 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
 /// Does what was found in the palette.
 pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
     match target {
-        Target::Act(action) => act::act(model, action, effects),
+        Target::Act(action) => model.follow.push_back(action),
         Target::ActOn(route, action) => {
             navigate::go(model, route, effects);
-            act::act(model, action, effects);
+            model.follow.push_back(action);
         }
         Target::Go(route) => navigate::go(model, route, effects),
         Target::Look(theme) => {
@@ -188,10 +170,10 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
         }
         Target::Sort(sort) => {
             let sorted = model.sort_by(sort);
-            act::say_sorted(model, sorted);
+            screen::say_sorted(model, sorted);
         }
-        Target::Filter(filter) => match super::keys::check(model, &filter) {
-            Ok(()) => super::keys::set_filter(model, filter, effects),
+        Target::Filter(filter) => match navigate::check(model, &filter) {
+            Ok(()) => navigate::set_filter(model, filter, effects),
             Err(message) => model.say(Token::Bad, message),
         },
         Target::Type(_) => {}

@@ -4,12 +4,13 @@ use super::call;
 use crate::{
     client::{Command, EventFilter, Request, Ticket},
     data::Kind,
-    limits,
+    kind, limits,
     model::{
         Model, filter,
-        message::{Effect, Purpose},
-        page::{Content, Route, Tab},
+        message::Effect,
+        page::{Content, Tab},
     },
+    route::Route,
     theme::Token,
 };
 
@@ -19,55 +20,44 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Overview => overview(model, effects),
         Route::Events => events(model, false, effects),
         Route::Event(id) => event(model, &id, effects),
-        Route::Triggers => resources(model, &[Kind::Trigger], effects),
-        Route::Trigger(_) => resources(model, &[Kind::Trigger, Kind::Rule], effects),
-        Route::Destinations => resources(model, &[Kind::Destination], effects),
-        Route::Destination(_) => resources(model, &[Kind::Destination, Kind::Rule], effects),
-        Route::Rules => resources(model, &[Kind::Rule], effects),
-        Route::Rule(_) | Route::Map => {
-            resources(
-                model,
-                &[Kind::Rule, Kind::Trigger, Kind::Destination],
-                effects,
-            );
+        Route::List(kind) => resources(model, &[kind], effects),
+        Route::Object(kind, _) => {
+            resources(model, &[kind], effects);
+            resources(model, kind::spec(kind).beside, effects);
         }
+        Route::Map => resources(model, &JOINED, effects),
         Route::Deliveries => deliveries(model, effects),
         Route::Delivery(id) => delivery(model, id, effects),
-        Route::Clients => clients(model, effects),
-        Route::Form => resources(model, &[Kind::Trigger, Kind::Destination], effects),
+        Route::Form => resources(model, &JOINED, effects),
         Route::Report | Route::Reference | Route::Topic(_) => {}
     }
 }
 
-/// Reads everything that other pages link to, once.
+/// What links, forms and the map refer to.
+pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
+
+/// Reads all resources of these kinds, unless that is under way.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
     for kind in kinds {
-        let (waiting, request, purpose) = match kind {
-            Kind::Trigger => (
-                model.store.triggers.waiting,
-                Request::ListTriggers,
-                Purpose::Triggers,
-            ),
-            Kind::Destination => (
-                model.store.destinations.waiting,
-                Request::ListDestinations,
-                Purpose::Destinations,
-            ),
-            Kind::Rule => (
-                model.store.rules.waiting,
-                Request::ListRules,
-                Purpose::Rules,
-            ),
-        };
-        if waiting.is_some() {
-            continue;
+        if model.store.of(*kind).waiting.is_none() {
+            let ticket = call(model, Request::List(*kind), effects);
+            model.store.of_mut(*kind).waiting = Some(ticket);
         }
-        let ticket = Some(call(model, request, purpose, effects));
-        match kind {
-            Kind::Trigger => model.store.triggers.waiting = ticket,
-            Kind::Destination => model.store.destinations.waiting = ticket,
-            Kind::Rule => model.store.rules.waiting = ticket,
-        }
+    }
+}
+
+/// What a write may have changed is read again.
+pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
+    resources(model, &JOINED, effects);
+    match model.page.route {
+        Route::Events if model.store.events.stream_failure.is_none() => {}
+        Route::Overview
+        | Route::Events
+        | Route::Event(_)
+        | Route::List(_)
+        | Route::Deliveries
+        | Route::Delivery(_) => refresh(model, effects),
+        _ => {}
     }
 }
 
@@ -81,15 +71,8 @@ pub(super) fn soon(model: &mut Model) {
 
 fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.overview.waiting.is_none() {
-        let ticket = call(model, Request::Overview, Purpose::Overview, effects);
+        let ticket = call(model, Request::Overview, effects);
         model.store.overview.waiting = Some(ticket);
-    }
-}
-
-fn clients(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.store.clients.waiting.is_none() {
-        let ticket = call(model, Request::ListClients, Purpose::Clients, effects);
-        model.store.clients.waiting = Some(ticket);
     }
 }
 
@@ -109,7 +92,7 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
         id: id.clone(),
         occurrence_id: occurrence_id.clone(),
     };
-    let ticket = call(model, request, Purpose::Page, effects);
+    let ticket = call(model, request, effects);
     let mut explain = false;
     if let Content::Event { detail, tab, .. } = &mut model.page.content {
         detail.waiting = Some(ticket);
@@ -117,7 +100,7 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
     }
     if explain {
         let request = Request::ExplainEvent { id, occurrence_id };
-        let ticket = call(model, request, Purpose::Page, effects);
+        let ticket = call(model, request, effects);
         if let Content::Event { explanation, .. } = &mut model.page.content {
             explanation.waiting = Some(ticket);
         }
@@ -125,7 +108,7 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
 }
 
 fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
-    let ticket = call(model, Request::GetDelivery { id }, Purpose::Page, effects);
+    let ticket = call(model, Request::GetDelivery { id }, effects);
     if let Content::Delivery(delivery) = &mut model.page.content {
         delivery.waiting = Some(ticket);
     }
@@ -147,12 +130,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         filter,
         page_token: String::new(),
     };
-    let ticket = call(
-        model,
-        request,
-        Purpose::Deliveries { append: false },
-        effects,
-    );
+    let ticket = call(model, request, effects);
     model.store.deliveries.waiting = Some(ticket);
 }
 
@@ -209,15 +187,11 @@ fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Ve
 
 pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     let filter = model.store.events.filter.clone();
-    let purpose = Purpose::Events {
-        generation: model.store.events.generation,
-        append: false,
-    };
     let request = Request::SearchEvents {
         filter,
         cursor: String::new(),
     };
-    let ticket = call(model, request, purpose, effects);
+    let ticket = call(model, request, effects);
     model.store.events.waiting = Some(ticket);
 }
 
@@ -240,11 +214,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
                 filter: events.filter.clone(),
                 cursor: events.next.clone(),
             };
-            let purpose = Purpose::Events {
-                generation: events.generation,
-                append: true,
-            };
-            let ticket = call(model, request, purpose, effects);
+            let ticket = call(model, request, effects);
             model.store.events.waiting = Some(ticket);
         }
         Route::Deliveries => {
@@ -258,12 +228,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             };
             let page_token = store.deliveries_next.clone();
             let request = Request::ListDeliveries { filter, page_token };
-            let ticket = call(
-                model,
-                request,
-                Purpose::Deliveries { append: true },
-                effects,
-            );
+            let ticket = call(model, request, effects);
             model.store.deliveries.waiting = Some(ticket);
         }
         _ => {}

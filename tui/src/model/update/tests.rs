@@ -6,16 +6,18 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use ratatui::{Terminal, backend::TestBackend};
 
+use bellwether_proto::v1;
+use serde_json::json;
+
 use super::*;
 use crate::{
-    client::{Answer, LinkState, News, Page, Request},
+    client::{Answer, LinkState, News, Page, Request, Taken},
     data::{
-        Caller, Destination, DestinationSpec, DestinationType, EventDetail, EventRow, Failure,
-        FailureKind, Health, Kind, OccurrenceDetail, Role, Rule, RuleSpec, Severity, Status,
-        Trigger, TriggerSpec, Webhook,
+        BulkTally, Caller, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
     keymap,
-    model::{Connection, overlay::Overlay, page::Route},
+    model::{Connection, overlay::Overlay},
+    route::Route,
     theme::Token,
     view,
 };
@@ -53,11 +55,11 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Request> {
     for effect in effects {
         match effect {
             Effect::Send(Command::Call(ticket, request)) => {
-                let result = answer(&request);
+                let found = Box::new(answer(&request));
                 if request.is_write() {
                     writes.push(*request);
                 }
-                let more = update(model, Msg::News(News::Answer(ticket, result)));
+                let more = update(model, Msg::News(News::Answer(ticket, found)));
                 writes.extend(reply(model, more));
             }
             Effect::Edit(edit) => {
@@ -71,66 +73,63 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Request> {
     writes
 }
 
-fn answer(request: &Request) -> Result<Answer, Failure> {
-    Ok(match request {
-        Request::ListTriggers => Answer::Triggers(vec![Trigger {
-            spec: TriggerSpec {
-                name: "t".to_owned(),
-                ..TriggerSpec::default()
-            },
-            rule_names: vec!["r".to_owned()],
-            recent_count: 1,
-            create_ms: None,
-            update_ms: None,
-            etag: "1".to_owned(),
-        }]),
-        Request::ListDestinations => Answer::Destinations(vec![Destination {
-            spec: DestinationSpec {
-                name: "d".to_owned(),
-                kind: Some(DestinationType::Webhook(Webhook::default())),
-                ..DestinationSpec::default()
-            },
-            rule_names: vec!["r".to_owned()],
-            recent_count: 1,
-            health: Health::default(),
-            create_ms: None,
-            update_ms: None,
-            etag: "1".to_owned(),
-        }]),
-        Request::ListRules => Answer::Rules(vec![Rule {
-            spec: RuleSpec {
-                name: "r".to_owned(),
-                trigger_names: vec!["t".to_owned()],
-                destination_names: vec!["d".to_owned()],
-                ..RuleSpec::default()
-            },
-            recent_count: 1,
-            last_notification_ms: None,
-            create_ms: None,
-            update_ms: None,
-            etag: "1".to_owned(),
-        }]),
-        Request::SearchEvents { .. } => Answer::Events(events()),
-        Request::GatherEvents { .. } => Answer::Gathered {
-            page: events(),
-            count: Some(5),
+fn object(kind: Kind) -> Object {
+    let json = match kind {
+        Kind::Trigger => json!({"name": "t", "ruleNames": ["r"], "etag": "1"}),
+        Kind::Destination => {
+            json!({"name": "d", "type": {"webhook": {}}, "ruleNames": ["r"], "etag": "1"})
+        }
+        Kind::Rule => {
+            json!({"name": "r", "triggerNames": ["t"], "destinationNames": ["d"], "etag": "1"})
+        }
+        Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
+    };
+    Object { kind, json }
+}
+
+fn none<T>() -> Result<T, Failure> {
+    Err(Failure::new(FailureKind::Unsupported, "not here"))
+}
+
+fn answer(request: &Request) -> Answer {
+    match request {
+        Request::Overview => Answer::Overview(none()),
+        Request::List(kind) => Answer::List(*kind, Ok(vec![object(*kind)])),
+        Request::ListDeliveries { page_token, .. } => Answer::Deliveries {
+            more: !page_token.is_empty(),
+            page: none(),
         },
-        Request::GetEvent { .. } => Answer::Event(Box::new(EventDetail {
+        Request::GetDelivery { .. } => Answer::Delivery(none()),
+        Request::SearchEvents { cursor, .. } => Answer::Events {
+            more: !cursor.is_empty(),
+            page: Ok(events()),
+        },
+        Request::GatherEvents { .. } => Answer::Gathered(Ok((events(), Some(5)))),
+        Request::GetEvent { .. } => Answer::Event(Ok(v1::Event {
             id: "e0".to_owned(),
-            occurrence: OccurrenceDetail {
+            occurrences: vec![v1::Occurrence {
                 id: "e0:1".to_owned(),
-                ..OccurrenceDetail::default()
-            },
-            ..EventDetail::default()
+                ..v1::Occurrence::default()
+            }],
+            ..v1::Event::default()
         })),
-        Request::TestDestination { .. } => Answer::TestReport(Box::default()),
-        Request::Validate { .. } => Answer::Valid,
-        other if other.is_write() => Answer::Done {
-            failed: 0,
-            first_error: String::new(),
-        },
-        _ => return Err(Failure::new(FailureKind::Unsupported, "not here")),
-    })
+        Request::ExplainEvent { .. } => Answer::Explanation(none()),
+        Request::TestTrigger { .. } => Answer::Matches(none()),
+        Request::PreviewRule { .. } => Answer::Previews(none()),
+        Request::TestDestination { .. } => {
+            Answer::Tested(Ok(v1::TestDestinationResponse::default()))
+        }
+        Request::ListObligations(_) => Answer::Obligations(none()),
+        Request::Validate { .. } => Answer::Checked(Ok(())),
+        Request::Bulk { .. } => Answer::Bulk(Ok((BulkTally::default(), String::new()))),
+        Request::Create { .. }
+        | Request::Update { .. }
+        | Request::Delete { .. }
+        | Request::SetStatus { .. }
+        | Request::Annotate { .. }
+        | Request::RetryDelivery { .. }
+        | Request::CancelDelivery { .. } => Answer::Written(Ok(Taken::All)),
+    }
 }
 
 fn events() -> Page<EventRow> {
@@ -217,9 +216,10 @@ fn a_late_answer_for_a_page_that_was_left_changes_nothing() {
     };
     let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
     assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
-    let late = News::Answer(*ticket, Ok(Answer::TestReport(Box::default())));
+    let test = Answer::Tested(Ok(v1::TestDestinationResponse::default()));
+    let late = News::Answer(*ticket, Box::new(test));
     assert!(update(&mut model, Msg::News(late)).is_empty());
-    assert_eq!(model.page.route, Route::Destinations);
+    assert_eq!(model.page.route, Route::List(Kind::Destination));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_lost_link_keeps_what_was_read_and_wakes_once_a_second() {
     };
     hear(&mut model, News::Link(down));
     assert!(matches!(model.link, Connection::Down { .. }));
-    assert_eq!(model.store.triggers.rows().len(), 1);
+    assert_eq!(model.store.of(Kind::Trigger).rows().len(), 1);
     let wait = model.wake_at_ms().unwrap() - model.now_ms;
     assert!((1..=1_000).contains(&wait), "{wait}");
 }
@@ -258,8 +258,11 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
         next: next.to_owned(),
         total: None,
     };
-    let answer = Ok(Answer::Events(page));
-    let news = News::Answer(ticket.expect("more is asked for"), answer);
+    let answer = Answer::Events {
+        more: true,
+        page: Ok(page),
+    };
+    let news = News::Answer(ticket.expect("more is asked for"), Box::new(answer));
     let effects = update(model, Msg::News(news));
     settle(model);
     effects
@@ -312,23 +315,19 @@ fn a_notice_never_lies_over_the_cursor() {
 
 #[test]
 fn a_rules_row_is_found_again_however_the_list_is_filtered_and_sorted() {
-    let rule = |number: i32| Rule {
-        spec: RuleSpec {
-            name: format!("r{number}"),
-            description: if number % 2 == 0 { "even" } else { "odd" }.to_owned(),
-            ..RuleSpec::default()
-        },
-        recent_count: number,
-        last_notification_ms: None,
-        create_ms: None,
-        update_ms: None,
-        etag: String::new(),
+    let rule = |number: i32| Object {
+        kind: Kind::Rule,
+        json: json!({
+            "name": format!("r{number}"),
+            "description": if number % 2 == 0 { "even" } else { "odd" },
+            "recentNotificationCount": number,
+        }),
     };
     let mut model = model(Role::Admin);
     press(&mut model, "5");
     for count in [4, 6] {
         let rules: Vec<_> = (0..count).map(rule).collect();
-        model.store.rules.set(Ok(rules), 0);
+        model.store.of_mut(Kind::Rule).set(Ok(rules), 0);
         settle(&mut model);
         assert_eq!(model.rows().len(), usize::try_from(count).unwrap());
     }
@@ -399,7 +398,7 @@ fn keys_that_were_begun_wait_for_the_next_run_out_and_are_dropped_by_esc() {
         Some(true)
     );
     press(&mut model, "r");
-    assert_eq!(model.page.route, Route::Rules);
+    assert_eq!(model.page.route, Route::List(Kind::Rule));
 
     press(&mut model, "1<C-x><Esc>r<C-x>");
     model.now_ms += 3_000;

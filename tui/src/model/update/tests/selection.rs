@@ -35,17 +35,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn triggers(ids: &[u8]) -> Vec<Trigger> {
-    let one = |id: &u8| Trigger {
-        spec: TriggerSpec {
-            name: format!("t{id}"),
-            ..TriggerSpec::default()
-        },
-        rule_names: vec!["r".to_owned(); usize::from(*id % 3)],
-        recent_count: i32::from(*id % 4),
-        create_ms: None,
-        update_ms: None,
-        etag: "1".to_owned(),
+fn triggers(ids: &[u8]) -> Vec<Object> {
+    let one = |id: &u8| Object {
+        kind: Kind::Trigger,
+        json: json!({
+            "name": format!("t{id}"),
+            "ruleNames": vec!["r"; usize::from(*id % 3)],
+            "recentNotificationCount": id % 4,
+        }),
     };
     ids.iter().map(one).collect()
 }
@@ -74,17 +71,17 @@ fn apply(model: &mut Model, step: &Step) {
             let effects = update(model, Msg::Act(keymap::Action::RetryNow));
             for effect in effects {
                 if let Effect::Send(Command::Call(ticket, request)) = effect
-                    && *request == Request::ListTriggers
+                    && *request == Request::List(Kind::Trigger)
                 {
-                    let answer = Answer::Triggers(triggers(ids));
-                    update(model, Msg::News(News::Answer(ticket, Ok(answer))));
+                    let answer = Answer::List(Kind::Trigger, Ok(triggers(ids)));
+                    update(model, Msg::News(News::Answer(ticket, Box::new(answer))));
                 }
             }
             return;
         }
         Step::Sort(at) => {
-            let columns = sort::columns(&model.page.route);
-            let column = columns[at % columns.len()];
+            let columns = sort::columns(&model.store, &model.page.route);
+            let column = columns[at % columns.len()].title;
             Msg::Find(Target::Sort(sort::Sort {
                 column,
                 descending: at % 2 == 0,

@@ -1,0 +1,97 @@
+//! Failed calls as failures, sorted by what the operator can do.
+
+use std::error::Error;
+
+use bellwether_proto::json;
+use tonic_types::StatusExt;
+
+use crate::{
+    data::{Failure, FailureKind, FieldError},
+    limits,
+};
+
+/// Why a call failed.
+pub(super) fn failure(status: &tonic::Status) -> Failure {
+    use tonic::Code;
+    let kind = match status.code() {
+        Code::Unavailable => FailureKind::Unreachable,
+        Code::DeadlineExceeded | Code::Cancelled => FailureKind::TimedOut,
+        Code::Unauthenticated => FailureKind::Unauthenticated,
+        Code::PermissionDenied => FailureKind::Denied,
+        Code::NotFound => FailureKind::NotFound,
+        Code::Aborted | Code::AlreadyExists => FailureKind::Conflict,
+        Code::InvalidArgument
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::ResourceExhausted => FailureKind::Invalid,
+        Code::Unimplemented => FailureKind::Unsupported,
+        // A connection that breaks under a call is told as an unknown error with its cause.
+        Code::Unknown | Code::Internal if status.source().is_some() => FailureKind::Unreachable,
+        _ => FailureKind::Internal,
+    };
+    let details = status.get_details_bad_request();
+    let violations = details.map(|details| details.field_violations);
+    let fields = violations.into_iter().flatten().map(|item| FieldError {
+        path: item.field,
+        message: item.description,
+    });
+    let message = match kind {
+        // The wire's own words for it tell nobody whose limit it is.
+        FailureKind::Invalid if is_too_large(status) => format!(
+            "the answer is larger than the {} MiB that this console takes",
+            limits::MESSAGE_BYTES / (1024 * 1024)
+        ),
+        FailureKind::Unreachable => status
+            .source()
+            .map_or_else(|| status.message().to_owned(), deepest),
+        _ => status.message().to_owned(),
+    };
+    Failure {
+        kind,
+        message,
+        fields: fields.collect(),
+    }
+}
+
+fn is_too_large(status: &tonic::Status) -> bool {
+    status.code() == tonic::Code::OutOfRange
+        && status.message().contains("message length too large")
+}
+
+/// Why there is no connection.
+pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
+    Failure::new(FailureKind::Unreachable, deepest(error))
+}
+
+/// The innermost cause, which is the one an operator can act on.
+fn deepest(error: &(dyn Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    let told = error.to_string();
+    match told.split_once(" (os error ") {
+        Some((words, _number)) => words.to_lowercase(),
+        None => told,
+    }
+}
+
+/// Why what was written is no such message, field by field.
+pub(crate) fn unfit(error: &json::Error) -> Failure {
+    let message = error.to_string();
+    let fields = match &error {
+        json::Error::Rejected(json::read::Rejected::Violations(found)) => {
+            let fields = found.list().iter().map(|violation| FieldError {
+                path: violation.field.clone(),
+                message: violation.description.clone(),
+            });
+            fields.collect()
+        }
+        _ => Vec::new(),
+    };
+    Failure {
+        kind: FailureKind::Invalid,
+        message,
+        fields,
+    }
+}

@@ -1,0 +1,201 @@
+//! What a screen lists, as the JSON that REST answers.
+
+use bellwether_proto::json;
+use serde_json::{Value, json};
+use tokio::time::{Duration, timeout};
+
+use super::{carrier::Reach, failure::unfit, link};
+use crate::{
+    data::{Failure, FailureKind, Kind},
+    kind,
+    options::Options,
+};
+
+/// How long reading a list may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Rows asked for at once, and rows read at most.
+const PAGE: i32 = 1_000;
+const ROWS_MAX: usize = 100_000;
+
+/// Why a list was not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unlisted {
+    /// The screen lists nothing.
+    #[error("the screen `{screen}` lists nothing; {names} do")]
+    Unknown {
+        /// What was given.
+        screen: String,
+        /// The screens that list something.
+        names: String,
+    },
+    /// The service is away, or does not answer in time.
+    #[error("{0}")]
+    Away(String),
+    /// The service does not take the key, or its role is too low.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The service failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A list: its service and method, the field with the rows, and what is asked besides pages.
+struct List {
+    screen: &'static str,
+    service: &'static str,
+    method: &'static str,
+    rows: &'static str,
+}
+
+fn lists() -> Vec<List> {
+    let mut lists = vec![
+        list("overview", "OverviewService", "GetOverview", ""),
+        list("events", "EventQueryService", "SearchEvents", "results"),
+        list(
+            "deliveries",
+            "DeliveryService",
+            "ListDeliveries",
+            "deliveries",
+        ),
+    ];
+    lists.extend(Kind::ALL.iter().map(|kind| {
+        let spec = kind::spec(*kind);
+        list(kind.plural(), spec.service, spec.list, kind.plural())
+    }));
+    lists
+}
+
+fn list(
+    screen: &'static str,
+    service: &'static str,
+    method: &'static str,
+    rows: &'static str,
+) -> List {
+    List {
+        screen,
+        service,
+        method,
+        rows,
+    }
+}
+
+/// Reads what a screen lists, as one line of JSON with the names of REST. Of events it is those that
+/// the screen shows at first: open and suppressed ones, the newest first.
+///
+/// # Errors
+/// There is no such list, nothing answers, or the service refuses.
+pub async fn listing(options: Options, screen: &str) -> Result<String, Unlisted> {
+    let lists = lists();
+    let found = lists
+        .iter()
+        .find(|list| list.screen.eq_ignore_ascii_case(screen));
+    let Some(list) = found else {
+        let names: Vec<_> = lists.iter().map(|list| list.screen).collect();
+        return Err(Unlisted::Unknown {
+            screen: screen.to_owned(),
+            names: names.join(", "),
+        });
+    };
+    let reading = async {
+        let key = options.key.map(crate::options::Key::into_value);
+        let (carrier, _caller) = link::connect(options.endpoint, key).await?;
+        let mut reach = Reach::over(carrier);
+        reach.limit = PATIENCE;
+        read(&mut reach, list).await
+    };
+    match timeout(PATIENCE, reading).await {
+        Ok(Ok(json)) => canonical(list, &json).map_err(|failure| unlisted(&failure)),
+        Ok(Err(failure)) => Err(unlisted(&failure)),
+        Err(_elapsed) => Err(Unlisted::Away("no answer in time".to_owned())),
+    }
+}
+
+/// The answer in the order of its message's fields.
+fn canonical(list: &List, json: &Value) -> Result<String, Failure> {
+    let name = format!("bellwether.v1.{}Response", list.method);
+    let wire = json::wire_from_json(&name, json.to_string().as_bytes());
+    let text = wire.and_then(|wire| json::wire_to_json(&name, &wire));
+    let text = text.map_err(|error| unfit(&error))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn unlisted(failure: &Failure) -> Unlisted {
+    let sentence = failure.sentence();
+    match failure.kind {
+        FailureKind::Unreachable | FailureKind::TimedOut => Unlisted::Away(sentence),
+        FailureKind::Unauthenticated | FailureKind::Denied => Unlisted::NotAllowed(sentence),
+        _ => Unlisted::Failed(sentence),
+    }
+}
+
+/// Reads every page into one answer.
+async fn read(reach: &mut Reach, list: &List) -> Result<Value, Failure> {
+    if list.rows.is_empty() {
+        return reach.ask_json(list.service, list.method, &json!({})).await;
+    }
+    let is_search = list.rows == "results";
+    let mut token = String::new();
+    let mut whole: Option<Value> = None;
+    loop {
+        let asked = if is_search {
+            let page = json!({"limit": PAGE, "cursor": token});
+            json!({"query": {"statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"], "pageInput": page}})
+        } else {
+            json!({"pageSize": PAGE, "pageToken": token})
+        };
+        let mut page = reach.ask_json(list.service, list.method, &asked).await?;
+        token = next(&page, is_search);
+        let rows = page[list.rows].take();
+        let whole = match &mut whole {
+            None => whole.insert(page),
+            Some(whole) => {
+                for (name, value) in page.as_object_mut().into_iter().flatten() {
+                    if name != list.rows {
+                        whole[name.as_str()] = value.take();
+                    }
+                }
+                if token.is_empty()
+                    && let Some(whole) = whole.as_object_mut()
+                {
+                    whole.remove("nextPageToken");
+                }
+                whole
+            }
+        };
+        let held = add(whole, list.rows, rows);
+        if token.is_empty() || held >= ROWS_MAX {
+            if is_search && !whole["pageInfo"].is_null() {
+                whole["pageInfo"]["count"] = held.into();
+            }
+            return Ok(whole.take());
+        }
+    }
+}
+
+/// Where the next page starts; empty at the end.
+fn next(page: &Value, is_search: bool) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match (is_search, &page["pageInfo"]) {
+        (false, _) => text(&page["nextPageToken"]),
+        (true, info) if info["hasNext"] == true => text(&info["endCursor"]),
+        (true, _) => String::new(),
+    }
+}
+
+/// Adds rows to those before; says how many there are.
+fn add(whole: &mut Value, name: &str, rows: Value) -> usize {
+    let Value::Array(mut rows) = rows else {
+        // Canonical JSON leaves an empty list out.
+        if let Some(whole) = whole.as_object_mut()
+            && whole.get(name).is_some_and(Value::is_null)
+        {
+            whole.remove(name);
+        }
+        return whole[name].as_array().map_or(0, Vec::len);
+    };
+    match &mut whole[name] {
+        Value::Array(held) => held.append(&mut rows),
+        other => *other = Value::Array(rows),
+    }
+    whole[name].as_array().map_or(0, Vec::len)
+}

@@ -1,0 +1,75 @@
+//! The wire's times and values in the console's units.
+
+use bellwether_proto::v1;
+use prost_types::{Duration, Timestamp, value::Kind};
+use serde_json::{Number, Value};
+
+/// Milliseconds since 1970.
+pub(crate) fn millis(time: Option<&Timestamp>) -> Option<i64> {
+    let time = time?;
+    let millis = time.seconds.saturating_mul(1_000);
+    Some(millis.saturating_add(i64::from(time.nanos) / 1_000_000))
+}
+
+/// The wire's form of milliseconds since 1970.
+pub(crate) fn timestamp(ms: i64) -> Timestamp {
+    Timestamp {
+        seconds: ms.div_euclid(1_000),
+        // Below a thousand million.
+        nanos: i32::try_from(ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
+    }
+}
+
+/// A span in milliseconds.
+pub(crate) fn span_ms(span: &Duration) -> i64 {
+    let millis = span.seconds.saturating_mul(1_000);
+    millis.saturating_add(i64::from(span.nanos) / 1_000_000)
+}
+
+/// A value as JSON.
+pub(crate) fn value(from: &prost_types::Value) -> Value {
+    match &from.kind {
+        None | Some(Kind::NullValue(_)) => Value::Null,
+        Some(Kind::BoolValue(flag)) => Value::Bool(*flag),
+        Some(Kind::NumberValue(double)) => number(*double).map_or(Value::Null, Value::Number),
+        Some(Kind::StringValue(text)) => Value::String(text.clone()),
+        Some(Kind::ListValue(list)) => list.values.iter().map(value).collect(),
+        Some(Kind::StructValue(fields)) => structure(fields),
+    }
+}
+
+/// An object as JSON.
+pub(crate) fn structure(from: &prost_types::Struct) -> Value {
+    let fields = from.fields.iter();
+    Value::Object(
+        fields
+            .map(|(key, item)| (key.clone(), value(item)))
+            .collect(),
+    )
+}
+
+/// A number as people write it: without a fraction when it has none.
+pub(crate) fn number(double: f64) -> Option<Number> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if double.fract() == 0.0 && double.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+        return Some(Number::from(double as i64));
+    }
+    Number::from_f64(double)
+}
+
+/// A scalar on the wire.
+pub(crate) fn scalar(from: Value) -> prost_types::Value {
+    let kind = match from {
+        Value::Bool(flag) => Kind::BoolValue(flag),
+        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => Kind::StringValue(text),
+        Value::Null | Value::Array(_) | Value::Object(_) => Kind::NullValue(0),
+    };
+    prost_types::Value { kind: Some(kind) }
+}
+
+/// The occurrence of an event that was asked for.
+pub(crate) fn occurrence(event: &v1::Event) -> Option<&v1::Occurrence> {
+    event.occurrences.first()
+}

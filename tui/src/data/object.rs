@@ -1,0 +1,129 @@
+//! A resource, stored or being written, as its canonical JSON.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+
+/// A resource, stored or being written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Object {
+    pub(crate) kind: Kind,
+    pub(crate) json: Value,
+}
+
+impl Object {
+    /// Identity for ever; empty while there is none.
+    pub(crate) fn name(&self) -> &str {
+        self.text("name")
+    }
+
+    /// The version that was read.
+    pub(crate) fn etag(&self) -> &str {
+        self.text("etag")
+    }
+
+    /// What stands at a dotted path.
+    pub(crate) fn at(&self, path: &str) -> Option<&Value> {
+        get(&self.json, path)
+    }
+
+    /// The text at a path; empty when there is none.
+    pub(crate) fn text(&self, path: &str) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The whole number at a path; canonical JSON writes large types as text.
+    pub(crate) fn number(&self, path: &str) -> Option<i64> {
+        let value = self.at(path)?;
+        value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    }
+
+    pub(crate) fn flag(&self, path: &str) -> bool {
+        self.at(path).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The texts of the list at a path.
+    pub(crate) fn texts(&self, path: &str) -> impl ExactSizeIterator<Item = &str> {
+        let items = self.at(path).and_then(Value::as_array);
+        let items = items.map(Vec::as_slice).unwrap_or_default().iter();
+        items.map(|item| item.as_str().unwrap_or_default())
+    }
+
+    /// The moment at a path, in milliseconds since 1970.
+    pub(crate) fn moment(&self, path: &str) -> Option<i64> {
+        let moment: Timestamp = self.text(path).parse().ok()?;
+        Some(moment.as_millisecond())
+    }
+
+    /// The word of the type that is set, as `webhook`; empty when none is.
+    pub(crate) fn type_word(&self) -> &str {
+        let kind = self.at("type").and_then(Value::as_object);
+        kind.and_then(|kind| kind.keys().next())
+            .map_or("", String::as_str)
+    }
+
+    /// Puts a value at a dotted path, or takes it away.
+    pub(crate) fn set(&mut self, path: &str, value: Option<Value>) {
+        set(&mut self.json, path, value);
+    }
+
+    /// Some of its fields, as requests want them.
+    pub(crate) fn part(&self, fields: &[&str]) -> Value {
+        let pairs = fields.iter().filter_map(|field| {
+            let value = self.json.get(field)?;
+            Some(((*field).to_owned(), value.clone()))
+        });
+        Value::Object(pairs.collect())
+    }
+
+    /// What an operator writes of it: without those fields that only the service does.
+    pub(crate) fn without(mut self, fields: &[&str]) -> Self {
+        if let Some(object) = self.json.as_object_mut() {
+            object.retain(|name, _| !fields.contains(&name.as_str()));
+        }
+        self
+    }
+}
+
+/// The value at a dotted path.
+pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(json, |value, key| value.get(key))
+}
+
+/// Sets or removes the value at a dotted path, making the objects on the way.
+pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
+    if !json.is_object() {
+        *json = json!({});
+    }
+    let Some(object) = json.as_object_mut() else {
+        return;
+    };
+    match (path.split_once('.'), value) {
+        (None, Some(value)) => {
+            object.insert(path.to_owned(), value);
+        }
+        (None, None) => {
+            object.remove(path);
+        }
+        (Some((key, rest)), Some(value)) => {
+            set(object.entry(key).or_insert(Value::Null), rest, Some(value));
+        }
+        (Some((key, rest)), None) => {
+            if let Some(inner) = object.get_mut(key) {
+                set(inner, rest, None);
+            }
+        }
+    }
+}
+
+/// Whether a value says nothing, as canonical JSON leaves it out.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => Map::is_empty(fields),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

@@ -1,0 +1,85 @@
+//! The words that people read and type for the wire's enumerations.
+
+use bellwether_proto::{
+    cloud::{Severity, Status},
+    v1::{
+        Outcome, Role, delivery::State as DeliveryState, destination_health::State as HealthState,
+    },
+};
+
+/// Something with a word for it.
+pub(crate) trait Word: Copy {
+    /// The word shown and typed.
+    fn word(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($($type:ty { $($value:ident $word:literal),+ })+) => {
+        $(impl Word for $type {
+            fn word(self) -> &'static str {
+                match self { $(Self::$value => $word,)+ }
+            }
+        })+
+    };
+}
+
+words! {
+    Severity {
+        Default "unknown", Debug "debug", Info "info", Warning "warning", Error "error",
+        Critical "critical"
+    }
+    Status { Default "unknown", Open "open", Suppressed "suppressed", Closed "closed" }
+    HealthState {
+        Unspecified "unknown", Healthy "healthy", Failing "failing", Paused "paused"
+    }
+    DeliveryState {
+        Unspecified "unknown", Pending "pending", Leased "sending", Retry "retry",
+        Delivered "delivered", Dead "dead", Cancelled "cancelled"
+    }
+    Outcome {
+        Unspecified "under way", Delivered "delivered", Rejected "rejected",
+        Unreachable "unreachable", Blocked "blocked", Unknown "end not known"
+    }
+    Role {
+        Unspecified "unknown", Ingest "ingest", Viewer "viewer", Operator "operator",
+        Editor "editor", Admin "admin"
+    }
+}
+
+/// The known severities, worst first.
+pub(crate) const WORST_FIRST: [Severity; 5] = [
+    Severity::Critical,
+    Severity::Error,
+    Severity::Warning,
+    Severity::Info,
+    Severity::Debug,
+];
+
+/// The states that deliveries can be filtered by.
+pub(crate) const DELIVERY_STATES: [DeliveryState; 6] = [
+    DeliveryState::Pending,
+    DeliveryState::Leased,
+    DeliveryState::Retry,
+    DeliveryState::Delivered,
+    DeliveryState::Dead,
+    DeliveryState::Cancelled,
+];
+
+/// The known states of a destination, worst first.
+pub(crate) const HEALTH_WORST_FIRST: [HealthState; 4] = [
+    HealthState::Failing,
+    HealthState::Paused,
+    HealthState::Unspecified,
+    HealthState::Healthy,
+];
+
+/// How soon a state of a destination is looked at, soonest first.
+pub(crate) fn urgency(state: HealthState) -> usize {
+    let at = HEALTH_WORST_FIRST.iter().position(|other| *other == state);
+    at.unwrap_or(HEALTH_WORST_FIRST.len())
+}
+
+/// Whether a role may do what needs another. One that this console does not know may try.
+pub(crate) fn covers(own: Role, needed: Role) -> bool {
+    own == Role::Unspecified || own >= needed
+}

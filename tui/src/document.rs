@@ -1,0 +1,223 @@
+//! Text that is read, line by line, with links: what pages are written in.
+
+use serde_json::Value;
+
+use crate::{data::Failure, keymap::Action, limits, route::Route, text, theme::Token};
+
+/// A piece of a line with one meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) token: Token,
+    pub(crate) text: String,
+}
+
+/// One line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    pub(crate) spans: Vec<Span>,
+    pub(crate) link: Option<Link>,
+}
+
+/// Where a line leads.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Link {
+    Go(Route),
+    /// A list, filtered.
+    List(Route, String),
+    /// A line of a document.
+    Line(Route, usize),
+    /// A heading of a document.
+    Heading(Route, String),
+    /// To a screen, and there an action.
+    Act(Route, Action),
+}
+
+impl Link {
+    /// To the deliveries of a rule, a destination or an event.
+    pub(crate) fn deliveries(field: &str, value: &str) -> Self {
+        Self::List(Route::Deliveries, text::part(field, value))
+    }
+}
+
+/// The lines of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) columns: usize,
+}
+
+/// Columns of the labels of fields.
+pub(crate) const LABEL: usize = 16;
+
+impl Document {
+    pub(crate) fn new(columns: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            columns: columns.max(20),
+        }
+    }
+
+    pub(crate) fn push(&mut self, line: Line) {
+        if self.lines.len() < limits::DOCUMENT_LINES {
+            self.lines.push(line);
+        }
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.push(Line::default());
+    }
+
+    /// A heading with a blank line before it.
+    pub(crate) fn heading(&mut self, title: &str) {
+        if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
+            self.blank();
+        }
+        self.push(Line {
+            spans: vec![span(Token::Heading, title)],
+            link: None,
+        });
+    }
+
+    pub(crate) fn line(&mut self, spans: Vec<Span>) {
+        self.push(Line { spans, link: None });
+    }
+
+    pub(crate) fn linked(&mut self, spans: Vec<Span>, link: Link) {
+        self.push(Line {
+            spans,
+            link: Some(link),
+        });
+    }
+
+    /// A label and its value, which is wrapped beside it.
+    pub(crate) fn field(&mut self, label: &str, token: Token, value: &str) {
+        let room = self.columns.saturating_sub(LABEL + 3);
+        for (index, part) in text::wrap(value, room).into_iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            self.line(vec![self::label(label), span(token, &part)]);
+        }
+    }
+
+    /// A label and a value that leads somewhere.
+    pub(crate) fn link(&mut self, label: &str, value: &str, link: Link) {
+        self.linked(vec![self::label(label), span(Token::Link, value)], link);
+    }
+
+    /// Text over the whole width, indented.
+    pub(crate) fn text(&mut self, token: Token, indent: usize, body: &str) {
+        for part in text::wrap(body, self.columns.saturating_sub(indent + 2)) {
+            self.line(vec![
+                span(Token::Text, &" ".repeat(indent)),
+                span(token, &part),
+            ]);
+        }
+    }
+
+    /// A JSON value as a tree.
+    pub(crate) fn tree(&mut self, indent: usize, key: &str, value: &Value) {
+        let pad = " ".repeat(indent);
+        let name = span(Token::Dim, &format!("{pad}{key}"));
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                self.line(vec![name]);
+                for (key, value) in fields {
+                    self.tree(indent + 2, key, value);
+                }
+            }
+            Value::Array(items) if !items.is_empty() => {
+                self.line(vec![name]);
+                for (index, value) in items.iter().enumerate() {
+                    self.tree(indent + 2, &format!("[{index}]"), value);
+                }
+            }
+            Value::String(value) => {
+                let room = self.columns.saturating_sub(indent + key.len() + 4).max(10);
+                for (index, part) in text::wrap(value, room).into_iter().enumerate() {
+                    let shown = if index == 0 {
+                        format!("{key}: ")
+                    } else {
+                        " ".repeat(key.len() + 2)
+                    };
+                    let shown = span(Token::Dim, &format!("{pad}{shown}"));
+                    self.line(vec![shown, span(Token::Text, &part)]);
+                }
+            }
+            other => {
+                let shown = span(Token::Dim, &format!("{pad}{key}: "));
+                self.line(vec![shown, span(Token::Text, &other.to_string())]);
+            }
+        }
+    }
+
+    /// What stands in place of something not read yet, or what went wrong with reading it.
+    pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
+        match failure {
+            Some(failure) => self.failure(failure),
+            None if waiting => self.text(Token::Dim, 0, "reading…"),
+            None => self.text(Token::Dim, 0, "not read yet"),
+        }
+    }
+
+    /// A failure in full.
+    pub(crate) fn failure(&mut self, failure: &Failure) {
+        self.text(Token::Bad, 0, &format!("✗ {}", failure.headline()));
+        self.text(Token::Text, 2, &failure.message);
+        for field in &failure.fields {
+            self.text(
+                Token::Text,
+                2,
+                &format!("{}: {}", field.path, field.message),
+            );
+        }
+    }
+}
+
+pub(crate) fn span(token: Token, text: &str) -> Span {
+    Span {
+        token,
+        text: text.to_owned(),
+    }
+}
+
+pub(crate) fn label(label: &str) -> Span {
+    span(Token::Dim, &format!("{label:<LABEL$} "))
+}
+
+impl Line {
+    /// The line as plain text.
+    pub(crate) fn words(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
+
+/// A span of time for people: `132 ms`, `4.2 s`, `3 min`, `2 h`, `5 d`.
+pub(crate) fn duration(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        10_000..120_000 => format!("{} s", ms / 1_000),
+        120_000..7_200_000 => format!("{} min", ms / 60_000),
+        7_200_000..172_800_000 => format!("{} h", ms / 3_600_000),
+        _ => format!("{} d", ms / 86_400_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_are_short() {
+        let cases = [
+            (132, "132 ms"),
+            (4_250, "4.2 s"),
+            (65_000, "65 s"),
+            (180_000, "3 min"),
+            (7_300_000, "2 h"),
+            (432_000_000, "5 d"),
+        ];
+        for (ms, shown) in cases {
+            assert_eq!(duration(ms), shown);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the console knows of each kind of resource: one file a kind, one row here.
+
+mod client;
+mod delivery;
+mod destination;
+mod event;
+mod field;
+mod rule;
+mod shared;
+mod spec;
+mod trigger;
+
+pub(crate) use self::{
+    delivery::COLUMNS as DELIVERIES,
+    destination::health,
+    event::COLUMNS as EVENTS,
+    field::{FieldKind, FieldSpec},
+    spec::{Around, Cell, Column, Head, Key, KindSpec},
+};
+use crate::data::{Kind, Object};
+
+/// What a kind is made of.
+pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
+    match kind {
+        Kind::Trigger => &trigger::SPEC,
+        Kind::Destination => &destination::SPEC,
+        Kind::Rule => &rule::SPEC,
+        Kind::Client => &client::SPEC,
+    }
+}
+
+/// What an operator writes of a stored resource: without what the service alone does.
+pub(crate) fn draft(object: &Object) -> Object {
+    object.clone().without(spec(object.kind).output)
+}
+
+/// The draft as people edit it: JSON over several lines, in the order of the form, with what may be
+/// filled in.
+pub(crate) fn text(object: &Object) -> String {
+    let fields = spec(object.kind).fields;
+    let mut parts: Vec<(&str, serde_json::Value)> = Vec::new();
+    for field in fields {
+        let (name, below) = field.path.split_once('.').unwrap_or((field.path, ""));
+        if parts.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        let blank = || field.kind.blank().filter(|_| below.is_empty());
+        let value = object.at(name).cloned().or_else(blank);
+        parts.extend(value.map(|value| (name, value)));
+    }
+    let known: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+    let others = object.json.as_object().into_iter().flatten();
+    let others = others.filter(|(name, _)| !known.contains(&name.as_str()));
+    let others: Vec<_> = others
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    let lines = parts.into_iter().chain(others).map(|(name, value)| {
+        let value = serde_json::to_string_pretty(&value).unwrap_or_default();
+        format!("  \"{name}\": {}", value.replace('\n', "\n  "))
+    });
+    format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+}
+
+#[cfg(test)]
+mod tests;

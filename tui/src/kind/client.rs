@@ -1,0 +1,76 @@
+//! Clients: named API keys with a role.
+
+use super::{Cell, Column, FieldKind, FieldSpec, Key, KindSpec, field::NAME};
+use crate::{
+    data::{Object, Role, Word},
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "ClientService",
+    list: "ListClients",
+    create: "CreateClient",
+    update: None,
+    delete: "RevokeClient",
+    message: "Client",
+    nested: false,
+    output: &["createTime", "lastUsedTime"],
+    role: Role::Admin,
+    columns: &[
+        Column::new("Name", 16, 2, 0, |_, it: &Object| {
+            Cell::new(Token::Text, it.name())
+        })
+        .by(|it| Key::Text(it.name().to_owned())),
+        Column::new("Role", 10, 0, 0, |_, it: &Object| {
+            Cell::new(Token::Text, role(it).word())
+        })
+        .by(|it| Key::Number(i64::from(i32::from(role(it))))),
+        Column::new("Last used", 16, 1, 0, |around, it: &Object| {
+            let mut cell = Cell::moment(around, it.moment("lastUsedTime"));
+            if cell.text.is_empty() {
+                "never".clone_into(&mut cell.text);
+            }
+            cell
+        })
+        .falling(|it| Key::Number(it.moment("lastUsedTime").unwrap_or_default())),
+        Column::new("Made", 16, 1, 1, |around, it: &Object| {
+            Cell::moment(around, it.moment("createTime"))
+        })
+        .falling(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
+    ],
+    searched: |it| vec![role(it).word()],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "role",
+            "Role",
+            FieldKind::Word(&[
+                ("viewer", "ROLE_VIEWER"),
+                ("operator", "ROLE_OPERATOR"),
+                ("editor", "ROLE_EDITOR"),
+                ("admin", "ROLE_ADMIN"),
+                ("ingest", "ROLE_INGEST"),
+            ]),
+            "ingest sends events; viewer reads; operator also acts on events; editor also changes rules; admin all.",
+        ),
+        FieldSpec::new(
+            "requestsPerSecond",
+            "Calls a second",
+            FieldKind::Number(0, 1_000_000),
+            "More are refused with the time to wait. Empty means as many as it likes.",
+        ),
+        FieldSpec::new(
+            "eventsPerSecond",
+            "Events a second",
+            FieldKind::Number(0, 10_000_000),
+            "More are refused with the time to wait. Empty means as many as it likes.",
+        ),
+    ],
+    document: None,
+    empty: "No clients.\n\n‹new› makes one and shows its key once.",
+    beside: &[],
+};
+
+fn role(client: &Object) -> Role {
+    Role::from_str_name(client.text("role")).unwrap_or_default()
+}

@@ -1,0 +1,49 @@
+//! The columns of deliveries.
+
+use bellwether_proto::v1::Delivery;
+
+use super::{Cell, Column, Key};
+use crate::{
+    data::{Word, millis},
+    theme::Token,
+};
+
+pub(crate) const COLUMNS: &[Column<Delivery>] = &[
+    Column::new("Decided", 8, 0, 2, |around, it: &Delivery| {
+        Cell::short_moment(around, millis(it.create_time.as_ref()))
+    })
+    .falling(|it| {
+        let created = millis(it.create_time.as_ref()).unwrap_or_default();
+        Key::Both(created, it.id.clone())
+    }),
+    Column::new("State", 9, 0, 0, |_, it: &Delivery| {
+        Cell::new(it.state(), it.state().word())
+    })
+    .by(|it| Key::Text(it.state().word().to_owned())),
+    Column::new("Destination", 14, 1, 0, |_, it: &Delivery| {
+        Cell::new(Token::Text, &*it.destination_name)
+    })
+    .by(|it| Key::Text(it.destination_name.clone())),
+    Column::new("Rule", 12, 1, 1, |_, it: &Delivery| {
+        let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
+        match (test, clear) {
+            (true, _) => Cell::new(Token::Dim, "(test)"),
+            (false, true) => Cell::new(Token::Text, format!("{} (update)", it.rule_name)),
+            (false, false) => Cell::new(Token::Text, &*it.rule_name),
+        }
+    })
+    .by(|it| Key::Text(it.rule_name.clone())),
+    Column::new("Tries", 5, 0, 4, |_, it: &Delivery| {
+        Cell::figure(it.attempt_count.unwrap_or_default().into())
+    })
+    .figures()
+    .falling(|it| Key::Number(it.attempt_count.unwrap_or_default().into())),
+    Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
+        Cell::short_moment(around, millis(it.next_attempt_time.as_ref()))
+    })
+    // What has no next try comes last.
+    .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
+    Column::new("Last error", 14, 2, 3, |_, it: &Delivery| {
+        Cell::new(Token::Bad, &*it.last_error)
+    }),
+];

@@ -1,0 +1,259 @@
+//! Destinations: named places a message can be sent to.
+
+use serde_json::Value;
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{HealthState, Kind, Object, Role, Word, urgency},
+    document::{Document, Link, label, span},
+    theme::Token,
+};
+
+const TYPES: &[&str] = &[
+    "webhook",
+    "email",
+    "slack",
+    "msteams",
+    "pagerduty",
+    "servicenow",
+    "event",
+];
+const METHODS: &[&str] = &["POST", "PUT", "PATCH"];
+const SEVERITIES: &[(&str, &str)] = &[
+    ("info", "SEVERITY_INFO"),
+    ("debug", "SEVERITY_DEBUG"),
+    ("warning", "SEVERITY_WARNING"),
+    ("error", "SEVERITY_ERROR"),
+    ("critical", "SEVERITY_CRITICAL"),
+];
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "DestinationService",
+    list: "ListDestinations",
+    create: "CreateDestination",
+    update: Some("UpdateDestination"),
+    delete: "DeleteDestination",
+    message: "Destination",
+    nested: true,
+    output: shared::OUTPUT,
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("Type", 10, 0, 2, |_, it: &Object| {
+            Cell::new(Token::Text, it.type_word())
+        })
+        .by(|it| Key::Text(it.type_word().to_owned())),
+        Column::new("Health", 8, 0, 0, |_, it: &Object| {
+            Cell::new(health(it), health(it).word())
+        })
+        .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
+        Column::new("Target", 16, 2, 3, |_, it: &Object| {
+            Cell::new(Token::Dim, target(it))
+        }),
+        shared::recent(1),
+        Column::new("Last error", 12, 2, 4, |_, it: &Object| {
+            Cell::new(Token::Bad, it.text("health.lastError"))
+        }),
+    ],
+    searched: |it| vec![it.type_word(), target(it), health(it).word()],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+        "type",
+        "Type",
+        FieldKind::Choice(TYPES),
+        "Where messages go. Left and Right choose; what was typed for another type is kept."),
+        FieldSpec::new(
+            "type.webhook.url",
+            "URL",
+            FieldKind::Text,
+            "Where to: http or https, at most 2,048 characters, no user name in it.").needed().only("webhook"),
+        FieldSpec::new(
+            "type.webhook.method",
+            "Method",
+            FieldKind::Choice(METHODS),
+            "The HTTP method.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.headers",
+            "Headers",
+            FieldKind::Pairs,
+            "A line `name: value` for each, at most 50. Values of authorization-like names are secret.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.payload",
+            "Payload",
+            FieldKind::Lines,
+            "A template for the body. Empty means the standard document.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.signingSecret",
+            "Signing secret",
+            FieldKind::Secret,
+            "Signs requests (Standard Webhooks): whsec_ and base64. Left as it is, the stored one stays.").only("webhook"),
+        FieldSpec::new(
+            "type.email.to",
+            "To",
+            FieldKind::Text,
+            "One mail address.").needed().only("email"),
+        FieldSpec::new(
+            "type.email.subject",
+            "Subject",
+            FieldKind::Text,
+            "A template. Empty means `[tenant] severity: headline`.").only("email"),
+        FieldSpec::new(
+            "type.email.body",
+            "Body",
+            FieldKind::Lines,
+            "A template, sent as HTML. Empty means a readable account of the event.").only("email"),
+        FieldSpec::new(
+            "type.slack.channel",
+            "Channel",
+            FieldKind::Text,
+            "A channel's name or id.").needed().only("slack"),
+        FieldSpec::new(
+            "type.slack.token",
+            "Token",
+            FieldKind::Secret,
+            "A bot token.").needed().only("slack"),
+        FieldSpec::new(
+            "type.msteams.url",
+            "URL",
+            FieldKind::Secret,
+            "The whole address of the incoming webhook; it is a secret.").needed().only("msteams"),
+        FieldSpec::new(
+            "type.pagerduty.routingKey",
+            "Routing key",
+            FieldKind::Secret,
+            "The integration key of the service.").needed().only("pagerduty"),
+        FieldSpec::new(
+            "type.servicenow.instanceUrl",
+            "Instance URL",
+            FieldKind::Text,
+            "The instance's address.").needed().only("servicenow"),
+        FieldSpec::new(
+            "type.servicenow.clientId",
+            "Client id",
+            FieldKind::Text,
+            "OAuth client.").needed().only("servicenow"),
+        FieldSpec::new(
+            "type.servicenow.clientSecret",
+            "Client secret",
+            FieldKind::Secret,
+            "OAuth client secret.").needed().only("servicenow"),
+        FieldSpec::new(
+            "type.servicenow.tokenUrl",
+            "Token URL",
+            FieldKind::Text,
+            "Where tokens come from. Empty means the instance's own address.").only("servicenow"),
+        FieldSpec::new(
+            "type.servicenow.refreshToken",
+            "Refresh token",
+            FieldKind::Secret,
+            "OAuth refresh token. Empty means the client credentials grant.").only("servicenow"),
+        FieldSpec::new(
+            "type.event.nameTemplate",
+            "Event name",
+            FieldKind::Text,
+            "A template for the new event's name.").needed().only("event"),
+        FieldSpec::new(
+            "type.event.typeTemplate",
+            "Event type",
+            FieldKind::Text,
+            "A template for the new event's type.").needed().only("event"),
+        FieldSpec::new(
+            "type.event.summaryTemplate",
+            "Summary",
+            FieldKind::Text,
+            "A template for the new event's summary.").needed().only("event"),
+        FieldSpec::new(
+            "type.event.severity",
+            "Severity",
+            FieldKind::Word(SEVERITIES),
+            "The new event's severity.").only("event"),
+        DESCRIPTION,
+        TAGS,
+        FieldSpec::new(
+        "delivery.timeout",
+        "Timeout",
+        FieldKind::Text,
+        "How long an attempt may take, 1s to 30s. Empty means 15s."),
+        FieldSpec::new(
+        "delivery.maxInFlight",
+        "At once",
+        FieldKind::Number(0, 64),
+        "Attempts under way at once, 1 to 64. Empty means 8."),
+        FieldSpec::new(
+        "delivery.maxPerMinute",
+        "Per minute",
+        FieldKind::Number(0, 1_000_000),
+        "Attempts that may start in a minute. Empty means no limit."),
+        FieldSpec::new(
+        "delivery.maxAttempts",
+        "Attempts",
+        FieldKind::Number(0, 8),
+        "How many attempts a delivery gets, 1 to 8. Empty means 8."),
+    ],
+    document: Some(document),
+    empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
+        ‹new› makes one, and in its form ‹form_test› tests it before it is saved.",
+    beside: &[Kind::Rule],
+};
+
+/// How its deliveries fare.
+pub(crate) fn health(destination: &Object) -> HealthState {
+    HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
+}
+
+/// Where it leads, in a few words.
+fn target(destination: &Object) -> &str {
+    match destination.type_word() {
+        "webhook" => destination.text("type.webhook.url"),
+        "email" => destination.text("type.email.to"),
+        "slack" => destination.text("type.slack.channel"),
+        "msteams" => "incoming webhook",
+        "pagerduty" => "events API",
+        "servicenow" => destination.text("type.servicenow.instanceUrl"),
+        "event" => destination.text("type.event.nameTemplate"),
+        _ => "",
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
+    shared::head(into, destination);
+    let health = health(destination);
+    let since = destination.moment("health.since");
+    let since = since.map_or_else(String::new, |ms| format!(" since {}", around.moment(ms)));
+    into.line(vec![
+        label("health"),
+        span(health.into(), health.word()),
+        span(Token::Text, &since),
+    ]);
+    let last_error = destination.text("health.lastError");
+    if !last_error.is_empty() {
+        into.field("last error", Token::Bad, last_error);
+    }
+    if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
+        let words =
+            "‹test_destination› sends a test message and shows request, response and verdict";
+        into.text(Token::Dim, 0, &around.tell(words));
+    }
+    shared::notifications(into, destination);
+    let link = Link::deliveries("destination", destination.name());
+    into.link("deliveries", "to this destination", link);
+    shared::times(into, around, destination);
+    into.heading(&format!("Type {}", destination.type_word()));
+    let kind = destination.at("type").and_then(Value::as_object);
+    let settings = kind.into_iter().flat_map(|kind| kind.values());
+    for (key, value) in settings.filter_map(Value::as_object).flatten() {
+        into.tree(0, key, value);
+    }
+    if let Some(Value::Object(delivery)) = destination.at("delivery") {
+        into.heading("Delivery");
+        for (key, value) in delivery {
+            into.tree(0, key, value);
+        }
+    }
+    shared::used_by(into, around, destination);
+}

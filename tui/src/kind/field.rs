@@ -1,0 +1,118 @@
+//! The fields of forms: their paths, words and limits.
+
+use serde_json::{Value, json};
+
+use crate::data::Kind;
+
+/// One field of a form.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldSpec {
+    /// As in the JSON of the object: `type.webhook.url`.
+    pub(crate) path: &'static str,
+    pub(crate) label: &'static str,
+    /// One line of help, shown while the field is focused.
+    pub(crate) help: &'static str,
+    pub(crate) kind: FieldKind,
+    pub(crate) required: bool,
+    /// The destination type it belongs to; empty for all.
+    pub(crate) only: &'static str,
+}
+
+/// How a field is typed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum FieldKind {
+    Text,
+    Secret,
+    /// Text with line ends.
+    Lines,
+    /// A whole number between two bounds.
+    Number(i64, i64),
+    /// Words parted by commas.
+    Words,
+    Toggle,
+    Choice(&'static [&'static str]),
+    /// One of these words, and what the wire calls it.
+    Word(&'static [(&'static str, &'static str)]),
+    /// Names of stored resources.
+    Names(Kind),
+    /// A line `name: value` for each pair.
+    Pairs,
+    Clause,
+}
+
+impl FieldSpec {
+    pub(super) const fn new(
+        path: &'static str,
+        label: &'static str,
+        kind: FieldKind,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            path,
+            label,
+            help,
+            kind,
+            required: false,
+            only: "",
+        }
+    }
+
+    /// The same, which must be filled in.
+    pub(super) const fn needed(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+
+    /// The same, for that type of destination alone.
+    pub(super) const fn only(self, word: &'static str) -> Self {
+        Self { only: word, ..self }
+    }
+}
+
+impl FieldKind {
+    /// The words that are chosen from.
+    pub(crate) fn words(&self) -> Vec<&'static str> {
+        match self {
+            Self::Choice(words) => words.to_vec(),
+            Self::Word(words) => words.iter().map(|(word, _)| *word).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What an unset field is in a text, for those who fill it in there.
+    pub(super) fn blank(&self) -> Option<Value> {
+        match self {
+            Self::Text | Self::Lines => Some(json!("")),
+            Self::Words | Self::Names(_) => Some(json!([])),
+            Self::Toggle => Some(json!(false)),
+            Self::Secret
+            | Self::Number(..)
+            | Self::Choice(_)
+            | Self::Word(_)
+            | Self::Pairs
+            | Self::Clause => None,
+        }
+    }
+}
+
+pub(super) const NAME: FieldSpec = FieldSpec::new(
+    "name",
+    "Name",
+    FieldKind::Text,
+    "1 to 100 letters, digits, . _ - and inner spaces. It never changes.",
+)
+.needed();
+pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
+    "description",
+    "Description",
+    FieldKind::Text,
+    "For people. At most 1,000 characters.",
+);
+pub(super) const TAGS: FieldSpec = FieldSpec::new(
+    "tags",
+    "Tags",
+    FieldKind::Words,
+    "Labels for finding it again, parted by commas.",
+);

@@ -1,0 +1,181 @@
+//! Rules: what joins triggers to destinations with a message.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared, trigger,
+};
+use crate::{
+    data::{Kind, Object, Role, Word},
+    document::{Document, Link, label, span},
+    kind::destination,
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "RuleService",
+    list: "ListRules",
+    create: "CreateRule",
+    update: Some("UpdateRule"),
+    delete: "DeleteRule",
+    message: "Rule",
+    nested: true,
+    output: shared::OUTPUT,
+    role: Role::Editor,
+    columns: &[
+        Column::new("On", 3, 0, 0, |_, it: &Object| {
+            if it.flag("enabled") {
+                Cell::new(Token::Good, "on")
+            } else {
+                Cell::new(Token::Dim, "off")
+            }
+        })
+        .by(|it| Key::Number((!it.flag("enabled")).into())),
+        shared::NAME,
+        Column::new("Triggers", 12, 2, 1, |_, it: &Object| {
+            shared::names(it, "triggerNames", "none")
+        }),
+        Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| {
+            shared::names(it, "destinationNames", "none")
+        }),
+        shared::recent(3),
+        Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
+            Cell::moment(around, it.moment("lastNotificationTime"))
+        })
+        .falling(|it| Key::Number(it.moment("lastNotificationTime").unwrap_or_default())),
+    ],
+    searched: |it| {
+        it.texts("triggerNames")
+            .chain(it.texts("destinationNames"))
+            .collect()
+    },
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "enabled",
+            "Enabled",
+            FieldKind::Toggle,
+            "Only an enabled rule notifies.",
+        ),
+        FieldSpec::new(
+            "triggerNames",
+            "Triggers",
+            FieldKind::Names(Kind::Trigger),
+            "Any of these that matches notifies. Enter chooses from the stored ones.",
+        ),
+        FieldSpec::new(
+            "destinationNames",
+            "Destinations",
+            FieldKind::Names(Kind::Destination),
+            "All of these are notified. Enter chooses from the stored ones.",
+        ),
+        FieldSpec::new(
+            "message",
+            "Message",
+            FieldKind::Lines,
+            "A template, as {{event.summary}}. Empty means the destination's default. ‹form_test› previews it.",
+        ),
+        FieldSpec::new(
+            "sendUpdates",
+            "Send updates",
+            FieldKind::Toggle,
+            "Notify again when the occurrence is closed, acknowledged or changes its severity.",
+        ),
+        FieldSpec::new(
+            "repeat",
+            "Repeat",
+            FieldKind::Toggle,
+            "Notify again on later matches of the same occurrence.",
+        ),
+        FieldSpec::new(
+            "repeatInterval",
+            "Repeat after",
+            FieldKind::Number(0, 31_536_000),
+            "Seconds that must pass before a repeat. Empty means 3600; 0 means every match.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
+        matches,\nall of its destinations are notified.\n\
+        Make a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› makes a rule.",
+    beside: &[Kind::Trigger, Kind::Destination],
+};
+
+fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
+    shared::head(into, rule);
+    let (token, word) = if rule.flag("enabled") {
+        (Token::Good, "enabled")
+    } else {
+        (Token::Warning, "disabled")
+    };
+    into.line(vec![label("state"), span(token, word)]);
+    shared::notifications(into, rule);
+    if let Some(last) = rule.moment("lastNotificationTime") {
+        into.field("last decided", Token::Text, &around.moment_in_full(last));
+    }
+    let link = Link::deliveries("rule", rule.name());
+    into.link("deliveries", "of this rule", link);
+    let interval = rule.number("repeatInterval").unwrap_or(3_600);
+    let repeat = if rule.flag("repeat") {
+        format!("after {interval} s")
+    } else {
+        "no".to_owned()
+    };
+    into.field("repeats", Token::Text, &repeat);
+    let updates = if rule.flag("sendUpdates") {
+        "yes"
+    } else {
+        "no"
+    };
+    into.field("sends updates", Token::Text, updates);
+    shared::times(into, around, rule);
+    joined(into, around, rule);
+}
+
+/// What the rule joins, and with which message.
+fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
+    into.heading("When any of these triggers matches");
+    let triggers = rule.texts("triggerNames");
+    if triggers.len() == 0 {
+        let told = around.tell("none: it never notifies; ‹edit› adds one");
+        into.text(Token::Warning, 0, &told);
+    }
+    for name in triggers {
+        let query = around.object(Kind::Trigger, name).map(trigger::query);
+        let query = query.map_or_else(String::new, |query| format!("  {query}"));
+        let line = vec![span(Token::Link, name), span(Token::Dim, &query)];
+        into.linked(
+            line,
+            Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
+        );
+    }
+    into.heading("All of these destinations are notified");
+    let destinations = rule.texts("destinationNames");
+    if destinations.len() == 0 {
+        let told = around.tell("none: it notifies nobody; ‹edit› adds one");
+        into.text(Token::Warning, 0, &told);
+    }
+    for name in destinations {
+        let mut line = vec![span(Token::Link, name)];
+        if let Some(destination) = around.object(Kind::Destination, name) {
+            let health = destination::health(destination);
+            let word = destination.type_word();
+            line.push(span(Token::Dim, &format!("  {word}  ")));
+            line.push(span(health.into(), health.word()));
+        }
+        into.linked(
+            line,
+            Link::Go(Route::Object(Kind::Destination, name.to_owned())),
+        );
+    }
+    into.heading("Message");
+    let message = rule.text("message");
+    if message.is_empty() {
+        into.text(Token::Dim, 0, "the destination's default");
+    } else {
+        into.text(Token::Text, 0, message);
+    }
+}

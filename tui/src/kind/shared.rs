@@ -1,0 +1,95 @@
+//! Columns, fields and parts of pages that several kinds have.
+
+use super::{Around, Cell, Column, Key};
+use crate::{
+    data::{Kind, Object},
+    document::{Document, Link, span},
+    route::Route,
+    theme::Token,
+};
+
+/// What the service alone writes of most kinds.
+pub(super) const OUTPUT: &[&str] = &[
+    "ruleNames",
+    "recentNotificationCount",
+    "lastNotificationTime",
+    "health",
+    "createTime",
+    "updateTime",
+    "etag",
+];
+
+pub(super) const NAME: Column<Object> = Column::new("Name", 16, 1, 0, |_, it: &Object| {
+    Cell::new(Token::Text, it.name())
+})
+.by(|it| Key::Text(it.name().to_owned()));
+
+pub(super) const fn recent(rank: u8) -> Column<Object> {
+    Column::new("24 h", 6, 0, rank, |_, it: &Object| {
+        Cell::figure(recent_count(it))
+    })
+    .figures()
+    .falling(|it| Key::Number(recent_count(it)))
+}
+
+/// Notifications in the last 24 h.
+pub(super) fn recent_count(object: &Object) -> i64 {
+    object.number("recentNotificationCount").unwrap_or_default()
+}
+
+/// Names, or a word for none of them.
+pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
+    let names: Vec<&str> = object.texts(path).collect();
+    if names.is_empty() {
+        Cell::new(Token::Warning, none)
+    } else {
+        Cell::new(Token::Text, names.join(", "))
+    }
+}
+
+/// Name, description and tags.
+pub(super) fn head(into: &mut Document, object: &Object) {
+    into.field("name", Token::Title, object.name());
+    let description = object.text("description");
+    if !description.is_empty() {
+        into.field("description", Token::Text, description);
+    }
+    let tags: Vec<&str> = object.texts("tags").collect();
+    if !tags.is_empty() {
+        into.field("tags", Token::Text, &tags.join(", "));
+    }
+}
+
+pub(super) fn notifications(into: &mut Document, object: &Object) {
+    let words = format!("{} in 24 h", recent_count(object));
+    into.field("notifications", Token::Text, &words);
+}
+
+/// When it was created, and changed.
+pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
+    let (create, update) = (object.moment("createTime"), object.moment("updateTime"));
+    if let Some(create) = create {
+        into.field("created", Token::Text, &around.moment_in_full(create));
+    }
+    if let Some(update) = update.filter(|update| Some(*update) != create) {
+        into.field("changed", Token::Text, &around.moment_in_full(update));
+    }
+}
+
+/// The rules that use something; what nothing uses is marked.
+pub(super) fn used_by(into: &mut Document, around: &dyn Around, object: &Object) {
+    into.heading("Used by");
+    let rules = object.texts("ruleNames");
+    if rules.len() == 0 {
+        into.text(Token::Warning, 0, "no rule: it causes no notification");
+    }
+    for name in rules {
+        let state = match around.object(Kind::Rule, name) {
+            Some(rule) if rule.flag("enabled") => span(Token::Good, "  enabled"),
+            Some(_) => span(Token::Warning, "  disabled"),
+            None => span(Token::Dim, ""),
+        };
+        let line = vec![span(Token::Dim, "rule "), span(Token::Link, name), state];
+        into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+    }
+}

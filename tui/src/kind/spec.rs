@@ -1,0 +1,162 @@
+//! What a kind of resource is made of, and the columns of every list.
+
+use super::FieldSpec;
+use crate::{
+    data::{Kind, Object, Role},
+    document::Document,
+    theme::Token,
+};
+
+/// A kind of resource: how the service is asked for it, and how it is shown, written and found.
+pub(crate) struct KindSpec {
+    /// The service that has it, and the methods for it.
+    pub(crate) service: &'static str,
+    pub(crate) list: &'static str,
+    pub(crate) create: &'static str,
+    pub(crate) update: Option<&'static str>,
+    pub(crate) delete: &'static str,
+    /// The name of its message.
+    pub(crate) message: &'static str,
+    /// Whether requests hold it in a field of its word; else their own fields are its fields.
+    pub(crate) nested: bool,
+    /// The fields that only the service writes.
+    pub(crate) output: &'static [&'static str],
+    /// The role that changing it needs.
+    pub(crate) role: Role,
+    pub(crate) columns: &'static [Column<Object>],
+    /// What a filter of the list looks in, besides name, description and tags.
+    pub(crate) searched: fn(&Object) -> Vec<&str>,
+    /// The fields of its form, in the order they are filled in.
+    pub(crate) fields: &'static [FieldSpec],
+    /// Writes its page, if it has one.
+    pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
+    /// What an empty list says.
+    pub(crate) empty: &'static str,
+    /// Other kinds whose resources its pages show.
+    pub(crate) beside: &'static [Kind],
+}
+
+/// What is around a row or a page.
+pub(crate) trait Around {
+    /// A moment: the time today, the date with it on other days.
+    fn moment(&self, ms: i64) -> String;
+    /// A moment in full.
+    fn moment_in_full(&self, ms: i64) -> String;
+    /// A sentence with the keys in force instead of `‹action_name›`.
+    fn tell(&self, sentence: &str) -> String;
+    /// A stored resource.
+    fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
+}
+
+/// The heading of a column, and the room that it takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) title: &'static str,
+    /// The least width in cells.
+    pub(crate) width: usize,
+    /// Its share of what is left over.
+    pub(crate) grows: usize,
+    /// The higher, the sooner it is left out; 0 never is.
+    pub(crate) rank: u8,
+    pub(crate) right: bool,
+    /// Whether large values are what one looks for first.
+    pub(crate) falls: bool,
+}
+
+/// One column of a list of such rows.
+pub(crate) struct Column<R: 'static> {
+    pub(crate) head: Head,
+    pub(crate) cell: fn(&dyn Around, &R) -> Cell,
+    /// What rows are sorted by; none where nobody would.
+    pub(crate) key: Option<fn(&R) -> Key>,
+}
+
+/// What stands in one column of a row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) token: Token,
+    pub(crate) text: String,
+}
+
+/// What a row is sorted by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    Text(String),
+    Number(i64),
+    Both(i64, String),
+}
+
+impl<R> Column<R> {
+    /// A column of that least width; the higher its rank, the sooner it is left out.
+    pub(super) const fn new(
+        title: &'static str,
+        width: usize,
+        grows: usize,
+        rank: u8,
+        cell: fn(&dyn Around, &R) -> Cell,
+    ) -> Self {
+        let head = Head {
+            title,
+            width,
+            grows,
+            rank,
+            right: false,
+            falls: false,
+        };
+        let key = None;
+        Self { head, cell, key }
+    }
+
+    /// The same, sorted by this.
+    pub(super) const fn by(self, key: fn(&R) -> Key) -> Self {
+        let key = Some(key);
+        Self { key, ..self }
+    }
+
+    /// The same, with the largest first.
+    pub(super) const fn falling(self, key: fn(&R) -> Key) -> Self {
+        let head = Head {
+            falls: true,
+            ..self.head
+        };
+        let key = Some(key);
+        Self { head, key, ..self }
+    }
+
+    /// The same, with its figures at the right.
+    pub(super) const fn figures(self) -> Self {
+        let head = Head {
+            right: true,
+            ..self.head
+        };
+        Self { head, ..self }
+    }
+}
+
+impl Cell {
+    pub(super) fn new(token: impl Into<Token>, text: impl Into<String>) -> Self {
+        Self {
+            token: token.into(),
+            text: text.into(),
+        }
+    }
+
+    pub(super) fn figure(number: i64) -> Self {
+        Self::new(Token::Text, number.to_string())
+    }
+
+    /// A moment, or nothing.
+    pub(super) fn moment(around: &dyn Around, ms: Option<i64>) -> Self {
+        let moment = ms.map_or_else(String::new, |ms| around.moment(ms));
+        Self::new(Token::Dim, moment)
+    }
+
+    /// A moment in eight cells: the time today, the date on other days.
+    pub(super) fn short_moment(around: &dyn Around, ms: Option<i64>) -> Self {
+        let mut cell = Self::moment(around, ms);
+        if let Some((date, _)) = cell.text.split_once(' ') {
+            cell.text = date.get(2..).unwrap_or_default().to_owned();
+        }
+        cell
+    }
+}

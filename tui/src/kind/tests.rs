@@ -1,0 +1,82 @@
+//! Every kind names fields, methods and types that the wire has.
+
+use bellwether_proto::{FILE_DESCRIPTOR_SET, json};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::editor;
+
+fn sample(kind: &FieldKind) -> Value {
+    match kind {
+        FieldKind::Text | FieldKind::Secret | FieldKind::Lines => json!("1s"),
+        FieldKind::Number(low, _) => json!(low),
+        FieldKind::Words | FieldKind::Names(_) => json!(["a"]),
+        FieldKind::Toggle => json!(true),
+        FieldKind::Choice(words) => json!(words[0]),
+        FieldKind::Word(words) => json!(words[0].1),
+        FieldKind::Pairs => json!({"a": "b"}),
+        FieldKind::Clause => json!({"contains": {"field": "a", "value": "b"}}),
+    }
+}
+
+#[test]
+fn every_field_of_a_form_is_a_field_of_its_message() {
+    for kind in Kind::ALL {
+        for field in spec(*kind)
+            .fields
+            .iter()
+            .filter(|field| field.path != "type")
+        {
+            let mut draft = Object {
+                kind: *kind,
+                json: json!({}),
+            };
+            draft.set(field.path, Some(sample(&field.kind)));
+            assert_eq!(editor::check(&draft), Ok(()), "{}", field.path);
+            draft.set("nothing", Some(json!(1)));
+            assert!(editor::check(&draft).is_err());
+        }
+    }
+}
+
+#[test]
+fn every_method_and_its_messages_are_on_the_wire() {
+    let wire = String::from_utf8_lossy(FILE_DESCRIPTOR_SET);
+    for kind in Kind::ALL {
+        let spec = spec(*kind);
+        assert!(wire.contains(spec.service), "{}", spec.service);
+        let methods = [
+            Some(spec.list),
+            Some(spec.create),
+            spec.update,
+            Some(spec.delete),
+        ];
+        for method in methods.into_iter().flatten() {
+            for name in ["Request", "Response"] {
+                let name = format!("bellwether.v1.{method}{name}");
+                assert_eq!(json::wire_from_json(&name, b"{}"), Ok(vec![]), "{name}");
+            }
+        }
+        let rows = json!({kind.plural(): [{"name": "a"}]}).to_string();
+        let listed = format!("bellwether.v1.{}Response", spec.list);
+        assert!(
+            json::wire_from_json(&listed, rows.as_bytes()).is_ok(),
+            "{rows}"
+        );
+    }
+}
+
+#[test]
+fn a_text_shows_what_may_be_filled_in_and_keeps_what_no_field_shows() {
+    let draft = Object {
+        kind: Kind::Trigger,
+        json: json!({"name": "a", "later": {"b": 1}}),
+    };
+    let text = text(&draft);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        json,
+        json!({"name": "a", "description": "", "tags": [], "later": {"b": 1}})
+    );
+    assert!(text.find("name") < text.find("description"), "{text}");
+}

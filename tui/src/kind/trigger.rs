@@ -1,0 +1,76 @@
+//! Triggers: named queries over events.
+
+use bellwether_proto::{json, v1::Clause};
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Kind, Object, Role, describe},
+    document::Document,
+    theme::Token,
+};
+
+/// Where the query's condition stands.
+pub(crate) const CLAUSE: &str = "type.event.query.clause";
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "TriggerService",
+    list: "ListTriggers",
+    create: "CreateTrigger",
+    update: Some("UpdateTrigger"),
+    delete: "DeleteTrigger",
+    message: "Trigger",
+    nested: true,
+    output: shared::OUTPUT,
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("Query", 24, 3, 0, |_, it: &Object| Cell::new(Token::Dim, query(it))),
+        Column::new("Rules", 12, 1, 2, |_, it: &Object| {
+            shared::names(it, "ruleNames", "no rule")
+        })
+        .falling(|it| Key::Number(i64::try_from(it.texts("ruleNames").len()).unwrap_or(i64::MAX))),
+        shared::recent(1),
+    ],
+    searched: |_| Vec::new(),
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            CLAUSE,
+            "Query",
+            FieldKind::Clause,
+            "Which events match. ‹form_add_clause› adds a clause, ‹form_remove_clause› removes it, ‹form_clause_view› shows JSON, ‹form_test› tries it on stored events.",
+        )
+        .needed(),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
+        ‹new› makes one; ‹trigger_from_event› on an event makes one from it.",
+    beside: &[Kind::Rule],
+};
+
+/// The condition of a trigger in one line.
+pub(super) fn query(trigger: &Object) -> String {
+    let Some(clause) = trigger.at(CLAUSE) else {
+        return String::new();
+    };
+    let read = json::from_json::<Clause>(clause.to_string().as_bytes());
+    read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
+}
+
+fn document(into: &mut Document, around: &dyn Around, trigger: &Object) {
+    shared::head(into, trigger);
+    shared::notifications(into, trigger);
+    shared::times(into, around, trigger);
+    into.heading("Query");
+    into.text(Token::Text, 0, &query(trigger));
+    into.blank();
+    let words = around.tell("‹test_trigger› tries it on the events of the last 24 h");
+    into.text(Token::Dim, 0, &words);
+    shared::used_by(into, around, trigger);
+}

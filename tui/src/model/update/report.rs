@@ -1,0 +1,190 @@
+//! Tests, tries and previews, and what is not yet resolved: asked, and asked again.
+
+use bellwether_proto::v1;
+use serde_json::json;
+
+use super::{call, navigate};
+use crate::{
+    client::{Command, Request, Span},
+    data::{EventRow, Kind, Object, Word},
+    kind, limits,
+    model::{
+        Model,
+        field::TextField,
+        message::Effect,
+        overlay::{Overlay, Pick},
+        page::{Content, Found, Page, Report},
+        store::Loaded,
+    },
+    route::Route,
+    theme::Token,
+};
+
+pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
+    if matches!(model.page.content, Content::Report(_)) {
+        return again(model, effects);
+    }
+    let Some(name) = model.resource_name() else {
+        return;
+    };
+    let title = format!("Test of {name}");
+    let request = Request::TestDestination {
+        fields: json!({"name": name}),
+        event_id: String::new(),
+    };
+    report(model, title, request, effects);
+}
+
+/// Makes the report's test, try or preview anew; one that is under way ends.
+pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &mut model.page.content else {
+        return;
+    };
+    report.started_ms = model.now_ms;
+    report.progress = None;
+    if let Request::TestTrigger { span, start_ms, .. } = &mut report.request {
+        *start_ms = span.start_ms(model.now_ms);
+    }
+    let request = report.request.clone();
+    if let Some(ticket) = report.found.waiting.take() {
+        model.pending.remove(&ticket);
+        effects.push(Effect::Send(Command::Abandon(ticket)));
+    }
+    let ticket = call(model, request, effects);
+    if let Content::Report(report) = &mut model.page.content {
+        report.found = Loaded {
+            waiting: Some(ticket),
+            ..Loaded::default()
+        };
+    }
+}
+
+/// Asks for one of the events that are held, the newest first after the sample.
+pub(super) fn pick_event(model: &mut Model) {
+    let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
+        .filter_map(|at| model.store.events.get(at));
+    let event = |row: &EventRow| {
+        let moment = model.moment(row.last_seen_ms);
+        let words = [row.severity.word(), &row.summary, &row.name, &row.entity];
+        (format!("{moment} {}", words.join(" ")), row.id.to_string())
+    };
+    let sample = ("the sample event".to_owned(), String::new());
+    let (items, events) = std::iter::once(sample).chain(rows.map(event)).unzip();
+    model.overlay = Some(Overlay::Pick(Pick {
+        title: "Which event is it to be?".to_owned(),
+        items,
+        chosen: Vec::new(),
+        events: Some(events),
+        needle: TextField::default(),
+        cursor: usize::from(model.store.events.len() > 0),
+    }));
+}
+
+/// Tries the report's trigger on a longer span.
+pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
+    match &mut model.page.content {
+        Content::Report(report) => match &mut report.request {
+            Request::TestTrigger { span, .. } => *span = span.next(),
+            _ => return model.say(Token::Info, "only the try of a trigger has a span of time"),
+        },
+        _ => return,
+    }
+    again(model, effects);
+}
+
+/// Tries the selected or shown trigger, or previews the rule, as it is stored.
+pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(kind) = model.page.route.kind() else {
+        return;
+    };
+    let name = model.resource_name();
+    let found = name.and_then(|name| model.store.object(kind, &name));
+    if let Some((title, request)) = found.map(|object| of(object, "")) {
+        report(model, title, request, effects);
+    }
+}
+
+/// Tests, tries or previews a draft that is not stored.
+pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
+    let (title, request) = of(draft, "the unsaved ");
+    report(model, title, request, effects);
+}
+
+/// What is asked about a resource, and what the page is called.
+fn of(object: &Object, what: &str) -> (String, Request) {
+    let name = object.name();
+    let event_id = String::new();
+    match object.kind {
+        Kind::Trigger => {
+            let request = Request::TestTrigger {
+                fields: object.part(&["name", "type"]),
+                span: Span::Day,
+                start_ms: None,
+            };
+            (format!("Try of {what}{name}"), request)
+        }
+        Kind::Destination => {
+            let fields = object.part(&["name", "type", "delivery"]);
+            let request = Request::TestDestination { fields, event_id };
+            (format!("Test of {what}{name}"), request)
+        }
+        Kind::Rule | Kind::Client => {
+            let fields = kind::draft(object).json;
+            let request = Request::PreviewRule { fields, event_id };
+            (format!("Preview of {what}{name}"), request)
+        }
+    }
+}
+
+/// Who has yet to hear of the end, about what is selected or shown, or about everything.
+pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
+    let mut asked = v1::ListObligationsRequest::default();
+    let name = || model.resource_name().into_iter().collect();
+    match &model.page.route {
+        Route::Events | Route::Event(_) => {
+            let id = model.occurrence().unwrap_or_default();
+            let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
+            event.clone_into(&mut asked.event_id);
+        }
+        Route::List(Kind::Rule) | Route::Object(Kind::Rule, _) => asked.rule_names = name(),
+        Route::List(Kind::Destination) | Route::Object(Kind::Destination, _) => {
+            asked.destination_names = name();
+        }
+        _ => {}
+    }
+    let title = "Not yet resolved".to_owned();
+    report(model, title, Request::ListObligations(asked), effects);
+}
+
+fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
+    let ticket = call(model, request.clone(), effects);
+    let found = Loaded::<Found> {
+        waiting: Some(ticket),
+        ..Loaded::default()
+    };
+    let report = Report {
+        title,
+        request,
+        started_ms: model.now_ms,
+        found,
+        progress: None,
+    };
+    let mut page = Page::new(Route::Report);
+    page.content = Content::Report(Box::new(report));
+    navigate::push(model, page);
+}
+
+/// Repeats the report's request with another event.
+pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &mut model.page.content else {
+        return;
+    };
+    let id = id.split_once(':').map_or(id, |(event, _)| event);
+    match &mut report.request {
+        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
+            id.clone_into(event_id);
+        }
+        _ => return model.say(Token::Info, "a trigger is tried on all stored events"),
+    }
+    again(model, effects);
+}

@@ -1,0 +1,130 @@
+//! What each action does.
+
+use super::{bulk, confirm, events, forms, navigate, report, screen};
+use crate::{
+    client::StatusChange,
+    data::{Kind, Status, Transition},
+    keymap::{self, Action},
+    model::{Model, access, message::Effect},
+    route::Route,
+    theme::Token,
+};
+
+/// What an action does to the model, and what it asks of the world.
+type Run = fn(&mut Model, &mut Vec<Effect>);
+
+/// Takes an action if it is allowed; says why when it is not.
+pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    let entry = keymap::entry(action);
+    if let Err(reason) = access::refusal(model, entry) {
+        return model.say(Token::Warning, format!("{}: {reason}", entry.title));
+    }
+    of(action)(model, effects);
+}
+
+#[expect(clippy::too_many_lines, reason = "a table: a row for each action")]
+fn of(action: Action) -> Run {
+    match action {
+        Action::Quit => |model, _| forms::quit(model),
+        Action::Suspend => |_, effects| effects.push(Effect::Suspend),
+        Action::ToggleMouse => screen::toggle_mouse,
+        Action::Help => |model, _| screen::palette(model, true),
+        Action::Palette => |model, _| screen::palette(model, false),
+        Action::RetryNow => screen::retry_now,
+        Action::GoOverview => |model, effects| navigate::go(model, Route::Overview, effects),
+        Action::GoEvents => |model, effects| navigate::go(model, Route::Events, effects),
+        Action::GoTriggers => {
+            |model, effects| navigate::go(model, Route::List(Kind::Trigger), effects)
+        }
+        Action::GoDestinations => {
+            |model, effects| navigate::go(model, Route::List(Kind::Destination), effects)
+        }
+        Action::GoRules => |model, effects| navigate::go(model, Route::List(Kind::Rule), effects),
+        Action::GoDeliveries => |model, effects| navigate::go(model, Route::Deliveries, effects),
+        Action::GoClients => {
+            |model, effects| navigate::go(model, Route::List(Kind::Client), effects)
+        }
+        Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
+        Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
+        Action::MapLeft => |model, _| navigate::step(model, -1),
+        Action::MapRight => |model, _| navigate::step(model, 1),
+        Action::MapAround => screen::map_around,
+        Action::Search => |model, _| screen::search(model),
+        Action::Back => screen::back,
+        Action::PageBefore => navigate::back,
+        Action::Forward => navigate::forward,
+        Action::Up => |model, effects| navigate::move_by(model, -1, effects),
+        Action::Down => |model, effects| navigate::move_by(model, 1, effects),
+        Action::Top => |model, effects| navigate::move_by(model, isize::MIN / 2, effects),
+        Action::Bottom => navigate::to_end,
+        Action::PageUp => |model, effects| navigate::move_by(model, -screen::page(model), effects),
+        Action::PageDown => |model, effects| navigate::move_by(model, screen::page(model), effects),
+        Action::Open => screen::open,
+        Action::NextLink => |model, _| navigate::next_link(model),
+        Action::NextTab => screen::next_tab,
+        Action::Filter => |model, _| screen::filter(model),
+        Action::Mark => screen::mark,
+        Action::MarkAll => |model, _| screen::mark_all(model),
+        Action::Copy => screen::copy,
+        Action::Pause => |model, _| screen::pause(model),
+        Action::Sort => |model, _| screen::sort(model),
+        Action::OpenOnly => screen::open_only,
+        Action::New => forms::new,
+        Action::Edit => forms::edit,
+        Action::EditText => forms::edit_text,
+        Action::Duplicate => forms::duplicate,
+        Action::TriggerFromEvent => forms::trigger_from_event,
+        Action::Delete => |model, _| confirm::delete(model),
+        Action::Toggle => |model, _| confirm::toggle(model),
+        Action::Revoke => |model, _| confirm::revoke(model),
+        Action::Acknowledge => |model, _| confirm::acknowledge(model, true),
+        Action::Unacknowledge => |model, _| confirm::acknowledge(model, false),
+        Action::CloseEvent => |model, _| confirm::status(model, Status::Closed),
+        Action::Suppress => |model, _| confirm::status(model, Status::Suppressed),
+        Action::Reopen => |model, _| confirm::status(model, Status::Open),
+        Action::SendAgain => {
+            |model, effects| bulk::deliveries(model, Transition::SendAgain, effects)
+        }
+        Action::CancelDelivery => {
+            |model, effects| bulk::deliveries(model, Transition::Cancel, effects)
+        }
+        Action::SendAllAgain => {
+            |model, effects| bulk::matching(model, Transition::SendAgain, effects)
+        }
+        Action::CancelAll => |model, effects| bulk::matching(model, Transition::Cancel, effects),
+        Action::Obligations => report::obligations,
+        Action::AcknowledgeAll => {
+            |model, effects| events::set_all(model, StatusChange::Acknowledged(true), effects)
+        }
+        Action::CloseAll => {
+            |model, effects| events::set_all(model, StatusChange::Status(Status::Closed), effects)
+        }
+        Action::SuppressAll => |model, effects| {
+            events::set_all(model, StatusChange::Status(Status::Suppressed), effects)
+        },
+        Action::AnnotateAll => |model, _| events::annotate_all(model),
+        Action::Annotate => |model, _| events::annotate(model),
+        Action::Explain => screen::explain,
+        Action::TestDestination => report::test_destination,
+        Action::TestTrigger | Action::PreviewRule => report::stored,
+        Action::LongerTry => report::longer,
+        Action::TestWithEvent => |model, _| report::pick_event(model),
+        Action::FormNext => |model, _| forms::step(model, true),
+        Action::FormPrevious => |model, _| forms::step(model, false),
+        Action::FormLeave => forms::leave,
+        Action::FormSave => |model, _| forms::save(model),
+        Action::FormTest => forms::test,
+        Action::FormText => forms::as_text,
+        Action::FormReveal => |model, _| forms::reveal(model),
+        Action::FormReference => forms::reference,
+        Action::FormClauseView => {
+            |model, _| forms::clause(model, |clause, _| clause.switch().map(|()| 0))
+        }
+        Action::FormAddClause => {
+            |model, _| forms::clause(model, |clause, part| Ok(clause.add(part)))
+        }
+        Action::FormRemoveClause => {
+            |model, _| forms::clause(model, |clause, part| Ok(clause.remove(part)))
+        }
+    }
+}

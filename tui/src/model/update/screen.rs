@@ -1,0 +1,221 @@
+//! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
+
+use super::{navigate, read};
+use crate::{
+    client::Command,
+    limits,
+    model::{
+        Connection, Model,
+        field::TextField,
+        map,
+        message::Effect,
+        overlay::{Asked, Overlay, Palette, Prompt},
+        page::{Content, Reading, Tab},
+        sort::Sort,
+    },
+    route::Route,
+    theme::Token,
+};
+
+/// Leaves on the map what touches the node under the cursor.
+pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(node) = model.map_node() {
+        navigate::set_filter(model, map::around(&node), effects);
+    }
+}
+
+/// Asks what to look for in the text on the screen.
+pub(super) fn search(model: &mut Model) {
+    let everywhere = model.page.route == Route::Reference;
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: "Search".to_owned(),
+        help: if everywhere {
+            "the lines of all topics that hold this; empty shows the topics"
+        } else {
+            "goes to the next line that holds this"
+        },
+        field: TextField::new(model.page.list.filter.clone()),
+        then: Asked::Search,
+    }));
+}
+
+pub(super) fn page(model: &Model) -> isize {
+    isize::try_from(model.body_rows().saturating_sub(2))
+        .unwrap_or(1)
+        .max(1)
+}
+
+pub(super) fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
+    match model.link {
+        Connection::Up if model.page.route == Route::Events => read::events(model, true, effects),
+        Connection::Up => read::refresh(model, effects),
+        Connection::Connecting => {}
+        Connection::Down { .. } => effects.push(Effect::Send(Command::RetryNow)),
+    }
+}
+
+/// Back; first to none marked, then to the filter that the list was opened with.
+pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+    let list = &mut model.page.list;
+    if !list.marks.is_empty() {
+        list.marks.clear();
+    } else if list.filter != list.given {
+        let given = list.given.clone();
+        navigate::set_filter(model, given, effects);
+    } else {
+        navigate::back(model, effects);
+    }
+}
+
+pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Content::Event { tab, .. } = &model.page.content {
+        let at = Tab::ALL.iter().position(|other| other == tab);
+        let next = Tab::ALL[(at.unwrap_or_default() + 1) % Tab::ALL.len()];
+        show_tab(model, next, effects);
+    }
+}
+
+/// Shows a tab of an event from its first line.
+pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>) {
+    let Content::Event { tab, .. } = &mut model.page.content else {
+        return;
+    };
+    *tab = wanted;
+    model.page.reading = Reading::default();
+    if wanted == Tab::Explain {
+        read::refresh(model, effects);
+    }
+}
+
+pub(super) fn mark(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(id) = model.selected() else { return };
+    let marks = &mut model.page.list.marks;
+    if !marks.remove(&id) {
+        marks.insert(id);
+    }
+    navigate::move_by(model, 1, effects);
+}
+
+pub(super) fn mark_all(model: &mut Model) {
+    if !model.page.list.marks.is_empty() {
+        model.page.list.marks.clear();
+        return;
+    }
+    let rows = model.rows();
+    let count = rows.len().min(limits::BULK_ITEMS);
+    let ids = (0..count).map(|index| rows.id(index).to_owned()).collect();
+    drop(rows);
+    model.page.list.marks = ids;
+    model.say(
+        Token::Info,
+        format!("{count} marked; actions apply to all of them"),
+    );
+}
+
+pub(super) fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = match &model.page.route {
+        Route::Map => model
+            .map_node()
+            .map_or_else(String::new, |node| node.name().to_owned()),
+        Route::Events if model.page.list.count == 0 => match model.sending.clone() {
+            Some(command) => {
+                model.say(Token::Info, "copied the command");
+                let lines = command
+                    .lines()
+                    .map(|line| line.trim_end_matches('\\').trim());
+                return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+            }
+            None => String::new(),
+        },
+        route if route.is_list() => model.selected().unwrap_or_default(),
+        Route::Overview => model.service.clone(),
+        route => route.object().to_owned(),
+    };
+    if text.is_empty() {
+        return model.say(Token::Info, "there is nothing here to copy");
+    }
+    model.say(Token::Info, format!("copied {text}"));
+    effects.push(Effect::Copy(text));
+}
+
+/// Says what a list is sorted by now, or why it is not.
+pub(super) fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
+    match sorted {
+        Ok(Sort { column, descending }) => {
+            let way = if descending {
+                "largest or last first"
+            } else {
+                "smallest or first first"
+            };
+            model.say(Token::Info, format!("sorted by {column}, {way}"));
+        }
+        Err(reason) => model.say(Token::Warning, reason),
+    }
+}
+
+pub(super) fn pause(model: &mut Model) {
+    let events = &mut model.store.events;
+    events.paused = !events.paused;
+    let words = if events.paused {
+        model.tell("held still; ‹pause› follows again")
+    } else {
+        "following again".to_owned()
+    };
+    model.say(Token::Info, words);
+}
+
+pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(id) = model.occurrence()
+        && model.page.route.is_list()
+    {
+        navigate::go(model, Route::Event(id), effects);
+    }
+    if let Content::Event { tab, .. } = &mut model.page.content {
+        *tab = Tab::Explain;
+        read::refresh(model, effects);
+    }
+}
+
+pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.mouse = !model.mouse;
+    effects.push(Effect::Mouse(model.mouse));
+    let words = if model.mouse {
+        "the mouse selects, opens and scrolls"
+    } else {
+        "the mouse is the terminal's: it selects text"
+    };
+    model.say(Token::Info, words);
+}
+
+/// Shows the palette; the help when it is of what can be done `here`.
+pub(super) fn palette(model: &mut Model, here: bool) {
+    model.overlay = Some(Overlay::Palette(Palette {
+        here,
+        ..Palette::default()
+    }));
+}
+
+/// Lets the filter be typed.
+pub(super) fn filter(model: &mut Model) {
+    let field = TextField::new(model.page.list.filter.clone());
+    model.page.list.typing = Some(field);
+}
+
+pub(super) fn sort(model: &mut Model) {
+    let sorted = model.sort_next();
+    say_sorted(model, sorted);
+}
+
+pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.store.events.filter.open_only = !model.store.events.filter.open_only;
+    read::events(model, true, effects);
+}
+
+/// Opens the selected row, or follows the link under the cursor.
+pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.page.route.is_list() {
+        navigate::open_row(model, effects);
+    } else {
+        navigate::follow_link(model, effects);
+    }
+}

@@ -1,0 +1,41 @@
+//! Keys that are looked up in the list of actions, alone or after those that were begun.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::{
+    keymap::{self, Step},
+    limits,
+    model::Model,
+    theme::Token,
+};
+
+impl Model {
+    /// Looks a key up, after those that were begun. Says whether it means anything.
+    pub(super) fn step(&mut self, key: KeyEvent) -> bool {
+        let mut keys = std::mem::take(&mut self.begun);
+        self.begun_until_ms = None;
+        if key.code == KeyCode::Esc && !keys.is_empty() {
+            return true;
+        }
+        keys.push(keymap::normal(key));
+        match self.keymap.step(&keys, &self.page.route.places()) {
+            Step::Act(entry) => self.follow.push_back(entry.action),
+            Step::Wait => {
+                self.begun = keys;
+                self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
+            }
+            Step::Nothing if keys.len() > 1 => {
+                let keys = keymap::shown(&keys);
+                self.say(Token::Info, format!("{keys} means nothing here"));
+            }
+            Step::Nothing => return false,
+        }
+        true
+    }
+
+    /// Forgets keys that were begun; says whether there were any.
+    pub(super) fn drop_begun(&mut self) -> bool {
+        self.begun_until_ms = None;
+        !std::mem::take(&mut self.begun).is_empty()
+    }
+}

@@ -1,0 +1,95 @@
+//! Where a page is.
+
+use crate::{data::Kind, keymap::Place};
+
+/// Where a page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Overview,
+    Events,
+    /// By the occurrence's id, or by the event's for its newest one.
+    Event(String),
+    /// The resources of a kind.
+    List(Kind),
+    /// One of them, by its name.
+    Object(Kind, String),
+    Deliveries,
+    Delivery(String),
+    Map,
+    /// The reference topics.
+    Reference,
+    /// One of them, by its name.
+    Topic(String),
+    Form,
+    /// What a test, a try or a preview brought.
+    Report,
+}
+
+impl Route {
+    /// The screen this belongs to, by its title.
+    pub(crate) fn screen(&self) -> &'static str {
+        match self {
+            Self::Overview => "Overview",
+            Self::Events | Self::Event(_) => "Events",
+            Self::List(kind) | Self::Object(kind, _) => kind.title(),
+            Self::Deliveries | Self::Delivery(_) => "Deliveries",
+            Self::Map => "Map",
+            Self::Reference | Self::Topic(_) => "Reference",
+            Self::Form => "Edit",
+            Self::Report => "Test",
+        }
+    }
+
+    /// The list or index that this is one of.
+    pub(crate) fn above(&self) -> Option<Self> {
+        Some(match self {
+            Self::Event(_) => Self::Events,
+            Self::Object(kind, _) => Self::List(*kind),
+            Self::Delivery(_) => Self::Deliveries,
+            Self::Topic(_) => Self::Reference,
+            _ => return None,
+        })
+    }
+
+    /// The name or id below the screen; empty for the screen itself.
+    pub(crate) fn object(&self) -> &str {
+        match self {
+            Self::Event(id) | Self::Object(_, id) | Self::Delivery(id) | Self::Topic(id) => id,
+            _ => "",
+        }
+    }
+
+    /// The kind of resource that it is about.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::List(kind) | Self::Object(kind, _) => Some(*kind),
+            _ => None,
+        }
+    }
+
+    /// Whether it shows a list.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(
+            self,
+            Self::Events | Self::List(_) | Self::Deliveries | Self::Map
+        )
+    }
+
+    /// Where actions look for their keys here, the most particular place first.
+    pub(crate) fn places(&self) -> [Place; 3] {
+        let own = match self {
+            Self::Overview => Place::Overview,
+            Self::Events => Place::Events,
+            Self::Event(_) => Place::Event,
+            Self::List(kind) => Place::Many(*kind),
+            Self::Object(kind, _) => Place::One(*kind),
+            Self::Deliveries => Place::Deliveries,
+            Self::Delivery(_) => Place::Delivery,
+            Self::Map => Place::Map,
+            Self::Reference | Self::Topic(_) => Place::Reference,
+            Self::Form => Place::Form,
+            Self::Report => Place::Report,
+        };
+        own.around()
+    }
+}
