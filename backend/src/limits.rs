@@ -164,6 +164,12 @@ pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of the store's file from which on every commit saves what a start after a kill would have
 /// to find out: a smaller file is read through faster than people notice.
 pub const STORE_QUICK_REPAIR_FROM: u64 = 128 * 1024 * 1024;
+/// Bytes of changes that the store holds in memory before it moves them into its file.
+pub const STORE_MEMORY_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of each of the two files of the store's log, unless one commit needs more.
+pub const STORE_LOG_BYTES: u64 = 64 * 1024 * 1024;
+/// Runs of index entries of about one size that become one.
+pub const STORE_RUNS_UNITED: usize = 8;
 /// How long a read waits for a file that is opened again after an error.
 pub const STORE_REOPEN_TIME_MAX: Duration = Duration::from_secs(2);
 /// Commits that the change log remembers.

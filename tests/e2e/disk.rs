@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -93,8 +93,11 @@ async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
     assert!(send(&rest, &["nearly".into()]).await);
 
     disk.fill(0);
+    // Each time another event: one that repeats adds nothing, and is taken.
+    let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
-        let is_taken = send(&rest, &["full".into()]).await;
+        let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));
+        let is_taken = send(&rest, &[host]).await;
         (!is_taken).then_some(())
     })
     .await;

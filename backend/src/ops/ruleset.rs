@@ -17,6 +17,8 @@ use crate::{
     },
 };
 
+/// The kinds whose changes matter here.
+const FOLLOWED: [Kind; 4] = [Kind::Trigger, Kind::Rule, Kind::Destination, Kind::Revision];
 /// Records and commits read at a time.
 const PAGE: usize = 1_000;
 
@@ -72,7 +74,10 @@ impl Ruleset {
     pub async fn refreshed(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();
         let mut loaded = self.loaded.lock().await;
-        if loaded.sequence < head && loaded.catch_up(&self.store).await? {
+        let changed = self.store.engine().last_changed(&FOLLOWED);
+        if changed <= loaded.sequence {
+            loaded.sequence = loaded.sequence.max(head);
+        } else if loaded.sequence < head && loaded.catch_up(&self.store).await? {
             self.current.store(Arc::new(loaded.snapshot()));
         }
         Ok(self.current())

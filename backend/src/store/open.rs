@@ -17,7 +17,6 @@ use self::{disk::Disk, folder::Folder, key_file::KeyFile, overlay::Overlay, room
 pub(super) use self::{draft::Draft, folder::private_file, key_check::is_of_keys};
 use crate::{
     config::Config,
-    limits::STORE_QUICK_REPAIR_FROM,
     store::{
         Sealer, Store,
         engine::redb::{Medium, RedbEngine, Settings},
@@ -38,19 +37,19 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
         KeyFile::of(&folder).read_or_make()?
     });
     let settings = Settings {
-        cache_bytes: config.store.cache_bytes,
         two_phase_commit: config.store.two_phase_commit,
-        quick_repair_from: STORE_QUICK_REPAIR_FROM,
-        first_place: 0,
+        ..Settings::with_cache(config.store.cache_bytes)
     };
     let room = Room::new(&folder, config.store.free_space_floor_bytes);
     let folder = Arc::new(folder);
     if !folder.has_store() {
         make(&folder, settings, &sealer).await?;
     }
+    // Said before there is a log, which an older version would not look for.
+    format::raise_file(&folder)?;
     let medium = Disk::store(Arc::clone(&folder), room);
     let store = open_engine(medium, settings, &sealer, &folder).await?;
-    format::check(&store, &folder).await?;
+    format::raise(&store, &folder).await?;
     key_check::check(&store, &sealer, &folder).await?;
     Ok(store)
 }
@@ -87,10 +86,8 @@ pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading
     };
     let sealer = Arc::new(sealer);
     let settings = Settings {
-        cache_bytes,
         two_phase_commit: false,
-        quick_repair_from: STORE_QUICK_REPAIR_FROM,
-        first_place: 0,
+        ..Settings::with_cache(cache_bytes)
     };
     let medium = Overlay::new(Arc::clone(&folder));
     let store = open_engine(medium, settings, &sealer, &folder).await?;

@@ -13,10 +13,8 @@ use crate::store::{
 };
 
 const SETTINGS: Settings = Settings {
-    cache_bytes: 4 * 1024 * 1024,
-    two_phase_commit: true,
     quick_repair_from: 0,
-    first_place: 0,
+    ..Settings::with_cache(4 * 1024 * 1024)
 };
 
 /// What records are kept on.
@@ -54,10 +52,12 @@ impl Ground {
         })
     }
 
-    /// Has one operation of the disk fail after so many that do not; none lets all succeed.
+    /// Has some operations of the disk fail after so many that do not, one to four in a row: what
+    /// failed once is tried again. None lets all succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {
-            disk.fail_after(operations.unwrap_or(u64::MAX));
+            let operations = operations.unwrap_or(u64::MAX);
+            disk.fail_some_after(operations, 1 + operations % 4);
         }
     }
 

@@ -76,7 +76,9 @@ async fn grow(counts: &[usize]) {
         let process = world.service().id();
         let (memory, most) = (memory_mb(process, "VmRSS:"), memory_mb(process, "VmHWM:"));
         world.kill();
-        let store = disk_mb(&world.data_dir().join("store.redb"));
+        let files =
+            ["store.redb", "store.log.0", "store.log.1"].map(|it| world.data_dir().join(it));
+        let store: u64 = files.iter().map(|file| disk_mb(file)).sum();
         world.start_again();
         let start = world.service().start_time.as_millis();
         let pages = times.join(" | ");
@@ -144,9 +146,11 @@ fn memory_mb(process: u32, field: &str) -> u64 {
     kilobytes.expect("its memory is told") / 1_000
 }
 
-/// What a file takes on the disk: it grows in steps that are not written yet.
+/// What a file takes on the disk: it grows in steps that are not written yet. An earlier release has no
+/// log.
 fn disk_mb(file: &Path) -> u64 {
-    file.metadata().expect("a store").blocks() * 512 / 1_000_000
+    let metadata = file.metadata();
+    metadata.map_or(0, |it| it.blocks() * 512 / 1_000_000)
 }
 
 fn say(line: &str) {

@@ -19,6 +19,8 @@ use crate::{
     },
 };
 
+/// The kinds whose changes matter here.
+const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
 /// Commits that are read from the change log at once.
 const LOG_PAGE: usize = 256;
 /// Deliveries to a destination that is gone, that are cancelled at once.
@@ -38,6 +40,12 @@ impl Dispatcher {
                 self.cursor = Some(head);
                 continue;
             };
+            let head = self.store.engine().log_head().await?;
+            if self.store.engine().last_changed(&FOLLOWED) <= cursor {
+                self.recorded.retain(|_, sequence| *sequence > head);
+                self.cursor = Some(cursor.max(head));
+                return Ok(());
+            }
             let Some(commits) = self.store.engine().log_after(cursor, LOG_PAGE).await? else {
                 self.cursor = None;
                 continue;

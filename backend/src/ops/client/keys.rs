@@ -151,6 +151,11 @@ impl Keys {
         loop {
             let from = self.table().followed;
             let engine = self.store.engine();
+            let head = engine.log_head().await?;
+            if engine.last_changed(&[Kind::Client]) <= from {
+                self.table().followed = from.max(head);
+                return Ok(());
+            }
             let Some(steps) = engine.log_after(from, LOG_PAGE).await? else {
                 let head = engine.log_head().await?;
                 self.recheck(head, |_| true).await?;

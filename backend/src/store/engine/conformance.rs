@@ -31,6 +31,8 @@ macro_rules! conformance {
             walk::entries_are_walked_in_both_directions,
             walk::the_last_entry_is_found_under_each_prefix,
             walk::kinds_and_indexes_lie_apart,
+            walk::what_was_removed_is_passed_over,
+            walk::kinds_tell_when_they_were_changed_last,
             walk::the_log_tells_what_changed_since_a_place,
             walk::the_signal_follows_the_log,
             walk::a_delta_tells_records_as_they_are_now,

@@ -1,28 +1,54 @@
-//! The engine on a disk: one file of redb, written by one thread, read by everybody.
+//! The engine on a disk: a log in front of a tree, one thread that writes each, read by everybody.
+//!
+//! `apply` lays a set of changes out and queues it (`set`, `queue`). The writer takes what waits as
+//! a group, compares what each set expects with what is there (`compare`), and puts the group into
+//! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
+//! (`memtable`, `layers`), and whoever waits is answered: what is seen is on disk.
+//! When memory is full, the log turns to its other file, and the mover puts the rows into the tree
+//! of redb in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `filter`).
+//! A reader has the layers of one moment and no lock: memory, memory being moved, runs, tree
+//! (`view`, `tree`). A start moves what a killed life left in the log; a close leaves nothing there.
+//! Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
 
+mod arena;
+mod batch;
 mod blocks;
 mod cell;
+mod closed;
+mod compare;
 mod delta;
+mod errands;
 mod fault;
 mod file;
-mod fresh;
+mod filter;
 mod journal;
+mod layers;
 mod log;
 mod medium;
+mod memtable;
+mod mover;
+mod old;
+mod ordered;
+mod put;
 mod queue;
 mod rows;
+mod runs;
 mod set;
-mod transaction;
+mod tree;
+mod view;
+mod wal;
 mod writer;
 
 use std::{
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::JoinHandle,
     time::Instant,
 };
 
 use async_trait::async_trait;
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
@@ -30,165 +56,182 @@ use tokio::{
 
 pub use self::medium::Medium;
 use self::{
-    cell::ROWS,
+    errands::Errands,
     fault::Fault,
-    file::{File, Opened},
+    file::{File, NO_LIFE},
+    layers::{Layers, Published},
+    memtable::Memtable,
+    mover::Mover,
     queue::{Queue, Waiting},
     set::Set,
+    view::{Plain, View},
+    wal::Wal,
     writer::Writer,
 };
 use crate::{
-    limits::STORE_REOPEN_TIME_MAX,
+    limits::{
+        STORE_LOG_BYTES, STORE_MEMORY_BYTES, STORE_QUICK_REPAIR_FROM, STORE_REOPEN_TIME_MAX,
+        STORE_RUNS_UNITED,
+    },
     store::engine::{
         Change, Delta, Direction, DiskRoom, Engine, EngineError, Index, Kind, Lane, Logged, Range,
         Row,
     },
 };
 
-/// Records read on the caller's thread; more are read on a thread that may block.
-const INLINE_READS_MAX: usize = 32;
+/// Rows read on the caller's thread; more are read on a thread that may block.
+const INLINE_ROWS_MAX: usize = 32;
+/// Keys looked up on the caller's thread: most of them are in memory, or known to be nowhere.
+const INLINE_KEYS_MAX: usize = 1_000;
 
 /// Entries counted in one transaction.
 const COUNT_STEP: usize = 20_000;
 
-/// How the file is read and written.
+/// How the store is read and written.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Memory for cached pages, in bytes.
     pub cache_bytes: usize,
-    /// Whether a commit takes two syncs.
+    /// Whether a commit of the tree takes two syncs.
     pub two_phase_commit: bool,
     /// The length of the file, in bytes, from which on commits of two phases save what a repair
     /// would have to find out.
     pub quick_repair_from: u64,
     /// The place after which the change log of a new file begins.
     pub first_place: u64,
+    /// What memory holds before it is moved into the tree, in bytes.
+    pub memory_bytes: usize,
+    /// How long each of the two files of the log may be, in bytes.
+    pub log_bytes: u64,
+    /// How many runs of entries by event become one.
+    pub fan: usize,
 }
 
-/// Keeps records in a file of redb.
+impl Settings {
+    /// Those of a store in use, with so much memory for cached pages.
+    pub const fn with_cache(cache_bytes: usize) -> Self {
+        Self {
+            cache_bytes,
+            two_phase_commit: true,
+            quick_repair_from: STORE_QUICK_REPAIR_FROM,
+            first_place: 0,
+            memory_bytes: STORE_MEMORY_BYTES,
+            log_bytes: STORE_LOG_BYTES,
+            fan: STORE_RUNS_UNITED,
+        }
+    }
+}
+
+/// Keeps records in a file of redb, behind a log.
 ///
-/// Dropping it carries out what waits and closes the file.
+/// Dropping it carries out what waits, moves what is in memory and closes the file.
 #[derive(Debug)]
 pub struct RedbEngine {
     medium: Arc<dyn Medium>,
     shared: Arc<Shared>,
-    writer: Option<JoinHandle<()>>,
+    /// The writer, then the mover: the order in which they end.
+    threads: Vec<JoinHandle<()>>,
 }
 
-/// What the writer and the readers share.
+/// What the writer, the mover and the readers share.
 #[derive(Debug)]
 struct Shared {
-    /// Why not, while there is none.
-    database: RwLock<Result<Database, Closed>>,
-    /// Counts how often that changed.
+    layers: Published,
+    /// Counts how often the tree was opened again.
     openings: watch::Sender<u64>,
     queue: Queue,
+    errands: Errands,
     head: watch::Sender<u64>,
+    /// By the number of a kind, the newest place at which one was changed, or a later one.
+    changed: [AtomicU64; KINDS],
 }
 
-/// Why there is no open file.
-#[derive(Debug, Clone)]
-struct Closed {
-    why: String,
-    is_damaged: bool,
-    /// Whether it is about to be opened again.
-    is_passing: bool,
-}
+/// One more than the greatest number of a kind.
+const KINDS: usize = Kind::ALL.len() + 1;
 
 /// Why something was not read.
 #[derive(Debug)]
 struct Unread {
     error: EngineError,
-    /// Whether it can be read once the file is open again.
+    /// Whether it can be read once the tree is open again.
     is_passing: bool,
 }
 
-impl Closed {
-    /// It is about to be opened again.
-    fn for_now() -> Self {
-        Self {
-            why: "its file is being opened again after an error".into(),
-            is_damaged: false,
-            is_passing: true,
-        }
-    }
-
-    /// It stays closed.
-    fn for_good() -> Self {
-        Self {
-            why: "it is closed".into(),
-            is_damaged: false,
-            is_passing: false,
-        }
-    }
-
-    fn by(fault: Fault) -> Self {
-        let error = EngineError::from(fault);
-        let is_damaged = matches!(error, EngineError::Corrupt(_));
-        let why = match error {
-            EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,
-            other => other.to_string(),
-        };
-        Self {
-            why,
-            is_damaged,
-            is_passing: false,
-        }
-    }
-}
-
-impl From<&Closed> for EngineError {
-    fn from(closed: &Closed) -> Self {
-        if closed.is_damaged {
-            Self::Corrupt(closed.why.clone())
-        } else {
-            Self::Unavailable(closed.why.clone())
-        }
-    }
-}
-
 impl RedbEngine {
-    /// Opens the file of a medium, or makes it when it is empty.
+    /// Opens the file of a medium, or makes it when it is empty. What an earlier life left in the
+    /// log is in the tree when this returns.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] when the file is damaged or not one of redb, others when the medium
-    /// fails.
+    /// [`EngineError::Corrupt`] when the file or the log is damaged or not one of ours, others when
+    /// the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
-        let Opened {
-            database,
-            head,
-            blocks,
-        } = file.open()?;
+        let opened = file.open()?;
+        let wal = Wal::open(medium.as_ref(), settings.log_bytes).map_err(Fault::from);
+        let mut wal = wal?;
+        let mut memory = Memtable::default();
+        if opened.life != NO_LIFE {
+            for frame in wal.read(opened.life, opened.head.sequence)? {
+                memory.add(frame.rows);
+            }
+        }
+        let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
+        let mut mover = Mover::new(file, opened);
+        let tree = mover.begin(&memory, life)?;
+        wal.begin(life);
+        let head = log::head(&Plain(&tree.rows))?;
         let shared = Arc::new(Shared {
-            database: RwLock::new(Ok(database)),
+            layers: Published::new(Layers {
+                active: Memtable::default(),
+                moving: None,
+                tree: Ok(Arc::new(tree)),
+            }),
             openings: watch::Sender::new(0),
             queue: Queue::default(),
+            errands: Errands::default(),
             head: watch::Sender::new(head.sequence),
+            changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
         });
-        let writer = Writer::new(Arc::clone(&shared), file, head, blocks);
-        let thread = std::thread::Builder::new().name("store-writer".into());
-        let thread = thread.spawn(move || writer.run());
-        let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
-        Ok(Self {
+        let mut engine = Self {
+            medium: Arc::clone(&medium),
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+        };
+        let writer = Writer::new(
+            Arc::clone(&shared),
             medium,
-            shared,
-            writer: Some(thread),
-        })
+            wal,
+            head,
+            settings.memory_bytes,
+        );
+        engine.begin("store-writer", move || writer.run())?;
+        engine.begin("store-mover", move || mover.run(&shared))?;
+        Ok(engine)
+    }
+
+    fn begin(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+        let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        self.threads.push(thread);
+        Ok(())
     }
 
     /// Reads, and waits for a file that is just being opened again.
     async fn read<T: Send + 'static>(
         &self,
-        count: usize,
-        work: impl Fn(&Table) -> Result<T, Fault> + Send + Sync + 'static,
+        is_short: bool,
+        work: impl Fn(&View<'_>) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, EngineError> {
         let work = Arc::new(work);
         let mut openings = self.shared.openings.subscribe();
         let start = Instant::now();
         loop {
             openings.mark_unchanged();
-            let result = if count <= INLINE_READS_MAX {
+            let result = if is_short {
                 self.shared.read(work.as_ref())
             } else {
                 let (shared, work) = (Arc::clone(&self.shared), Arc::clone(&work));
@@ -212,33 +255,29 @@ impl RedbEngine {
 impl Drop for RedbEngine {
     fn drop(&mut self) {
         self.shared.queue.close();
-        if let Some(writer) = self.writer.take() {
-            // A writer that panicked has nothing left to wait for.
-            drop(writer.join());
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing left to wait for.
+            drop(thread.join());
         }
     }
 }
 
-type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
-
 impl Shared {
-    /// Reads in a transaction of its own, which must be short: pages it sees cannot be used again.
-    fn read<T>(&self, work: impl Fn(&Table) -> Result<T, Fault>) -> Result<T, Unread> {
-        let transaction = match self.database().as_ref() {
-            Ok(database) => database.begin_read().map_err(Fault::from),
-            Err(closed) => {
-                return Err(Unread {
-                    error: closed.into(),
-                    is_passing: closed.is_passing,
-                });
-            }
-        };
-        let read = || work(&transaction?.open_table(ROWS)?);
-        read().map_err(|fault: Fault| {
-            let is_of_file = matches!(fault, Fault::File(_));
-            if is_of_file {
-                self.queue.ask_to_reopen();
-            }
+    /// Reads the layers of one moment, which must not take long: pages of the tree that they see
+    /// cannot be used again.
+    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Fault>) -> Result<T, Unread> {
+        let layers = self.layers.get();
+        work(&View::of(&layers)).map_err(|fault| {
+            let is_of_file = match &fault {
+                Fault::Asked(_) => false,
+                Fault::Closed(closed) => closed.is_passing,
+                Fault::File(_) => {
+                    if layers.is_current(&self.layers.get()) {
+                        self.errands.ask_to_reopen();
+                    }
+                    true
+                }
+            };
             let error = EngineError::from(fault);
             Unread {
                 is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
@@ -247,20 +286,13 @@ impl Shared {
         })
     }
 
-    fn database(&self) -> RwLockReadGuard<'_, Result<Database, Closed>> {
-        self.database.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_open(&self) -> bool {
-        self.database().is_ok()
-    }
-
-    fn set_database(&self, database: Result<Database, Closed>) {
-        *self
-            .database
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = database;
-        self.openings.send_modify(|count| *count += 1);
+    /// Notes a change of kinds, a bit for the number of each.
+    fn note_changed(&self, kinds: u32, place: u64) {
+        for (number, changed) in self.changed.iter().enumerate() {
+            if kinds & (1 << number) != 0 {
+                changed.store(place, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -268,7 +300,7 @@ impl Shared {
 impl Engine for RedbEngine {
     async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
         let (answer, answered) = oneshot::channel();
-        let set = Set::new(lane, changes);
+        let set = Set::new(lane, &changes);
         self.shared.queue.push(Waiting { lane, set, answer })?;
         answered
             .await
@@ -277,7 +309,7 @@ impl Engine for RedbEngine {
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
         let keys = keys.to_vec();
-        self.read(keys.len(), move |rows| {
+        self.read(keys.len() <= INLINE_KEYS_MAX, move |rows| {
             let records = keys.iter().map(|key| rows::record(rows, kind, key));
             records.collect()
         })
@@ -291,8 +323,8 @@ impl Engine for RedbEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
-        let work = move |rows: &Table| rows::page(rows, kind, &range, direction, limit);
-        self.read(limit, work).await
+        let work = move |rows: &View<'_>| rows::page(rows, kind, &range, direction, limit);
+        self.read(limit <= INLINE_ROWS_MAX, work).await
     }
 
     async fn entries(
@@ -302,8 +334,8 @@ impl Engine for RedbEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
-        let work = move |rows: &Table| rows::entries(rows, index, &range, direction, limit);
-        self.read(limit, work).await
+        let work = move |rows: &View<'_>| rows::entries(rows, index, &range, direction, limit);
+        self.read(limit <= INLINE_ROWS_MAX, work).await
     }
 
     async fn last_under(
@@ -312,7 +344,7 @@ impl Engine for RedbEngine {
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
         let prefixes = prefixes.to_vec();
-        self.read(prefixes.len(), move |rows| {
+        self.read(prefixes.len() <= INLINE_KEYS_MAX, move |rows| {
             let last = |prefix: &Vec<u8>| rows::last_under(rows, index, prefix);
             prefixes.iter().map(last).collect()
         })
@@ -324,8 +356,8 @@ impl Engine for RedbEngine {
         loop {
             let step = (limit - count).min(COUNT_STEP);
             let part = range.clone();
-            let work = move |rows: &Table| rows::count(rows, index, &part, step);
-            let (found, rest) = self.read(step, work).await?;
+            let work = move |rows: &View<'_>| rows::count(rows, index, &part, step);
+            let (found, rest) = self.read(step <= INLINE_ROWS_MAX, work).await?;
             count += found;
             match rest {
                 Some(start) if count < limit => range.start = start,
@@ -339,8 +371,10 @@ impl Engine for RedbEngine {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
-        self.read(limit, move |rows| log::after(rows, sequence, limit))
-            .await
+        self.read(limit <= INLINE_ROWS_MAX, move |rows| {
+            log::after(rows, sequence, limit)
+        })
+        .await
     }
 
     async fn changed_after(
@@ -348,12 +382,17 @@ impl Engine for RedbEngine {
         sequence: u64,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        let work = move |rows: &Table| delta::after(rows, sequence, bytes_max);
-        self.read(usize::MAX, work).await
+        let work = move |rows: &View<'_>| delta::after(rows, sequence, bytes_max);
+        self.read(false, work).await
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
-        self.read(1, |rows| Ok(rows.len()?)).await
+        self.read(true, |view: &View<'_>| view.row_count()).await
+    }
+
+    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+        let place = |kind: &Kind| self.shared.changed[*kind as usize].load(Ordering::Acquire);
+        kinds.iter().map(place).max().unwrap_or_default()
     }
 
     async fn log_head(&self) -> Result<u64, EngineError> {
@@ -365,7 +404,7 @@ impl Engine for RedbEngine {
     }
 
     fn room(&self) -> Option<DiskRoom> {
-        self.medium.room()
+        self.medium.room(self.shared.layers.get().bytes() as u64)
     }
 
     fn is_shared(&self) -> bool {

@@ -4,7 +4,10 @@ use std::{
     fs,
     io::{self, Write},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use redb::{StorageBackend, backends::FileBackend};
@@ -20,6 +23,8 @@ pub(super) const CHECKSUMS: &str = "store.sums";
 
 /// The checksums of blocks as they change.
 const JOURNAL: &str = "store.journal";
+/// The two files of the log.
+pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 /// Where the system says which of its runs this is; other systems do not say.
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -80,7 +85,49 @@ impl StorageBackend for Draft {
     }
 }
 
+/// The log of a store that is being made: what it holds need not outlive who makes it.
+#[derive(Debug, Default)]
+struct NoLog(AtomicU64);
+
+impl StorageBackend for NoLog {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.load(Ordering::Relaxed))
+    }
+
+    fn read(&self, _offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.fill(0);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.store(length, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, _offset: u64, _data: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Medium for Disk {
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        if self.room.is_none() {
+            return Ok(Box::new(NoLog::default()));
+        }
+        let path = self.folder.path().join(LOGS[number]);
+        let is_new = !path.exists();
+        let file = private_file().create(true).truncate(false).open(path)?;
+        if is_new {
+            fs::File::open(self.folder.path())?.sync_all()?;
+        }
+        let file = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok(Box::new(file))
+    }
+
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         let backend = |file| FileBackend::new(file).map_err(io::Error::other);
         if self.room.is_some() {
@@ -93,12 +140,13 @@ impl Medium for Disk {
         Ok(Box::new(Draft(backend(file)?)))
     }
 
-    fn is_short(&self) -> bool {
-        self.room.as_ref().is_some_and(Room::is_short)
+    fn is_short(&self, bytes_on_way: u64) -> bool {
+        let room = self.room.as_ref();
+        room.is_some_and(|room| room.is_short(bytes_on_way))
     }
 
-    fn room(&self) -> Option<DiskRoom> {
-        self.room.as_ref().and_then(Room::room)
+    fn room(&self, bytes_on_way: u64) -> Option<DiskRoom> {
+        self.room.as_ref()?.room(bytes_on_way)
     }
 
     fn release_reserve(&self) -> bool {

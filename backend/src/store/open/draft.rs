@@ -88,10 +88,10 @@ impl Draft {
     ) -> Result<(Arc<Sealer>, Store), OpenError> {
         let sealer = Arc::new(KeyFile::of(folder).read()?);
         let settings = Settings {
-            cache_bytes,
             two_phase_commit: false,
             quick_repair_from: u64::MAX,
             first_place,
+            ..Settings::with_cache(cache_bytes)
         };
         let medium = Disk::draft(Arc::clone(folder));
         let store = open_engine(medium, settings, &sealer, folder).await?;

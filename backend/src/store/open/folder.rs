@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::error::OpenError;
+use super::{disk::LOGS, error::OpenError};
 use crate::store::EngineError;
 
 const STORE: &str = "store.redb";
@@ -17,9 +17,11 @@ const LOCK: &str = "lock";
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 /// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
 /// what a disk of its own comes with.
-const OWN: [&str; 10] = [
+const OWN: [&str; 12] = [
     LOCK,
     UNFINISHED,
+    "store.log.0",
+    "store.log.1",
     "store.sums",
     "store.journal",
     "format",
@@ -110,8 +112,9 @@ impl Folder {
         self.store_path().exists()
     }
 
-    /// Removes what a crash left of making a store.
+    /// Removes what a crash left of making a store, and the log of one that is gone.
     pub(super) fn discard_unfinished(&self) -> Result<(), OpenError> {
+        LOGS.iter().try_for_each(|name| self.remove(name))?;
         self.remove(UNFINISHED)
     }
 
@@ -138,6 +141,12 @@ impl Folder {
             folder.sync_all()
         };
         finish().map_err(|error| OpenError::io("make", path, error))
+    }
+
+    /// Has all names of files be there for good.
+    pub(super) fn sync(&self) -> Result<(), OpenError> {
+        let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| OpenError::io("sync", &self.path, error))
     }
 
     /// Writes a file that only its owner may read: whole, or not at all. It has its name for good

@@ -12,8 +12,9 @@ use crate::store::{
 const FILE: &str = "format";
 
 const KEY: &[u8] = b"format";
-/// The layout of this version.
-const NEWEST: u32 = 1;
+/// The layout of this version: 2 has a log in front of the store's file, and runs of index entries
+/// in it. A store of layout 1 becomes one of layout 2 when it is opened to be written.
+const NEWEST: u32 = 2;
 
 /// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
@@ -40,23 +41,55 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Checks the version of an open store.
-pub(super) async fn check(store: &Store, folder: &Folder) -> Result<(), OpenError> {
-    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
-    let mut rows = rows.map_err(|source| folder.fault(source))?;
-    match rows.pop().flatten() {
-        Some(row) => judge(&row.value, folder),
-        None => Err(OpenError::NotOurs {
-            folder: folder.path().into(),
-            why: "its store was made by something else".into(),
-        }),
+/// Says the version of this program beside a store, where another is said.
+pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
+    let text = fs::read_to_string(folder.path().join(FILE)).unwrap_or_default();
+    if text.trim().parse() == Ok(NEWEST) {
+        return Ok(());
     }
+    write_file(folder)?;
+    folder.sync()
 }
 
-fn judge(value: &[u8], folder: &Folder) -> Result<(), OpenError> {
+/// Checks the version of an open store, and makes an older one the newest.
+pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    let (version, found) = read(store, folder).await?;
+    if found == NEWEST {
+        return Ok(());
+    }
+    let put = Action::Put(NEWEST.to_be_bytes().into());
+    let change = Change {
+        is_logged: false,
+        ..Change::new(Kind::Meta, KEY, Expect::Version(version), put)
+    };
+    let raised = store.engine().apply(Lane::Admin, vec![change]).await;
+    raised.map_err(|source| folder.fault(source))?;
+    tracing::info!(from = found, to = NEWEST, "the store has the newest layout");
+    Ok(())
+}
+
+/// Checks the version of an open store.
+pub(super) async fn check(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    read(store, folder).await.map(drop)
+}
+
+/// The version of the record that has the layout, and the layout.
+async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
+    let mut rows = rows.map_err(|source| folder.fault(source))?;
+    let Some(row) = rows.pop().flatten() else {
+        return Err(OpenError::NotOurs {
+            folder: folder.path().into(),
+            why: "its store was made by something else".into(),
+        });
+    };
+    Ok((row.version, judge(&row.value, folder)?))
+}
+
+fn judge(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {
     let found = value.try_into().map(u32::from_be_bytes);
     match found {
-        Ok(NEWEST) => Ok(()),
+        Ok(found @ 1..=NEWEST) => Ok(found),
         Ok(found) if found > NEWEST => Err(newer(folder.path(), found)),
         _ => Err(OpenError::Damaged {
             file: folder.store_path(),

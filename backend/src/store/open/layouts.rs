@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::open;
+use super::{open, open_to_read};
 use crate::{
     config::Config,
     domain::{
@@ -23,6 +23,14 @@ const LAYOUT_1: [(&str, &[u8]); 3] = [
     ("store.redb", include_bytes!("layouts/1/store.redb")),
     ("format", include_bytes!("layouts/1/format")),
     ("secret.key", include_bytes!("layouts/1/secret.key")),
+];
+
+/// Layout 2, whose service was killed: all that was written is in its log.
+const LAYOUT_2: [(&str, &[u8]); 4] = [
+    ("store.redb", include_bytes!("layouts/2/store.redb")),
+    ("store.log.0", include_bytes!("layouts/2/store.log.0")),
+    ("format", include_bytes!("layouts/2/format")),
+    ("secret.key", include_bytes!("layouts/2/secret.key")),
 ];
 
 fn deliveries() -> Vec<Delivery> {
@@ -40,11 +48,13 @@ fn deliveries() -> Vec<Delivery> {
         .collect()
 }
 
+/// Writes a folder as a killed service leaves it.
 async fn write(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
+    let used = tempfile::tempdir().unwrap();
     let key = format!("1 {}\n", STANDARD.encode([7; 32]));
-    fs::write(folder.join("secret.key"), key).unwrap();
-    let store = open(&Config::new(folder)).await.unwrap();
+    fs::write(used.path().join("secret.key"), key).unwrap();
+    let store = open(&Config::new(used.path())).await.unwrap();
     let mut changes = store.changes();
     changes.insert(&samples::trigger("disk"));
     for destination in samples::destinations() {
@@ -64,6 +74,14 @@ async fn write(folder: &Path) {
         changes.insert(&revision);
     }
     store.apply(Lane::Admin, changes).await.unwrap();
+    for (name, _) in LAYOUT_2 {
+        let mut bytes = fs::read(used.path().join(name)).unwrap();
+        if name.starts_with("store.log") {
+            let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            bytes.truncate(end + 1);
+        }
+        fs::write(folder.join(name), bytes).unwrap();
+    }
 }
 
 async fn all<T: Record>(store: &Store) -> Vec<T> {
@@ -72,9 +90,9 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
 
-fn first_layout() -> TempDir {
+fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in LAYOUT_1 {
+    for (name, bytes) in layout {
         fs::write(folder.path().join(name), bytes).unwrap();
     }
     folder
@@ -94,7 +112,7 @@ async fn rewrite<T: Record>(store: &Store) {
 
 #[tokio::test]
 async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
-    let folder = first_layout();
+    let folder = folder_of(&LAYOUT_1);
     let config = Config::new(folder.path());
     let store = open(&config).await.unwrap();
     let before = verify(&store, &|_| {}).await;
@@ -122,10 +140,38 @@ async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
 
 #[tokio::test]
 async fn a_folder_of_the_first_layout_opens_with_all_that_is_in_it() {
+    has_all(&folder_of(&LAYOUT_1)).await;
+}
+
+#[tokio::test]
+async fn a_folder_of_the_second_layout_opens_with_all_that_is_in_its_log() {
     if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
         write(Path::new(&folder)).await;
     }
-    let folder = first_layout();
+    has_all(&folder_of(&LAYOUT_2)).await;
+}
+
+#[tokio::test]
+async fn a_folder_of_the_first_layout_says_that_it_has_a_log_once_it_was_opened() {
+    let folder = folder_of(&LAYOUT_1);
+    let config = Config::new(folder.path());
+    let before = fs::read_to_string(folder.path().join("format")).unwrap();
+    drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
+    let read = fs::read_to_string(folder.path().join("format")).unwrap();
+    assert_eq!(read, before, "who only reads changes nothing");
+    for _ in 0..2 {
+        let store = open(&config).await.unwrap();
+        let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
+        let row = rows.unwrap().pop().unwrap().unwrap();
+        assert_eq!(row.value, 2_u32.to_be_bytes());
+    }
+    // What an older version looks at first, and refuses.
+    let after = fs::read_to_string(folder.path().join("format")).unwrap();
+    assert_eq!((before.as_str(), after.as_str()), ("1\n", "2\n"));
+}
+
+/// Opens a folder in which [`write`] wrote.
+async fn has_all(folder: &TempDir) {
     let store = open(&Config::new(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
     assert_eq!(all::<Destination>(&store).await, samples::destinations());

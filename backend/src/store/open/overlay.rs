@@ -12,7 +12,10 @@ use std::{
 
 use redb::StorageBackend;
 
-use super::{disk::CHECKSUMS, folder::Folder};
+use super::{
+    disk::{CHECKSUMS, LOGS},
+    folder::Folder,
+};
 use crate::store::engine::redb::Medium;
 
 const BLOCK_BYTES: usize = 4096;
@@ -32,13 +35,16 @@ impl Overlay {
 impl Medium for Overlay {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         let file = File::open(self.folder.store_path())?;
-        let file_bytes = file.metadata()?.len();
-        let layers = Mutex::new(Layers {
-            length: file_bytes,
-            below: file_bytes,
-            written: HashMap::new(),
-        });
-        Ok(Box::new(Layered { file, layers }))
+        Ok(Box::new(Layered::over(Some(file))?))
+    }
+
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        let file = match File::open(self.folder.path().join(LOGS[number])) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Box::new(Layered::over(file)?))
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
@@ -48,7 +54,8 @@ impl Medium for Overlay {
 
 #[derive(Debug)]
 struct Layered {
-    file: File,
+    /// None where there is none.
+    file: Option<File>,
     layers: Mutex<Layers>,
 }
 
@@ -63,6 +70,22 @@ struct Layers {
 }
 
 impl Layered {
+    fn over(file: Option<File>) -> io::Result<Self> {
+        let metadata = file.as_ref().map(File::metadata).transpose()?;
+        let file_bytes = metadata.map_or(0, |metadata| metadata.len());
+        let layers = Mutex::new(Layers {
+            length: file_bytes,
+            below: file_bytes,
+            written: HashMap::new(),
+        });
+        Ok(Self { file, layers })
+    }
+
+    fn read_below(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), |file| file.read_exact_at(out, offset))
+    }
+
     fn layers(&self) -> MutexGuard<'_, Layers> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +99,7 @@ impl Layered {
         let start = number * BLOCK_BYTES as u64;
         let seen = layers.below.saturating_sub(start).min(BLOCK_BYTES as u64);
         let seen = usize::try_from(seen).map_err(io::Error::other)?;
-        self.file.read_exact_at(&mut block[..seen], start)?;
+        self.read_below(&mut block[..seen], start)?;
         Ok(block)
     }
 }
@@ -106,7 +129,7 @@ impl StorageBackend for Layered {
         }
         if layers.written.is_empty() && end <= layers.below {
             drop(layers);
-            return self.file.read_exact_at(out, offset);
+            return self.read_below(out, offset);
         }
         let mut rest = out;
         for (number, place, bytes) in parts(offset, rest.len()) {

@@ -16,6 +16,9 @@ use super::folder::{Folder, private_file};
 use crate::store::engine::DiskRoom;
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
+/// What a row takes in the file, in bytes for each that it has in the log: pages are replaced before
+/// the old ones are free.
+const GROWTH: u64 = 2;
 /// How long a reading of the free space holds.
 const READING_AGE_MAX: Duration = Duration::from_millis(100);
 
@@ -48,21 +51,28 @@ impl Room {
             floor_bytes,
             state: Mutex::default(),
         };
-        room.is_short();
+        room.is_short(0);
         room
     }
 
     /// How much room there is; none when the system does not tell.
-    pub(super) fn room(&self) -> Option<DiskRoom> {
+    pub(super) fn room(&self, bytes_on_way: u64) -> Option<DiskRoom> {
         Some(DiskRoom {
             free_bytes: self.free_bytes()?,
-            floor_bytes: self.floor_bytes,
+            floor_bytes: self.floor_bytes(bytes_on_way),
         })
+    }
+
+    /// What has to be free: what rows on their way from the log into the file may take there, too.
+    fn floor_bytes(&self, bytes_on_way: u64) -> u64 {
+        let needed = bytes_on_way.saturating_mul(GROWTH);
+        self.floor_bytes.saturating_add(needed)
     }
 
     /// Whether less is free than the floor, or the reserve is in use; looks ten times a second at
     /// most.
-    pub(super) fn is_short(&self) -> bool {
+    pub(super) fn is_short(&self, bytes_on_way: u64) -> bool {
+        let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.state();
         if let Some(reading) = state
             .last
@@ -72,14 +82,13 @@ impl Room {
         }
         // A system that does not tell is no reason to stop: the full disk itself will.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
-        if free_bytes >= self.floor_bytes.saturating_add(2 * RESERVE_BYTES) {
+        if free_bytes >= floor_bytes.saturating_add(2 * RESERVE_BYTES) {
             self.reserve();
             state.is_spent = false;
         }
-        let is_short = free_bytes < self.floor_bytes || state.is_spent;
+        let is_short = free_bytes < floor_bytes || state.is_spent;
         let was_short = state.last.is_some_and(|reading| reading.is_short);
         if was_short != is_short {
-            let floor_bytes = self.floor_bytes;
             tracing::warn!(free_bytes, floor_bytes, is_short, "room on the disk");
         }
         let at = Instant::now();

@@ -154,11 +154,11 @@ async fn a_store_cut_short_is_called_damaged() {
 async fn a_folder_of_a_newer_version_is_left_as_it_is() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
-    fs::write(config.data_dir.join("format"), "2\n").unwrap();
+    fs::write(config.data_dir.join("format"), "3\n").unwrap();
     let before = content(&config.data_dir);
     let error = refusal(&config).await;
     assert!(
-        matches!(error, OpenError::Newer { found: 2, .. }),
+        matches!(error, OpenError::Newer { found: 3, .. }),
         "{error}"
     );
     assert_eq!(content(&config.data_dir), before);
@@ -290,10 +290,8 @@ mod conforms_on_a_disk {
         File::create_new(folder.store_path()).unwrap();
         let disk = Disk::store(Arc::clone(&folder), Room::new(&folder, 0));
         let settings = Settings {
-            cache_bytes: 1024 * 1024,
-            two_phase_commit: true,
             quick_repair_from: 0,
-            first_place: 0,
+            ..Settings::with_cache(1024 * 1024)
         };
         (RedbEngine::open(Arc::new(disk), settings).unwrap(), parent)
     });

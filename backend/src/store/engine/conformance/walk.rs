@@ -1,5 +1,7 @@
 //! Walking records, entries and the log.
 
+use std::collections::BTreeMap;
+
 use super::{apply, change, entry, insert, read};
 use crate::store::engine::{Action, Change, Direction, Engine, Expect, Index, Kind, Logged, Range};
 
@@ -114,6 +116,94 @@ pub(in crate::store) async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
     ] {
         let found = engine.entries(index, Range::under(b""), Direction::Ascending, 10);
         assert_eq!(found.await.unwrap().len(), count, "{index:?}");
+    }
+}
+
+/// An event's id, and the number of its occurrence.
+fn of_event(number: u32) -> Vec<u8> {
+    let spread = u128::from(number / 2).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+    [&spread.to_be_bytes()[..], &number.to_be_bytes()].concat()
+}
+
+pub(in crate::store) async fn what_was_removed_is_passed_over(engine: &dyn Engine) {
+    const RECORDS: u32 = 400;
+    let (mut records, mut entries) = (BTreeMap::new(), BTreeMap::new());
+    // Removed and made again in several rounds, so that removals lie over rows, and rows over them.
+    for round in 0..6_u32 {
+        for number in (0..RECORDS).filter(|number| (number * 7 + round) % 3 == 0) {
+            let key = number.to_be_bytes().to_vec();
+            let change = match records.remove(&key) {
+                Some(version) => {
+                    entries.remove(&of_event(number));
+                    Change {
+                        remove: vec![entry(Index::OccurrenceByEvent, &of_event(number))],
+                        ..change(
+                            Kind::Occurrence,
+                            &key,
+                            Expect::Version(version),
+                            Action::Delete,
+                        )
+                    }
+                }
+                None => Change {
+                    add: vec![entry(Index::OccurrenceByEvent, &of_event(number))],
+                    ..insert(Kind::Occurrence, &key, &[7; 40])
+                },
+            };
+            let is_delete = change.action == Action::Delete;
+            let version = apply(engine, vec![change]).await.unwrap();
+            if !is_delete {
+                records.insert(key.clone(), version);
+                entries.insert(of_event(number), key);
+            }
+        }
+        for start in [0, 1, RECORDS / 2, RECORDS - 3].map(u32::to_be_bytes) {
+            for (direction, limit) in [(Direction::Ascending, 9), (Direction::Descending, 500)] {
+                let range = range(&start, None);
+                let page = engine.page(Kind::Occurrence, range, direction, limit);
+                let page = page.await.unwrap().into_iter();
+                let lying: Vec<_> = records.range(start.to_vec()..).collect();
+                let lying: Vec<_> = lying.into_iter().map(|(key, _)| key.as_slice()).collect();
+                let found: Vec<_> = page.map(|(key, _)| key).collect();
+                assert_eq!(found, expected(&lying, direction, limit), "round {round}");
+            }
+        }
+        let found = engine.entries(
+            Index::OccurrenceByEvent,
+            Range::under(b""),
+            Direction::Ascending,
+            1_000,
+        );
+        let lying: Vec<_> = entries.clone().into_iter().collect();
+        assert_eq!(found.await.unwrap(), lying, "round {round}");
+        let prefixes: Vec<_> = (0..RECORDS).map(|it| of_event(it)[..16].to_vec()).collect();
+        let last = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+        for (prefix, found) in prefixes.iter().zip(last.unwrap()) {
+            let under = entries.iter().filter(|(key, _)| key.starts_with(prefix));
+            let lying = under.last().map(|(key, lead)| (key.clone(), lead.clone()));
+            assert_eq!(found, lying, "round {round}");
+        }
+    }
+}
+
+pub(in crate::store) async fn kinds_tell_when_they_were_changed_last(engine: &dyn Engine) {
+    let mut last = BTreeMap::new();
+    for round in 0..40_u8 {
+        let kinds: Vec<_> = Kind::ALL.into_iter().collect();
+        let set: Vec<_> = kinds
+            .into_iter()
+            .filter(|kind| round % (1 + *kind as u8) == 0)
+            .map(|kind| insert(kind, &[round], b""))
+            .collect();
+        let changed: Vec<_> = set.iter().map(|change| change.kind as u8).collect();
+        let place = apply(engine, set).await.unwrap();
+        last.extend(changed.into_iter().map(|kind| (kind, place)));
+        for kind in Kind::ALL {
+            let truth = last.get(&(kind as u8)).copied().unwrap_or_default();
+            assert!(engine.last_changed(&[kind]) >= truth, "{kind:?}");
+        }
+        let newest = last.values().copied().max().unwrap_or_default();
+        assert!(engine.last_changed(&Kind::ALL) >= newest);
     }
 }
 

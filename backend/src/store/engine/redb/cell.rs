@@ -1,6 +1,6 @@
 //! One row of the file: a key that begins with its space, and a value that carries a checksum.
 //!
-//! All rows lie in one table, so that a commit writes the path to each leaf once. redb does not
+//! All rows but entries by event lie in one table. redb does not
 //! verify what it reads; a row whose bytes changed on disk is told by its checksum.
 
 use redb::TableDefinition;
@@ -45,6 +45,16 @@ impl Space {
     pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
         bytes.push(self.byte());
         bytes.extend_from_slice(key);
+    }
+
+    /// The first key of its rows at the earliest, and the first beyond them.
+    pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
+        (vec![self.byte()], vec![self.byte() + 1])
+    }
+
+    /// Whether a row belongs to it.
+    pub(super) fn holds(self, key: &[u8]) -> bool {
+        key.first() == Some(&self.byte())
     }
 
     /// The keys of a stretch of rows.

@@ -1,10 +1,6 @@
 //! What changed after a place in the log, read in one short transaction.
 
-use super::{
-    fault::Fault,
-    log,
-    rows::{self, Rows},
-};
+use super::{fault::Fault, log, rows, view::Rows};
 use crate::store::engine::{Changed, DELTA_STEPS_MAX, Delta, Direction, Kind, Range, Row};
 
 /// Reads what changed after a place; none when that place is not in the log.

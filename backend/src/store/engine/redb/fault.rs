@@ -1,7 +1,8 @@
 //! What goes wrong below, and what it means to who asked.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
+use super::closed::Closed;
 use crate::store::engine::EngineError;
 
 /// Why something was not read or written.
@@ -9,6 +10,8 @@ use crate::store::engine::EngineError;
 pub(super) enum Fault {
     /// Only what was asked for is concerned; the file is as well as before.
     Asked(EngineError),
+    /// There is no open file.
+    Closed(Closed),
     /// The file is concerned: it takes no writes until it is opened again.
     File(redb::Error),
 }
@@ -17,6 +20,7 @@ impl Fault {
     /// Whether the disk has no room left.
     pub(super) fn is_full(&self) -> bool {
         match self {
+            Self::Asked(error) => matches!(error, EngineError::Full(_)),
             Self::File(redb::Error::Io(error)) => {
                 matches!(
                     error.kind(),
@@ -34,6 +38,7 @@ impl From<Fault> for EngineError {
         let is_full = fault.is_full();
         match fault {
             Fault::Asked(error) => error,
+            Fault::Closed(closed) => Self::from(&closed),
             Fault::File(error) if is_full => Self::Full(error.to_string()),
             Fault::File(redb::Error::Corrupted(why)) => Self::Corrupt(why),
             Fault::File(redb::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
@@ -50,6 +55,18 @@ impl From<Fault> for EngineError {
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
         Self::Asked(error)
+    }
+}
+
+impl From<Closed> for Fault {
+    fn from(closed: Closed) -> Self {
+        Self::Closed(closed)
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::File(redb::Error::Io(error))
     }
 }
 

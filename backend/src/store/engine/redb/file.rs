@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use redb::{Builder, Database, ReadableDatabase, TableError};
+use redb::{Builder, Database, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
 
 use super::{
     Settings,
@@ -20,6 +20,7 @@ use super::{
     fault::Fault,
     log::{self, Head, Names},
     medium::Medium,
+    view::Plain,
 };
 use crate::store::engine::EngineError;
 
@@ -37,6 +38,8 @@ pub(super) struct Opened {
     pub(super) database: Database,
     /// Where its change log ends.
     pub(super) head: Head,
+    /// The life of the store whose frames in the log count.
+    pub(super) life: u64,
     pub(super) blocks: Arc<Blocks>,
 }
 
@@ -109,9 +112,11 @@ impl File {
         if self.settings.two_phase_commit {
             blocks.begin_journal();
         }
+        let life = read_life(&database)?;
         Ok(Opened {
             database,
             head,
+            life,
             blocks,
         })
     }
@@ -119,10 +124,29 @@ impl File {
 
 fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
     match database.begin_read()?.open_table(ROWS) {
-        Ok(rows) => log::head(&rows).map(Some),
+        Ok(rows) => log::head(&Plain(&rows)).map(Some),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The number of the life of the store in the one row of its table.
+const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
+/// Says that no frame of the log counts: all that was in it is in the tree.
+pub(super) const NO_LIFE: u64 = 0;
+
+fn read_life(database: &Database) -> Result<u64, Fault> {
+    match database.begin_read()?.open_table(LIFE) {
+        Ok(life) => Ok(life.get(())?.map_or(NO_LIFE, |life| life.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Has the frames of a life count from the commit on.
+pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
+    transaction.open_table(LIFE)?.insert((), life)?;
+    Ok(())
 }
 
 fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
@@ -131,7 +155,8 @@ fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
     {
         let mut rows = transaction.open_table(ROWS)?;
         if head != Head::default() {
-            log::append(&mut rows, head, &Names::default())?;
+            let (key, cell) = log::step(head, &Names::default());
+            rows.insert(key.as_slice(), cell.as_slice())?;
         }
     }
     transaction.commit()?;

@@ -3,8 +3,8 @@
 use super::{
     cell::{self, Space},
     fault::Fault,
-    rows::{self, Rows},
-    transaction::RowsMut,
+    rows,
+    view::{Found, Rows},
 };
 use crate::{
     limits::{STORE_LOG_CHANGES_MAX, STORE_LOG_COMMITS_MAX},
@@ -77,43 +77,53 @@ pub(super) fn after(
     sequence: u64,
     limit: usize,
 ) -> Result<Option<Vec<Logged>>, Fault> {
-    let head = head(rows)?;
-    let oldest = walk(rows, 0, Direction::Ascending, 1)?.pop();
-    let oldest = oldest.map_or(head.sequence + 1, |(oldest, _)| oldest.sequence);
-    if sequence.saturating_add(1) < oldest || sequence > head.sequence {
+    let head = head(rows)?.sequence;
+    if sequence >= head {
+        return Ok((sequence == head).then(Vec::new));
+    }
+    // From the oldest on none is missing.
+    let next = walk(rows, sequence + 1, Direction::Ascending, limit.max(1))?;
+    if next
+        .first()
+        .is_none_or(|(next, _)| next.sequence != sequence + 1)
+    {
         return Ok(None);
     }
-    let newer = walk(rows, sequence + 1, Direction::Ascending, limit)?;
-    let logged = newer.into_iter().map(|(head, changed)| Logged {
+    let newer = next.into_iter().take(limit);
+    let logged = newer.map(|(head, changed)| Logged {
         sequence: head.sequence,
         changed,
     });
     Ok(Some(logged.collect()))
 }
 
-/// Logs a commit, and forgets some of the oldest when there are too many.
-pub(super) fn append(rows: &mut RowsMut<'_>, head: Head, names: &Names) -> Result<(), Fault> {
-    let key = Space::Log.key(&head.sequence.to_be_bytes());
-    let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
-    rows.insert(key.as_slice(), cell.as_slice())?;
-    if head.sequence.is_multiple_of(STEP) {
-        trim(rows, head)?;
-    }
-    Ok(())
+/// The key of a commit.
+pub(super) fn key(sequence: u64) -> Vec<u8> {
+    Space::Log.key(&sequence.to_be_bytes())
 }
 
-fn trim(rows: &mut RowsMut<'_>, head: Head) -> Result<(), Fault> {
+/// The row that logs a commit: its key and its cell.
+pub(super) fn step(head: Head, names: &Names) -> Found {
+    let key = key(head.sequence);
+    let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
+    (key, cell)
+}
+
+/// Some of the oldest commits when there are too many: looked for now and then only, from a place
+/// on that is not after the oldest.
+pub(super) fn outdated(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Fault> {
+    if !head.sequence.is_multiple_of(STEP) {
+        return Ok(Vec::new());
+    }
     let steps = usize::try_from(2 * STEP).unwrap_or(usize::MAX);
-    for (old, _) in walk(rows, 0, Direction::Ascending, steps)? {
+    let oldest = walk(rows, from, Direction::Ascending, steps)?.into_iter();
+    let is_outdated = |(old, _): &Entry| {
         let commits = head.sequence - old.sequence;
         let changes = head.changes - old.changes;
-        if commits < STORE_LOG_COMMITS_MAX && changes < STORE_LOG_CHANGES_MAX {
-            break;
-        }
-        let key = Space::Log.key(&old.sequence.to_be_bytes());
-        rows.remove(key.as_slice())?;
-    }
-    Ok(())
+        commits >= STORE_LOG_COMMITS_MAX || changes >= STORE_LOG_CHANGES_MAX
+    };
+    let outdated = oldest.take_while(is_outdated);
+    Ok(outdated.map(|(old, _)| old.sequence).collect())
 }
 
 type Entry = (Head, Vec<(Kind, Vec<u8>)>);
@@ -151,4 +161,76 @@ fn decode(key: &[u8], body: &[u8]) -> Option<Entry> {
         changes: u64::from_be_bytes(*total),
     };
     Some((head, changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Head, Names, after, outdated, step};
+    use crate::store::engine::{
+        Direction,
+        redb::{
+            fault::Fault,
+            view::{Rows, Visit},
+        },
+    };
+
+    /// Rows of a map.
+    struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
+
+    impl Rows for Map {
+        fn get<T>(
+            &self,
+            key: &[u8],
+            take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+        ) -> Result<Option<T>, Fault> {
+            self.0.get(key).map(|cell| take(cell)).transpose()
+        }
+
+        fn walk(
+            &self,
+            start: &[u8],
+            end: &[u8],
+            direction: Direction,
+            visit: &mut Visit<'_>,
+        ) -> Result<(), Fault> {
+            let mut found: Vec<_> = self.0.range(start.to_vec()..end.to_vec()).collect();
+            if direction == Direction::Descending {
+                found.reverse();
+            }
+            for (key, cell) in found {
+                if !visit(key, cell)? {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_oldest_steps_go_when_too_many_changes_came_after_them() {
+        let (mut map, mut head) = (Map(BTreeMap::new()), Head::default());
+        let names = Names {
+            count: 10_000,
+            ..Names::default()
+        };
+        for _ in 0..128 {
+            head = head.after(&names);
+            map.0.extend([step(head, &names)]);
+        }
+        let old: Vec<u64> = (1..=28).collect();
+        assert_eq!(outdated(&map, head, 0).unwrap(), old);
+        assert_eq!(outdated(&map, head, 10).unwrap(), old[9..]);
+        assert!(outdated(&map, head.after(&names), 0).unwrap().is_empty());
+        for place in old {
+            map.0.remove(&super::key(place));
+        }
+        assert!(outdated(&map, head, 0).unwrap().is_empty());
+        assert_eq!(after(&map, 27, 10).unwrap(), None);
+        let found = after(&map, 28, 10).unwrap().unwrap();
+        assert_eq!((found.len(), found[0].sequence), (10, 29));
+        assert_eq!(after(&map, 128, 10).unwrap(), Some(Vec::new()));
+        assert_eq!(after(&map, 129, 10).unwrap(), None);
+    }
 }

@@ -17,13 +17,20 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// Those of the medium.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Whether there is too little room to add records.
-    fn is_short(&self) -> bool {
+    /// Opens one of the two files of the log in front of the file. They may be empty at first.
+    ///
+    /// # Errors
+    /// Those of the medium.
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Whether there is too little room to add records, when so many bytes are still on their way
+    /// from the log into the file.
+    fn is_short(&self, _bytes_on_way: u64) -> bool {
         false
     }
 
-    /// How much room there is; none when it cannot be told.
-    fn room(&self) -> Option<DiskRoom> {
+    /// How much room there is, as [`Medium::is_short`] sees it; none when it cannot be told.
+    fn room(&self, _bytes_on_way: u64) -> Option<DiskRoom> {
         None
     }
 

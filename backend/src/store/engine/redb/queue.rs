@@ -35,8 +35,6 @@ struct Lanes {
     admin: VecDeque<Waiting>,
     bulk: VecDeque<Waiting>,
     bytes: usize,
-    /// Somebody met an error that only opening the file again heals.
-    reopen: bool,
     closed: bool,
 }
 
@@ -71,8 +69,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for something to do: a batch of sets, small ones first. An empty batch asks for
-    /// nothing but to look after the file. None when the queue is closed and empty.
+    /// Waits for a batch of sets, small ones first. None when the queue is closed and empty.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
         let mut lanes = self.lanes();
         loop {
@@ -87,7 +84,7 @@ impl Queue {
                 batch.push(set);
             }
             lanes.bytes -= batch_bytes;
-            if !batch.is_empty() || std::mem::take(&mut lanes.reopen) {
+            if !batch.is_empty() {
                 return Some(batch);
             }
             if lanes.closed {
@@ -98,12 +95,6 @@ impl Queue {
                 .wait(lanes)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// Has the writer open the file again.
-    pub(super) fn ask_to_reopen(&self) {
-        self.lanes().reopen = true;
-        self.changed.notify_one();
     }
 
     /// Takes nothing more, and lets go of what waits: whoever waits for it is told so.

@@ -1,26 +1,16 @@
-//! Reading rows, inside any transaction.
-
-use std::ops::Bound;
-
-use redb::ReadableTable;
+//! Reading rows, whatever they lie in.
 
 use super::{
     cell::{self, Space},
     fault::Fault,
+    view::Rows,
 };
 use crate::store::engine::{Direction, Index, Kind, Range, Row};
-
-/// A table as transactions of either sort give it.
-pub(super) trait Rows: ReadableTable<&'static [u8], &'static [u8]> {}
-
-impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for T {}
 
 /// Reads one record.
 pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
     let key = Space::Records(kind).key(key);
-    let cell = rows.get(key.as_slice())?;
-    let row = cell.map(|cell| row(&key, cell.value())).transpose()?;
-    Ok(row)
+    rows.get(&key, |cell| row(&key, cell))
 }
 
 /// Walks records.
@@ -70,16 +60,11 @@ pub(super) fn last_under(
 ) -> Result<Option<Lead>, Fault> {
     let Range { start, end } = Space::Entries(index).range(&Range::under(prefix));
     let end = end.unwrap_or_default();
-    let mut cursor = rows.upper_bound(Bound::Excluded(end.as_slice()))?;
-    let Some((key, cell)) = cursor.peek_prev()? else {
+    let Some((key, cell)) = rows.last(&start, &end)? else {
         return Ok(None);
     };
-    let key = key.value();
-    if key < start.as_slice() {
-        return Ok(None);
-    }
-    let target = cell::open(key, cell.value())?;
-    Ok(Some((Space::strip(key).to_vec(), target.to_vec())))
+    let target = cell::open(&key, &cell)?;
+    Ok(Some((Space::strip(&key).to_vec(), target.to_vec())))
 }
 
 /// Counts entries, at most `limit`; answers where to go on too, when there may be more.
@@ -91,20 +76,17 @@ pub(super) fn count(
 ) -> Result<(usize, Option<Vec<u8>>), Fault> {
     let Range { start, end } = Space::Entries(index).range(range);
     let end = end.unwrap_or_default();
-    if end <= start {
-        return Ok((0, None));
-    }
-    let mut count = 0;
-    for entry in rows.range(start.as_slice()..end.as_slice())? {
-        let (key, cell) = entry?;
-        let key = key.value();
+    let (mut count, mut rest) = (0, None);
+    rows.walk(&start, &end, Direction::Ascending, &mut |key, cell| {
         if count == limit {
-            return Ok((count, Some(Space::strip(key).to_vec())));
+            rest = Some(Space::strip(key).to_vec());
+            return Ok(false);
         }
-        cell::open(key, cell.value())?;
+        cell::open(key, cell)?;
         count += 1;
-    }
-    Ok((count, None))
+        Ok(true)
+    })?;
+    Ok((count, rest))
 }
 
 /// Walks rows of a space and takes each apart by its whole key and its cell.
@@ -118,21 +100,14 @@ pub(super) fn walk<T>(
 ) -> Result<Vec<T>, Fault> {
     let Range { start, end } = space.range(range);
     let end = end.unwrap_or_default();
-    if end <= start {
-        return Ok(Vec::new());
-    }
-    let mut found = rows.range(start.as_slice()..end.as_slice())?;
     let mut taken = Vec::new();
-    while taken.len() < limit {
-        let next = match direction {
-            Direction::Ascending => found.next(),
-            Direction::Descending => found.next_back(),
-        };
-        let Some((key, cell)) = next.transpose()? else {
-            break;
-        };
-        taken.push(take(key.value(), cell.value())?);
+    if limit == 0 {
+        return Ok(taken);
     }
+    rows.walk(&start, &end, direction, &mut |key, cell| {
+        taken.push(take(key, cell)?);
+        Ok(taken.len() < limit)
+    })?;
     Ok(taken)
 }
 

@@ -1,21 +1,30 @@
 //! A set of changes as the writer takes it: what can be laid out before is, by whoever asks.
 
 use super::{
+    batch::{Batch, Span},
     cell::Space,
-    fresh::{Fresh, FreshBuilder},
     log::Names,
 };
-use crate::store::engine::{Action, Change, Expect, Lane};
+use crate::store::engine::{Action, Change, Expect, Index, Lane};
 
 /// A set of changes, laid out.
 #[derive(Debug)]
 pub(super) struct Set {
-    /// Changes of records that are there, and removals of entries, in the order of the records.
-    pub(super) changes: Vec<Change>,
-    /// Records and entries that are new.
-    pub(super) fresh: Fresh,
+    /// What must be found for the changes of records, but for those that must all be new; by key.
+    pub(super) expected: Vec<Expected>,
+    /// Entries that go, by key.
+    pub(super) removed: Vec<Removed>,
+    /// Rows that must not be there, by key.
+    pub(super) fresh: Vec<Fresh>,
+    /// Whether it changes a record twice, or adds an entry twice.
+    pub(super) is_twofold: bool,
+    rows: Batch,
+    /// Where the records lie among the rows, which are sealed with their version.
+    records: Vec<Span>,
     /// What the change log says of it.
     pub(super) names: Names,
+    /// A bit for the number of each kind that it changes.
+    pub(super) kinds: u32,
     /// Whether it adds to the store: such sets stop first when room runs out. What people change,
     /// and what moves deliveries on, goes on.
     pub(super) adds: bool,
@@ -23,40 +32,165 @@ pub(super) struct Set {
     pub(super) bytes: usize,
 }
 
+/// What must be found under a key.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) key: Vec<u8>,
+    pub(super) expect: Expect,
+    /// Whether the value stays, under a new version.
+    pub(super) is_touch: bool,
+}
+
+/// An entry that goes.
+#[derive(Debug)]
+pub(super) struct Removed {
+    pub(super) index: Index,
+    pub(super) key: Vec<u8>,
+    /// The record that it must lead to.
+    pub(super) target: Vec<u8>,
+}
+
+/// A row that must not be there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fresh {
+    row: Span,
+    pub(super) is_record: bool,
+    /// Whether it cannot be there, as it ends with the key of a record that is new.
+    pub(super) is_own: bool,
+}
+
 impl Set {
     /// Lays changes out.
-    pub(super) fn new(lane: Lane, changes: Vec<Change>) -> Self {
+    pub(super) fn new(lane: Lane, changes: &[Change]) -> Self {
         let bytes: usize = changes.iter().map(bytes_of).sum();
-        let mut names = Names::default();
-        let mut fresh = FreshBuilder::with_room(bytes);
-        let mut left = Vec::new();
-        let mut adds = false;
-        for change in changes {
-            adds |= change.adds;
-            if change.is_logged {
-                names.add(change.kind, &change.key);
-            }
-            for entry in &change.add {
-                fresh.entry(Space::Entries(entry.index), &entry.key, &change.key);
-            }
-            match (&change.action, change.expect) {
-                (Action::Put(value), Expect::Absent) => {
-                    fresh.record(Space::Records(change.kind), &change.key, value);
-                    debug_assert!(change.remove.is_empty(), "nothing leads to a new record");
-                }
-                _ => left.push(change),
-            }
-        }
-        // In the order of the rows, so that neighbours meet a page while it is at hand.
-        left.sort_by(|one, other| (one.kind as u8, &one.key).cmp(&(other.kind as u8, &other.key)));
-        Self {
-            changes: left,
-            fresh: fresh.finish(),
-            names,
-            adds: adds && lane == Lane::Bulk,
+        let mut set = Self {
+            expected: Vec::new(),
+            removed: Vec::new(),
+            fresh: Vec::new(),
+            is_twofold: false,
+            rows: Batch::with_capacity(bytes),
+            records: Vec::new(),
+            names: Names::default(),
+            kinds: 0,
+            adds: false,
             bytes,
+        };
+        for change in changes {
+            set.change(change);
         }
+        // What goes comes before what is added, so that an entry may do both.
+        set.removed.sort_by(|one, other| one.key.cmp(&other.key));
+        for removed in &set.removed {
+            set.rows.removal(&removed.key);
+        }
+        for change in changes {
+            for entry in &change.add {
+                let row = set
+                    .rows
+                    .entry(Space::Entries(entry.index), &entry.key, &change.key);
+                let is_own = is_fresh(change)
+                    && entry.index.ends_with_record()
+                    && entry.key.ends_with(&change.key);
+                set.fresh.push(Fresh {
+                    row,
+                    is_record: false,
+                    is_own,
+                });
+            }
+        }
+        set.adds &= lane == Lane::Bulk;
+        set.sort();
+        set
     }
+
+    fn change(&mut self, change: &Change) {
+        self.adds |= change.adds;
+        self.kinds |= 1 << (change.kind as u32);
+        if change.is_logged {
+            self.names.add(change.kind, &change.key);
+        }
+        let space = Space::Records(change.kind);
+        for entry in &change.remove {
+            self.removed.push(Removed {
+                index: entry.index,
+                key: Space::Entries(entry.index).key(&entry.key),
+                target: change.key.clone(),
+            });
+        }
+        let is_new = is_fresh(change);
+        match &change.action {
+            Action::Put(value) => {
+                let row = self.rows.record(space, &change.key, value, is_new);
+                self.records.push(row);
+                if is_new {
+                    self.fresh.push(Fresh {
+                        row,
+                        is_record: true,
+                        is_own: false,
+                    });
+                    return;
+                }
+            }
+            Action::Delete => self.rows.removal(&space.key(&change.key)),
+            Action::Touch => {}
+        }
+        self.expected.push(Expected {
+            key: space.key(&change.key),
+            expect: change.expect,
+            is_touch: change.action == Action::Touch,
+        });
+    }
+
+    /// In the order of the rows, so that neighbours meet a page while it is at hand.
+    fn sort(&mut self) {
+        let rows = &self.rows;
+        self.fresh
+            .sort_by(|one, other| rows.key(one.row).cmp(rows.key(other.row)));
+        self.expected.sort_by(|one, other| one.key.cmp(&other.key));
+        let twins = |pair: &[Fresh]| rows.key(pair[0].row) == rows.key(pair[1].row);
+        let is_also_fresh = |expected: &Expected| {
+            let found = self
+                .fresh
+                .binary_search_by(|fresh| rows.key(fresh.row).cmp(&expected.key));
+            found.is_ok()
+        };
+        self.is_twofold = self.fresh.windows(2).any(twins)
+            || self
+                .expected
+                .windows(2)
+                .any(|pair| pair[0].key == pair[1].key)
+            || self.expected.iter().any(is_also_fresh);
+    }
+
+    /// The key of a row.
+    pub(super) fn key(&self, fresh: Fresh) -> &[u8] {
+        self.rows.key(fresh.row)
+    }
+
+    /// Whether it removes an entry.
+    pub(super) fn removes(&self, key: &[u8]) -> bool {
+        let found = self
+            .removed
+            .binary_search_by(|it| it.key.as_slice().cmp(key));
+        found.is_ok()
+    }
+
+    /// The rows it comes to, with the values of records that are only touched.
+    pub(super) fn finish(&mut self, version: u64, touched: &[(Vec<u8>, Vec<u8>)]) -> Batch {
+        let mut rows = std::mem::take(&mut self.rows);
+        for record in &self.records {
+            rows.seal(*record, version);
+        }
+        for (key, value) in touched {
+            rows.touched(key, version, value);
+        }
+        rows
+    }
+}
+
+/// Whether a change is of a record that must not be there.
+fn is_fresh(change: &Change) -> bool {
+    matches!(change.action, Action::Put(_)) && change.expect == Expect::Absent
 }
 
 fn bytes_of(change: &Change) -> usize {
@@ -66,7 +200,10 @@ fn bytes_of(change: &Change) -> usize {
     };
     let entries = change.add.iter().chain(&change.remove);
     let entries_bytes: usize = entries
-        .map(|entry| entry.key.len() + change.key.len())
+        .map(|entry| entry.key.len() + change.key.len() + ROW_BYTES)
         .sum();
     size_of::<Change>() + change.key.len() + value_bytes + entries_bytes
 }
+
+/// What a row has beside its key and its value: lengths, checksum, space.
+const ROW_BYTES: usize = 16;

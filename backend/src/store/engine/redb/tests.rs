@@ -3,6 +3,8 @@
 mod disk;
 mod faults;
 mod flips;
+mod log;
+mod moment;
 mod power;
 
 use std::sync::Arc;
@@ -12,10 +14,8 @@ use super::{Medium, RedbEngine, Settings};
 use crate::store::engine::EngineError;
 
 const SETTINGS: Settings = Settings {
-    cache_bytes: 1024 * 1024,
-    two_phase_commit: true,
     quick_repair_from: 0,
-    first_place: 0,
+    ..Settings::with_cache(1024 * 1024)
 };
 
 fn open(disk: &SimulatedDisk) -> Result<RedbEngine, EngineError> {
@@ -27,26 +27,50 @@ fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, Eng
     RedbEngine::open(medium, settings)
 }
 
-mod conforms_in_memory {
-    use super::{SimulatedDisk, open};
-    use crate::store::engine::conformance::conformance;
+/// With little memory: every few sets are moved into the tree, and runs are united all the time.
+const NARROW: Settings = Settings {
+    memory_bytes: 4 * 1024,
+    log_bytes: 16 * 1024,
+    fan: 2,
+    ..SETTINGS
+};
 
-    conformance!({
-        let disk = SimulatedDisk::default();
-        (open(&disk).unwrap(), disk)
-    });
+/// With memory for some thousand rows.
+const MIDDLE: Settings = Settings {
+    memory_bytes: 1024 * 1024,
+    fan: 2,
+    ..SETTINGS
+};
+
+/// Tests that the engine conforms with these settings.
+macro_rules! conforms {
+    ($name:ident, $settings:expr) => {
+        mod $name {
+            use super::*;
+            use crate::store::engine::conformance::conformance;
+
+            conformance!({
+                let disk = SimulatedDisk::default();
+                (open_with(&disk, $settings).unwrap(), disk)
+            });
+        }
+    };
 }
 
-mod conforms_without_two_phase_commit {
-    use super::{SETTINGS, Settings, SimulatedDisk, open_with};
-    use crate::store::engine::conformance::conformance;
-
-    conformance!({
-        let disk = SimulatedDisk::default();
-        let settings = Settings {
-            two_phase_commit: false,
-            ..SETTINGS
-        };
-        (open_with(&disk, settings).unwrap(), disk)
-    });
-}
+conforms!(conforms_in_memory, SETTINGS);
+conforms!(conforms_with_little_memory, NARROW);
+conforms!(conforms_with_some_memory, MIDDLE);
+conforms!(
+    conforms_with_every_set_moved,
+    Settings {
+        memory_bytes: 0,
+        ..NARROW
+    }
+);
+conforms!(
+    conforms_without_two_phase_commit,
+    Settings {
+        two_phase_commit: false,
+        ..NARROW
+    }
+);

@@ -1,34 +1,62 @@
-//! The one thread that writes: a batch is one transaction, and forms itself while the last syncs.
+//! The one thread that takes sets of changes: a group is one frame of the log, and forms itself
+//! while the last one syncs. It decides who is answered what.
 
-use std::sync::Arc;
-
-use redb::WriteTransaction;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    Closed, Shared,
-    blocks::Blocks,
-    cell::ROWS,
+    Shared,
+    batch::Batch,
+    compare::compare,
     fault::Fault,
-    file::File,
+    layers::{Layers, Moving},
     log::{self, Head, Names},
+    medium::Medium,
+    memtable::Memtable,
     queue::Waiting,
-    transaction,
+    view::View,
+    wal::Wal,
 };
 use crate::store::engine::EngineError;
 
 /// What becomes of a set: the place in the log, or why not.
 type Verdict = Result<u64, EngineError>;
 
+/// While the disk is short of room, what is in memory is moved when there is so much of it.
+const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
+/// From this share of what memory may hold on, groups wait for the mover,
+const SLOW_FROM: f64 = 0.75;
+/// up to so long each.
+const SLOWEST: Duration = Duration::from_millis(5);
+
 /// The writer's own state.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    file: File,
+    medium: Arc<dyn Medium>,
+    wal: Wal,
     head: Head,
-    blocks: Arc<Blocks>,
+    /// What memory may hold before it is moved.
+    memory_bytes: usize,
+    /// The oldest step of the change log, or an older place.
+    oldest: u64,
+    /// The group that may be on disk or not. Nothing is taken before it is.
+    doubt: Option<Group>,
 }
 
-/// How far a batch came before it failed.
+/// Sets that are written together.
+#[derive(Debug)]
+struct Group {
+    /// Where the change log ends with it.
+    head: Head,
+    /// A bit for the number of each kind that it changes.
+    kinds: u32,
+    /// The oldest step of the change log that it leaves, or an older place.
+    oldest: u64,
+    /// What is in memory with it.
+    memory: Memtable,
+}
+
+/// Why a group was not written.
 struct Failure {
     fault: Fault,
     /// Whether it may have been written all the same.
@@ -48,47 +76,47 @@ impl Drop for Writer {
     /// Also a writer that panicked leaves nobody waiting.
     fn drop(&mut self) {
         self.shared.queue.abandon();
-        self.shared.set_database(Err(Closed::for_good()));
+        self.shared.errands.close();
     }
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, file: File, head: Head, blocks: Arc<Blocks>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        medium: Arc<dyn Medium>,
+        wal: Wal,
+        head: Head,
+        memory_bytes: usize,
+    ) -> Self {
         Self {
             shared,
-            file,
+            medium,
+            wal,
             head,
-            blocks,
+            memory_bytes,
+            oldest: 0,
+            doubt: None,
         }
     }
 
-    /// Works until the queue is closed and empty, then closes the file.
+    /// Works until the queue is closed and empty, then has all that is in memory moved.
     pub(super) fn run(mut self) {
         while let Some(batch) = self.shared.queue.take() {
-            if batch.is_empty() {
-                self.reopen();
-            } else {
-                self.carry_out(batch);
-            }
+            self.carry_out(batch);
+        }
+        let emptied = self.settle().and_then(|()| {
+            self.empty_memory()?;
+            Ok(self.shared.errands.wait_until_moved()?)
+        });
+        if let Err(fault) = emptied {
+            tracing::warn!(?fault, "what is in the log is moved by the next start");
         }
     }
 
-    /// Commits a batch and answers everybody in it.
+    /// Writes a batch and answers everybody in it.
     fn carry_out(&mut self, mut batch: Vec<Waiting>) {
-        let verdicts = match self.commit(&mut batch) {
-            Err(failure) if failure.fault.is_full() && self.file.medium().release_reserve() => {
-                // There is room again, for what does not add to the store.
-                let sequence = self.head.sequence;
-                self.reopen();
-                if self.head.sequence == sequence {
-                    self.commit(&mut batch)
-                } else {
-                    Err(failure)
-                }
-            }
-            other => other,
-        };
-        let verdicts = verdicts.unwrap_or_else(|failure| self.give_up(&batch, failure));
+        let verdicts = self.commit(&mut batch);
+        let verdicts = verdicts.unwrap_or_else(|failure| give_up(&batch, failure));
         for (set, verdict) in batch.into_iter().zip(verdicts) {
             // Whoever dropped the call does not want to know.
             drop(set.answer.send(verdict));
@@ -96,107 +124,206 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, Failure> {
-        if !self.shared.is_open() {
-            self.reopen();
+        self.settle()?;
+        let mut layers = self.shared.layers.get();
+        if layers.tree.is_err() {
+            self.shared.errands.reopen();
+            layers = self.shared.layers.get();
         }
-        let settings = self.file.settings();
-        let database = self.shared.database();
-        let database = database.as_ref().map_err(EngineError::from)?;
-        let mut transaction = database.begin_write()?;
-        transaction.set_two_phase_commit(settings.two_phase_commit);
-        // Of a small file the allocator's state is found soon, of a large one it is saved.
-        let is_large = self
-            .blocks
-            .len()
-            .is_ok_and(|length| length >= settings.quick_repair_from);
-        transaction.set_quick_repair(settings.two_phase_commit && is_large);
-        let (head, verdicts) = self.write(&transaction, batch)?;
-        if head == self.head {
-            transaction.abort()?;
+        layers.tree.as_ref().map_err(EngineError::from)?;
+        let is_short = self.medium.is_short(layers.bytes() as u64);
+        let mut group = Group {
+            head: self.head,
+            kinds: 0,
+            oldest: self.oldest,
+            memory: layers.active.clone(),
+        };
+        let laid = self.lay(batch, &layers, &mut group, is_short);
+        if matches!(laid, Err(Fault::File(_))) {
+            self.shared.errands.reopen();
+        }
+        let verdicts = laid?;
+        if group.head == self.head {
             return Ok(verdicts);
         }
-        transaction.commit().map_err(|error| Failure {
-            fault: error.into(),
-            is_open: true,
-        })?;
-        self.head = head;
-        self.shared.head.send_replace(head.sequence);
+        self.write(group, &layers, is_short)?;
         Ok(verdicts)
     }
 
-    /// Writes what can be written of a batch; answers where the log then ends.
-    fn write(
-        &self,
-        transaction: &WriteTransaction,
+    /// Lays what can be written of a batch over what is there, in memory and as a frame.
+    fn lay(
+        &mut self,
         batch: &mut [Waiting],
-    ) -> Result<(Head, Vec<Verdict>), Fault> {
-        let is_short = self.file.medium().is_short();
+        layers: &Layers,
+        group: &mut Group,
+        is_short: bool,
+    ) -> Result<Vec<Verdict>, Fault> {
         let sequence = self.head.sequence + 1;
-        let mut rows = transaction.open_table(ROWS)?;
-        let mut verdicts = Vec::with_capacity(batch.len());
         let mut names = Names::default();
-        for waiting in batch {
-            let set = &mut waiting.set;
+        let mut verdicts = Vec::with_capacity(batch.len());
+        self.wal.begin_frame(sequence);
+        for Waiting { set, .. } in batch {
             if is_short && set.adds {
                 verdicts.push(Err(EngineError::Full("too little room is left".into())));
                 continue;
             }
-            match transaction::apply(&mut rows, sequence, set) {
-                Ok(()) => verdicts.push(Ok(sequence)),
+            let touched = match compare(set, &View::with(&group.memory, layers)) {
+                Ok(touched) => touched,
                 Err(Fault::Asked(error)) => {
                     verdicts.push(Err(error));
                     continue;
                 }
                 Err(fault) => return Err(fault),
-            }
+            };
+            self.add(set.finish(sequence, &touched), group);
             names.append(&set.names);
+            group.kinds |= set.kinds;
+            verdicts.push(Ok(sequence));
         }
-        if verdicts.iter().all(Result::is_err) {
-            return Ok((self.head, verdicts));
+        if verdicts.iter().any(Result::is_ok) {
+            group.head = self.head.after(&names);
+            let steps = steps(layers, group, &names)?;
+            self.add(steps, group);
+            self.wal.end_frame();
         }
-        let head = self.head.after(&names);
-        log::append(&mut rows, head, &names)?;
-        Ok((head, verdicts))
+        Ok(verdicts)
     }
 
-    /// Opens the file again after a failure, and says what became of the batch.
-    fn give_up(&mut self, batch: &[Waiting], failure: Failure) -> Vec<Verdict> {
-        let sequence = self.head.sequence + 1;
-        if matches!(failure.fault, Fault::File(_)) {
-            tracing::error!(fault = ?failure.fault, "a write failed; the store is opened again");
-            self.reopen();
+    fn add(&mut self, rows: Batch, group: &mut Group) {
+        self.wal.push(rows.bytes());
+        group.memory.add(rows.into_bytes());
+    }
+
+    /// Writes a group into the log and lets everybody see it.
+    fn write(&mut self, mut group: Group, layers: &Layers, is_short: bool) -> Result<(), Failure> {
+        let mut bytes_max = self.memory_bytes;
+        if is_short {
+            bytes_max = bytes_max.min(SHORT_MEMORY_BYTES);
         }
-        if failure.is_open {
-            // On a full disk the sync did not fail, so what is found now is what is on disk.
-            let was_written = self.head.sequence == sequence;
-            return match (failure.fault.is_full(), was_written) {
-                (true, false) => repeat(batch, || EngineError::Full("no room is left".into())),
-                _ => repeat(batch, || indeterminate(&failure.fault)),
-            };
+        let is_due = group.memory.bytes() > bytes_max || !self.wal.has_room();
+        if is_due && !layers.active.is_empty() {
+            match self.turn(&mut group) {
+                // Then memory takes what the log has room for.
+                Err(_) if self.wal.has_room() => {}
+                turned => turned?,
+            }
+        } else if layers.moving.is_some() {
+            self.slow_down(&group);
         }
-        let error = EngineError::from(failure.fault);
-        repeat(batch, || match &error {
-            EngineError::Full(why) => EngineError::Full(why.clone()),
-            EngineError::Corrupt(why) => EngineError::Corrupt(why.clone()),
-            other => EngineError::Unavailable(other.to_string()),
+        let Err(failure) = self.append() else {
+            self.publish(group);
+            return Ok(());
+        };
+        tracing::error!(fault = ?failure.fault, "a write to the log failed");
+        if failure.fault.is_full() {
+            // There is room again, for what does not add to the store.
+            self.medium.release_reserve();
+        }
+        // The other file has no part of it, so that it is there as it is here, or not at all.
+        let turned = self.turn(&mut group).map_err(Failure::from);
+        let Err(again) = turned.and_then(|()| self.append()) else {
+            self.publish(group);
+            return Ok(());
+        };
+        let is_open = failure.is_open || again.is_open;
+        if is_open {
+            self.doubt = Some(group);
+        }
+        let fault = again.fault;
+        Err(Failure { fault, is_open })
+    }
+
+    fn append(&mut self) -> Result<(), Failure> {
+        self.wal.append().map_err(|unwritten| Failure {
+            fault: Fault::File(redb::Error::Io(unwritten.error)),
+            is_open: unwritten.is_open,
         })
     }
 
-    fn reopen(&mut self) {
-        self.shared.set_database(Err(Closed::for_now()));
-        match self.file.open() {
-            Ok(opened) => {
-                self.head = opened.head;
-                self.blocks = opened.blocks;
-                self.shared.set_database(Ok(opened.database));
-                self.shared.head.send_replace(opened.head.sequence);
-            }
-            Err(fault) => {
-                tracing::error!(?fault, "the store cannot be opened again");
-                self.shared.set_database(Err(Closed::by(fault)));
-            }
+    /// Has intake slow down to what the mover does, before memory is full.
+    fn slow_down(&self, group: &Group) {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let memory = group.memory.bytes() as f64 / self.memory_bytes as f64;
+        let over = (memory.max(self.wal.fill()) - SLOW_FROM) / (1.0 - SLOW_FROM);
+        if over > 0.0 {
+            std::thread::sleep(SLOWEST.mul_f64(over.min(1.0)));
         }
     }
+
+    /// Goes on in the other file of the log with a group that is on its way.
+    fn turn(&mut self, group: &mut Group) -> Result<(), Fault> {
+        self.empty_memory()?;
+        self.wal.turn();
+        group.memory = Memtable::default();
+        group.memory.add(self.wal.rows().to_vec());
+        Ok(())
+    }
+
+    /// Has all that everybody sees in memory moved, once what was moved before is in the tree.
+    fn empty_memory(&self) -> Result<(), Fault> {
+        self.shared.errands.wait_until_moved()?;
+        let through = self.head.sequence;
+        let mut is_moving = false;
+        self.shared.layers.change(|layers| {
+            let memory = std::mem::take(&mut layers.active);
+            is_moving = !memory.is_empty();
+            layers.moving = is_moving.then_some(Moving { memory, through });
+        });
+        if is_moving {
+            self.shared.errands.begin_move();
+        }
+        Ok(())
+    }
+
+    /// Lets everybody see a group that is on disk.
+    fn publish(&mut self, group: Group) {
+        (self.head, self.oldest) = (group.head, group.oldest);
+        self.shared.note_changed(group.kinds, group.head.sequence);
+        self.shared
+            .layers
+            .change(|layers| layers.active = group.memory);
+        self.shared.head.send_replace(group.head.sequence);
+    }
+
+    /// Gets the group of which nobody knows whether it is on disk there.
+    fn settle(&mut self) -> Result<(), Fault> {
+        let Some(mut group) = self.doubt.take() else {
+            return Ok(());
+        };
+        let turned = self.turn(&mut group).map_err(Failure::from);
+        if let Err(failure) = turned.and_then(|()| self.append()) {
+            self.doubt = Some(group);
+            return Err(failure.fault);
+        }
+        self.publish(group);
+        Ok(())
+    }
+}
+
+/// What changes in the change log itself: one step more, and now and then some of the oldest less.
+fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fault> {
+    let mut steps = Batch::default();
+    let (key, cell) = log::step(group.head, names);
+    steps.sealed(&key, &cell);
+    for place in log::outdated(&View::of(layers), group.head, group.oldest)? {
+        steps.removal(&log::key(place));
+        group.oldest = place + 1;
+    }
+    Ok(steps)
+}
+
+/// Says what became of a batch that was not written.
+fn give_up(batch: &[Waiting], failure: Failure) -> Vec<Verdict> {
+    if failure.is_open {
+        return repeat(batch, || indeterminate(&failure.fault));
+    }
+    let error = EngineError::from(failure.fault);
+    repeat(batch, || match &error {
+        EngineError::Full(why) => EngineError::Full(why.clone()),
+        EngineError::Corrupt(why) => EngineError::Corrupt(why.clone()),
+        EngineError::Unavailable(why) => EngineError::Unavailable(why.clone()),
+        other => EngineError::Unavailable(other.to_string()),
+    })
 }
 
 fn repeat(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {

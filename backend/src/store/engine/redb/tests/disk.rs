@@ -16,22 +16,27 @@ const SECTOR_BYTES: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimulatedDisk(Arc<Mutex<State>>);
 
+/// The tree, then the files of the log.
+const FILES: usize = 3;
+
 #[derive(Default)]
 struct State {
     /// What is read.
-    live: Vec<u8>,
+    live: [Vec<u8>; FILES],
     /// What is there after a loss of power at the least.
-    durable: Vec<u8>,
-    /// What was written since the last sync.
-    unsynced: Vec<Unsynced>,
+    durable: [Vec<u8>; FILES],
+    /// What was written since the last sync of its file, in the order of all files.
+    unsynced: Vec<(usize, Unsynced)>,
     checksums: Option<Vec<u8>>,
     journal: Option<Vec<u8>>,
-    /// Bytes that were read.
+    /// Bytes that were read of the tree.
     read_bytes: usize,
     /// Operations until the power fails.
     power_left: Option<u64>,
-    /// Operations until one fails.
+    /// Operations until some fail.
     good_left: Option<u64>,
+    /// Operations that then fail.
+    bad_left: u64,
     /// Bytes that fit.
     capacity: Option<usize>,
     /// Bytes held back.
@@ -44,7 +49,7 @@ impl std::fmt::Debug for State {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = formatter.debug_struct("State");
         shown
-            .field("bytes", &self.live.len())
+            .field("bytes", &self.live.each_ref().map(Vec::len))
             .finish_non_exhaustive()
     }
 }
@@ -58,12 +63,24 @@ enum Unsynced {
 #[derive(Debug)]
 struct OpenFile {
     disk: SimulatedDisk,
+    number: usize,
     life: u64,
 }
 
 impl SimulatedDisk {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_file(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        let mut state = self.state();
+        let life = state.life;
+        state.operate(life)?;
+        Ok(Box::new(OpenFile {
+            disk: self.clone(),
+            number,
+            life,
+        }))
     }
 
     /// Has the power fail after so many more operations.
@@ -75,7 +92,7 @@ impl SimulatedDisk {
     pub(crate) fn restore_power(&self, random: &mut StdRng) {
         let mut state = self.state();
         let mut unsynced = std::mem::take(&mut state.unsynced);
-        let mut image = std::mem::take(&mut state.durable);
+        let mut images = std::mem::take(&mut state.durable);
         match random.random_range(0..4) {
             // Everything arrived, or nothing did.
             0 => {}
@@ -89,20 +106,15 @@ impl SimulatedDisk {
             }
         }
         // A length that is lost takes what lies behind it along.
-        for write in unsynced
-            .iter()
-            .filter(|write| matches!(write, Unsynced::Length(_)))
-        {
-            write.apply(&mut image);
+        let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
+        for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
+            write.apply(&mut images[*file]);
         }
-        for write in unsynced
-            .iter()
-            .filter(|write| matches!(write, Unsynced::Sector(..)))
-        {
-            write.apply(&mut image);
+        for (file, write) in unsynced.iter().filter(|(_, write)| !is_length(write)) {
+            write.apply(&mut images[*file]);
         }
-        state.live.clone_from(&image);
-        state.durable = image;
+        state.live.clone_from(&images);
+        state.durable = images;
         state.journal = None;
         state.power_left = None;
         state.life += 1;
@@ -115,14 +127,20 @@ impl SimulatedDisk {
         state.life += 1;
     }
 
-    /// How many bytes were read since that was last asked.
+    /// How many bytes of the tree were read since that was last asked.
     pub(crate) fn read_bytes(&self) -> usize {
         std::mem::take(&mut self.state().read_bytes)
     }
 
     /// Has one operation fail after so many that do not.
     pub(crate) fn fail_after(&self, operations: u64) {
-        self.state().good_left = Some(operations);
+        self.fail_some_after(operations, 1);
+    }
+
+    /// Has some operations in a row fail after so many that do not.
+    pub(crate) fn fail_some_after(&self, operations: u64, failures: u64) {
+        let mut state = self.state();
+        (state.good_left, state.bad_left) = (Some(operations), failures);
     }
 
     /// Lets so many bytes fit beyond those that are there, with so many held back.
@@ -147,34 +165,81 @@ impl SimulatedDisk {
         self.state().checksums = None;
     }
 
-    /// Another disk with the same content, one bit of it flipped.
+    /// Another disk with the same content, one bit of it flipped: in the tree, in its journal or in
+    /// what was written of the log.
     pub(crate) fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
-        let state = self.state();
-        let (mut image, mut journal) = (state.live.clone(), state.journal.clone());
-        let journal_bytes = journal.as_ref().map_or(0, Vec::len);
-        let bit = random.random_range(0..(image.len() + journal_bytes) * 8);
-        let (at, mask) = (bit / 8, 1 << (bit % 8));
-        match (image.get_mut(at), &mut journal) {
-            (Some(byte), _) => *byte ^= mask,
-            (None, Some(journal)) => journal[at - image.len()] ^= mask,
-            (None, None) => unreachable!("there is no other byte"),
+        let other = self.copy();
+        {
+            let mut state = other.state();
+            let State { live, journal, .. } = &mut *state;
+            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(written).collect();
+            parts.extend(journal.as_deref_mut());
+            parts.retain(|part| !part.is_empty());
+            let is_of_tree = random.random_bool(0.5);
+            let at = if is_of_tree {
+                0
+            } else {
+                random.random_range(0..parts.len())
+            };
+            let part = &mut parts[at];
+            let bit = random.random_range(0..part.len() * 8);
+            part[bit / 8] ^= 1 << (bit % 8);
         }
+        other.settle();
+        other
+    }
+
+    /// Another disk with the same content.
+    pub(crate) fn copy(&self) -> Self {
+        let state = self.state();
         Self(Arc::new(Mutex::new(State {
-            live: image.clone(),
-            durable: image,
+            live: state.live.clone(),
+            durable: state.live.clone(),
             checksums: state.checksums.clone(),
-            journal,
+            journal: state.journal.clone(),
             ..State::default()
         })))
     }
+
+    /// Another disk, as this one would be if the power failed now and nothing arrived that was not
+    /// synced.
+    pub(crate) fn without_unsynced(&self) -> Self {
+        let state = self.state();
+        Self(Arc::new(Mutex::new(State {
+            live: state.durable.clone(),
+            durable: state.durable.clone(),
+            ..State::default()
+        })))
+    }
+
+    /// Changes what a file holds.
+    pub(crate) fn edit(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
+        edit(&mut self.state().live[file]);
+        self.settle();
+    }
+
+    /// Has all that is there be there for good.
+    fn settle(&self) {
+        let mut state = self.state();
+        state.durable = state.live.clone();
+        state.unsynced.clear();
+    }
+}
+
+/// A file without the zeros at its end.
+fn written(file: &mut Vec<u8>) -> &mut [u8] {
+    let end = file.iter().rposition(|byte| *byte != 0);
+    &mut file[..end.map_or(0, |end| end + 1)]
 }
 
 impl State {
     /// Blocks that were ever written take room; what lies between them does not.
     fn used(&self) -> usize {
-        let blocks = self.live.chunks(4096);
+        let blocks = self.live[0].chunks(4096);
         let written = blocks.filter(|block| block.iter().any(|byte| *byte != 0));
-        written.count() * 4096 + self.reserve
+        // The log takes all of its length, as it is filled with zeros.
+        let log: usize = self.live[1..].iter().map(Vec::len).sum();
+        written.count() * 4096 + log + self.reserve
     }
 
     fn operate(&mut self, life: u64) -> io::Result<()> {
@@ -186,7 +251,10 @@ impl State {
         }
         match &mut self.good_left {
             Some(0) => {
-                self.good_left = None;
+                self.bad_left = self.bad_left.saturating_sub(1);
+                if self.bad_left == 0 {
+                    self.good_left = None;
+                }
                 return Err(io::Error::other("the operation failed"));
             }
             Some(left) => *left -= 1,
@@ -211,16 +279,14 @@ impl Unsynced {
 
 impl Medium for SimulatedDisk {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let mut state = self.state();
-        let life = state.life;
-        state.operate(life)?;
-        Ok(Box::new(OpenFile {
-            disk: self.clone(),
-            life,
-        }))
+        self.open_file(0)
     }
 
-    fn is_short(&self) -> bool {
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        self.open_file(1 + number)
+    }
+
+    fn is_short(&self, _bytes_on_way: u64) -> bool {
         let state = self.state();
         state.capacity.is_some() && state.reserve == 0
     }
@@ -289,16 +355,18 @@ impl StorageBackend for OpenFile {
     fn len(&self) -> io::Result<u64> {
         let mut state = self.disk.state();
         state.operate(self.life)?;
-        Ok(state.live.len() as u64)
+        Ok(state.live[self.number].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let mut state = self.disk.state();
         state.operate(self.life)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        let found = state.live.get(offset..offset + out.len());
+        let found = state.live[self.number].get(offset..offset + out.len());
         out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
-        state.read_bytes += out.len();
+        if self.number == 0 {
+            state.read_bytes += out.len();
+        }
         Ok(())
     }
 
@@ -306,17 +374,30 @@ impl StorageBackend for OpenFile {
         let mut state = self.disk.state();
         state.operate(self.life)?;
         let length = usize::try_from(length).map_err(io::Error::other)?;
-        state.live.resize(length, 0);
-        state.unsynced.push(Unsynced::Length(length));
+        let growth = length.saturating_sub(state.live[self.number].len());
+        let is_over = |capacity| state.used() + growth > capacity;
+        if self.number > 0 && growth > 0 && state.capacity.is_some_and(is_over) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.live[self.number].resize(length, 0);
+        state.unsynced.push((self.number, Unsynced::Length(length)));
         Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         state.operate(self.life)?;
-        for write in std::mem::take(&mut state.unsynced) {
-            write.apply(&mut state.durable);
-        }
+        let State {
+            unsynced, durable, ..
+        } = &mut *state;
+        let durable = &mut durable[self.number];
+        unsynced.retain(|(number, write)| {
+            let is_of_file = *number == self.number;
+            if is_of_file {
+                write.apply(durable);
+            }
+            !is_of_file
+        });
         Ok(())
     }
 
@@ -324,8 +405,10 @@ impl StorageBackend for OpenFile {
         let mut state = self.disk.state();
         state.operate(self.life)?;
         let mut at = usize::try_from(offset).map_err(io::Error::other)?;
-        if let Some(capacity) = state.capacity {
-            let place = state.live.get(at..at + data.len()).unwrap_or_default();
+        if let Some(capacity) = state.capacity.filter(|_| self.number == 0) {
+            let place = state.live[self.number]
+                .get(at..at + data.len())
+                .unwrap_or_default();
             let is_new = place.iter().all(|byte| *byte == 0);
             if is_new && state.used() + data.len() > capacity {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -333,8 +416,8 @@ impl StorageBackend for OpenFile {
         }
         for sector in data.chunks(SECTOR_BYTES) {
             let write = Unsynced::Sector(at, sector.into());
-            write.apply(&mut state.live);
-            state.unsynced.push(write);
+            write.apply(&mut state.live[self.number]);
+            state.unsynced.push((self.number, write));
             at += sector.len();
         }
         Ok(())

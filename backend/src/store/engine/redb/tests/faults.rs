@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use super::{SimulatedDisk, open};
+use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::store::engine::{
     Action, Change, Engine, EngineError, Expect, Kind, Lane, redb::RedbEngine,
 };
+
+/// How long it may take to go on by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {
     Change {
@@ -30,30 +33,58 @@ async fn is_there(engine: &RedbEngine, number: u32) -> bool {
     rows[0].is_some()
 }
 
-#[tokio::test]
-async fn after_a_failed_operation_writing_goes_on_by_itself() {
+/// Writes until an operation of the disk has failed, and looks at what was answered.
+async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
+    let context = format!("operation {operation}, {failures} times");
     let disk = SimulatedDisk::default();
-    let engine = open(&disk).unwrap();
-    let mut failures = 0;
-    for number in 0..300 {
-        if number % 3 == 0 {
-            disk.fail_after(u64::from(number) % 23);
+    let engine = open_with(&disk, settings).unwrap();
+    let (mut done, mut not_done) = (Vec::new(), Vec::new());
+    disk.fail_some_after(operation, failures);
+    for number in 0..25 {
+        match insert(&engine, number).await {
+            Ok(_) => done.push(number),
+            Err(EngineError::Indeterminate(_)) => {}
+            Err(EngineError::Unavailable(_)) => not_done.push(number),
+            Err(other) => panic!("{context}: {other:?}"),
         }
-        let result = insert(&engine, number).await;
-        match &result {
-            Ok(_) => assert!(is_there(&engine, number).await),
-            Err(EngineError::Indeterminate(_)) => failures += 1,
-            Err(EngineError::Unavailable(_)) => {
-                failures += 1;
-                disk.fail_after(u64::MAX);
-                let again = insert(&engine, number).await;
-                assert!(again.is_ok(), "{number} {result:?} {again:?}");
-            }
-            Err(other) => panic!("{other:?}"),
-        }
-        disk.fail_after(u64::MAX);
     }
-    assert!(failures > 50, "only {failures} operations failed");
+    disk.fail_after(u64::MAX);
+    let healed = async {
+        while insert(&engine, 100).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let healed = tokio::time::timeout(PATIENCE, healed).await;
+    healed.unwrap_or_else(|_late| panic!("{context}: it does not go on"));
+    let check = async |engine: &RedbEngine, when: &str| {
+        for number in &done {
+            assert!(
+                is_there(engine, *number).await,
+                "{context}, {when}: {number} is lost"
+            );
+        }
+        for number in &not_done {
+            assert!(
+                !is_there(engine, *number).await,
+                "{context}, {when}: {number} is there"
+            );
+        }
+    };
+    check(&engine, "meanwhile").await;
+    drop(engine);
+    check(&open_with(&disk, settings).unwrap(), "after a start").await;
+    u32::from(done.len() < 25)
+}
+
+#[tokio::test]
+async fn whichever_operation_fails_every_answer_is_true_and_writing_goes_on() {
+    let mut failures = 0;
+    for (settings, operations) in [(NARROW, 90), (SETTINGS, 30)] {
+        for operation in 0..operations {
+            failures += fails_at(settings, operation, 1 + operation % 4).await;
+        }
+    }
+    assert!(failures > 10, "only {failures} operations were noticed");
 }
 
 #[tokio::test]
@@ -76,12 +107,19 @@ async fn reads_wait_while_the_file_is_opened_again() {
 
 #[tokio::test]
 async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
+    // It fills while the log is made longer, and while rows are moved and runs united.
+    for settings in [SETTINGS, NARROW] {
+        fills_and_empties(settings).await;
+    }
+}
+
+async fn fills_and_empties(settings: Settings) {
     let disk = SimulatedDisk::default();
-    let engine = open(&disk).unwrap();
+    let engine = open_with(&disk, settings).unwrap();
     for number in 0..100 {
         insert(&engine, number).await.unwrap();
     }
-    disk.limit_room(200_000, 400_000);
+    disk.limit_room(300_000, 400_000);
     let mut last = 100;
     let error = loop {
         match insert(&engine, last).await {

@@ -14,10 +14,14 @@ use crate::{
     tests::number_of,
 };
 
-const LIVES_DEFAULT: u64 = 200;
+const LIVES_DEFAULT: u64 = 2_000;
 const CRASHES_MAX: usize = 3;
 const KEYS: u8 = 24;
-const INDEXES: [Index; 2] = [Index::OccurrenceByState, Index::OccurrenceByReview];
+const INDEXES: [Index; 3] = [
+    Index::OccurrenceByEvent,
+    Index::OccurrenceByState,
+    Index::OccurrenceByReview,
+];
 
 /// Values by key; an absent one was deleted or never made.
 type Model = BTreeMap<u8, Vec<u8>>;
@@ -46,6 +50,10 @@ async fn live(seed: u64) {
     let settings = Settings {
         two_phase_commit: seed.is_multiple_of(2),
         quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
+        // Everything is moved at once, or little, or all that fits into the log.
+        memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],
+        log_bytes: [8 * 1024, 128 * 1024][random.random_range(0..2)],
+        fan: random.random_range(2..5),
         ..SETTINGS
     };
     let open = || open_with(&disk, settings);

@@ -1,0 +1,69 @@
+//! Buffers that are added one by one and stay where they are, so that who reads needs no lock.
+
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU32, Ordering},
+};
+
+/// The first shelf holds so many; each further one twice as many as the one before.
+const FIRST_SHELF: u32 = 64;
+/// Enough for as many buffers as there are numbers.
+const SHELVES: usize = 27;
+
+/// One buffer's place on a shelf.
+type Slot = OnceLock<Vec<u8>>;
+
+/// Buffers by number.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    shelves: [OnceLock<Box<[Slot]>>; SHELVES],
+    count: AtomicU32,
+}
+
+impl Arena {
+    /// Keeps a buffer; answers its number. One thread adds.
+    pub(super) fn add(&self, buffer: Vec<u8>) -> u32 {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let (shelf, at) = place(number);
+        let slots = self.shelves[shelf].get_or_init(|| {
+            let count = (FIRST_SHELF as usize) << shelf;
+            std::iter::repeat_with(OnceLock::new).take(count).collect()
+        });
+        // A number is given once, so that the slot is empty.
+        slots[at].get_or_init(|| buffer);
+        number
+    }
+
+    /// A buffer; empty when there is none of that number.
+    pub(super) fn get(&self, number: u32) -> &[u8] {
+        let (shelf, at) = place(number);
+        let slot = self.shelves[shelf].get().and_then(|slots| slots.get(at));
+        slot.and_then(OnceLock::get).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The shelf and the place on it.
+fn place(number: u32) -> (usize, usize) {
+    let number = u64::from(number) + u64::from(FIRST_SHELF);
+    let shelf = number.ilog2() - FIRST_SHELF.ilog2();
+    let at = number - (u64::from(FIRST_SHELF) << shelf);
+    (shelf as usize, usize::try_from(at).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arena;
+
+    #[test]
+    fn every_buffer_is_found_by_its_number() {
+        let arena = Arena::default();
+        for number in 0..1_000_u32 {
+            assert_eq!(arena.add(number.to_be_bytes().into()), number);
+        }
+        for number in 0..1_000_u32 {
+            assert_eq!(arena.get(number), number.to_be_bytes());
+        }
+        assert!(arena.get(1_000).is_empty());
+        assert!(arena.get(u32::MAX).is_empty());
+    }
+}

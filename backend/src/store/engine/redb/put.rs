@@ -1,0 +1,72 @@
+//! Puts rows that come in order into the tree: neighbours in runs, so that they share the way to
+//! their leaf.
+
+use std::{iter::Peekable, ops::Bound};
+
+use redb::Table;
+
+use super::{fault::Fault, memtable::Slot, runs::out_of_order};
+
+/// The table of a write transaction.
+pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
+
+/// After fewer neighbours than this a run was not worth its beginning.
+const RUN_MIN: usize = 4;
+/// So many rows are then put one by one.
+const SINGLES: usize = 64;
+
+/// Puts rows, and removes those without a cell.
+pub(super) fn put<'a>(
+    rows: &mut RowsMut<'_>,
+    put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,
+) -> Result<(), Fault> {
+    let mut left = put.peekable();
+    let mut singles = 0;
+    while let Some((key, slot)) = left.peek().copied() {
+        match slot {
+            None => drop(rows.remove(key)?),
+            Some(_) if singles == 0 => {
+                if put_run(rows, &mut left)? < RUN_MIN {
+                    singles = SINGLES;
+                }
+                continue;
+            }
+            Some(cell) => {
+                rows.insert(key, cell)?;
+                singles -= 1;
+            }
+        }
+        left.next();
+    }
+    Ok(())
+}
+
+/// Puts the rows that belong before the next one of the table; answers how many were put, at least
+/// one.
+fn put_run<'a>(
+    rows: &mut RowsMut<'_>,
+    left: &mut Peekable<impl Iterator<Item = (&'a [u8], Slot<'a>)>>,
+) -> Result<usize, Fault> {
+    let Some((first, Some(cell))) = left.peek().copied() else {
+        return Ok(0);
+    };
+    let mut cursor = rows.lower_bound_mut(Bound::Included(first))?;
+    let next = cursor.peek_next()?.map(|(key, _)| key.value().to_vec());
+    if next.as_deref() == Some(first) {
+        cursor.close()?;
+        rows.insert(first, cell)?;
+        left.next();
+        return Ok(1);
+    }
+    let mut count = 0;
+    while let Some((key, Some(cell))) = left.peek().copied() {
+        if next.as_deref().is_some_and(|next| key >= next) {
+            break;
+        }
+        cursor.insert_before(key, cell).map_err(out_of_order)?;
+        count += 1;
+        left.next();
+    }
+    cursor.close()?;
+    Ok(count)
+}

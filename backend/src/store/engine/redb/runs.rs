@@ -1,0 +1,302 @@
+//! Entries by event in sorted runs. Their places are random, so that one by one each would cost a
+//! page of the tree; a run is written from its beginning to its end, and eight become one.
+//!
+//! A run is a table that does not change, with a filter that says of which events it may have
+//! entries. An empty cell stands for an entry that was removed. Tables that the list does not name
+//! are what a crash left of making one.
+
+use std::{ops::Bound, sync::Arc};
+
+use redb::{
+    CursorError, ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle,
+    WriteTransaction,
+};
+
+use super::{
+    fault::Fault,
+    filter::{self, Filter},
+    memtable::Slot,
+    tree::{Table, Tree},
+};
+
+/// Which runs there are, by number: level, order, how many entries.
+const RUNS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("runs");
+/// The name of a run's table begins so.
+const PREFIX: &str = "events.";
+/// Entries that are united in one transaction.
+const SLICE: usize = 50_000;
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) id: u64,
+    /// How often its entries were united.
+    pub(super) level: u8,
+    /// The newer a run, the greater; where two have a key, the newer one holds.
+    order: u64,
+    pub(super) count: u64,
+    pub(super) filter: Filter,
+}
+
+fn name_of(id: u64) -> String {
+    format!("{PREFIX}{id}")
+}
+
+/// The table of a name.
+fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
+    TableDefinition::new(name)
+}
+
+/// A filter has a table of its own: it is large, and what lies beside it would be written with it.
+fn filter_name_of(id: u64) -> String {
+    format!("{PREFIX}{id}.filter")
+}
+
+fn filter_table(name: &str) -> TableDefinition<'_, (), &'static [u8]> {
+    TableDefinition::new(name)
+}
+
+impl Run {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![self.level];
+        bytes.extend_from_slice(&self.order.to_be_bytes());
+        bytes.extend_from_slice(&self.count.to_be_bytes());
+        bytes
+    }
+
+    fn decode(id: u64, bytes: &[u8], filter: &[u8]) -> Option<Self> {
+        let (level, rest) = bytes.split_first()?;
+        let (order, rest) = rest.split_first_chunk()?;
+        Some(Self {
+            id,
+            level: *level,
+            order: u64::from_be_bytes(*order),
+            count: u64::from_be_bytes(rest.try_into().ok()?),
+            filter: Filter::from_bytes(filter)?,
+        })
+    }
+
+    /// Puts it on the list.
+    fn name(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        let name = filter_name_of(self.id);
+        let mut filter = transaction.open_table(filter_table(&name))?;
+        filter.insert((), self.filter.to_bytes().as_slice())?;
+        let mut list = transaction.open_table(RUNS)?;
+        list.insert(self.id, self.encode().as_slice())?;
+        Ok(())
+    }
+}
+
+fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run, Fault> {
+    let name = filter_name_of(id);
+    let filter = transaction.open_table(filter_table(&name))?;
+    let filter = filter.get(())?.ok_or_else(damaged)?;
+    Run::decode(id, bytes, filter.value()).ok_or_else(damaged)
+}
+
+/// Reads which runs there are, the newest first; those that are known are not read again.
+pub(super) fn read(
+    transaction: &ReadTransaction,
+    known: &[Arc<Run>],
+) -> Result<Vec<(Arc<Run>, Table)>, Fault> {
+    let list = match transaction.open_table(RUNS) {
+        Ok(list) => list,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut runs = Vec::new();
+    for row in list.iter()? {
+        let (id, bytes) = row?;
+        let id = id.value();
+        let run = match known.iter().find(|run| run.id == id) {
+            Some(run) => Arc::clone(run),
+            None => Arc::new(read_run(transaction, id, bytes.value())?),
+        };
+        let entries = transaction.open_table(table(&name_of(id)))?;
+        runs.push((run, entries));
+    }
+    runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.order));
+    Ok(runs)
+}
+
+fn damaged() -> Fault {
+    Fault::File(redb::Error::Corrupted(
+        "the list of runs cannot be read".into(),
+    ))
+}
+
+/// Removes the tables that the list does not name; answers the first number that is free.
+pub(super) fn tidy(transaction: &WriteTransaction) -> Result<u64, Fault> {
+    let (mut named, mut free) = (Vec::new(), 1);
+    for row in transaction.open_table(RUNS)?.iter()? {
+        let id = row?.0.value();
+        free = free.max(id + 1);
+        named.extend([name_of(id), filter_name_of(id)]);
+    }
+    let tables = transaction.list_tables()?;
+    let tables = tables.map(|table| table.name().to_owned());
+    let unnamed = tables.filter(|name| name.starts_with(PREFIX) && !named.contains(name));
+    for name in unnamed.collect::<Vec<_>>() {
+        transaction.delete_table(table(&name))?;
+    }
+    Ok(free)
+}
+
+/// Removes the table of a run that is named no more.
+pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Fault> {
+    transaction.delete_table(table(&name_of(id)))?;
+    transaction.delete_table(filter_table(&filter_name_of(id)))?;
+    Ok(())
+}
+
+/// Writes entries, which come in order, as the newest run.
+pub(super) fn write<'a>(
+    transaction: &WriteTransaction,
+    id: u64,
+    entries: impl Iterator<Item = (&'a [u8], Slot<'a>)> + Clone,
+) -> Result<(), Fault> {
+    let count = entries.clone().count() as u64;
+    if count == 0 {
+        return Ok(());
+    }
+    let mut filter = Filter::for_events(count);
+    {
+        let name = name_of(id);
+        let mut into = transaction.open_table(table(&name))?;
+        let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
+        for (key, slot) in entries {
+            filter.add(filter::event_of(key));
+            let put = cursor.insert_before(key, slot.unwrap_or_default());
+            put.map_err(out_of_order)?;
+        }
+        cursor.close()?;
+    }
+    let run = Run {
+        id,
+        level: 0,
+        order: id,
+        count,
+        filter,
+    };
+    run.name(transaction)
+}
+
+/// Runs that are being made one, a slice at a time.
+#[derive(Debug)]
+pub(super) struct Union {
+    sources: Vec<Arc<Run>>,
+    id: u64,
+    filter: Filter,
+    count: u64,
+    /// The last key that was taken over.
+    last: Option<Vec<u8>>,
+    /// Whether nothing older is left, so that removals have done their work.
+    is_oldest: bool,
+}
+
+impl Union {
+    /// Begins with the oldest of a level that has as many as make one; none when no level has.
+    pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
+        let runs = tree.run_list();
+        let highest = runs.iter().map(|run| run.level).max()?;
+        let of_level = |level| {
+            let of_level = runs.iter().filter(move |run| run.level == level);
+            of_level.rev().take(fan).cloned().collect::<Vec<_>>()
+        };
+        let mut levels = (0..=highest).map(of_level);
+        let mut sources = levels.find(|sources| sources.len() >= fan)?;
+        let is_oldest = runs.last().is_some_and(|oldest| oldest.id == sources[0].id);
+        // The newest first, as the tree has them.
+        sources.reverse();
+        Some(Self {
+            id,
+            filter: Filter::for_events(sources.iter().map(|run| run.count).sum()),
+            sources,
+            count: 0,
+            last: None,
+            is_oldest,
+        })
+    }
+
+    /// The number of the run that it makes.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Takes the next entries over; answers the runs that the new one stands for once it is whole.
+    pub(super) fn slice(
+        &mut self,
+        transaction: &WriteTransaction,
+        tree: &Tree,
+    ) -> Result<Option<Vec<u64>>, Fault> {
+        let is_source = |run: &Run| self.sources.iter().any(|source| source.id == run.id);
+        let sources = tree.runs.iter().filter(|(run, _)| is_source(run));
+        let start = self
+            .last
+            .as_deref()
+            .map_or(Bound::Unbounded, Bound::Excluded);
+        let mut merge = super::view::Merge::default();
+        for (_, entries) in sources {
+            merge.table(entries, (start, Bound::Unbounded))?;
+        }
+        let mut taken = 0;
+        let mut last = None;
+        {
+            let name = name_of(self.id);
+            let mut into = transaction.open_table(table(&name))?;
+            let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
+            while taken < SLICE {
+                let Some(found) = merge.next()? else { break };
+                taken += 1;
+                let key = found.key();
+                if found.cell().is_some() || !self.is_oldest {
+                    self.filter.add(filter::event_of(key));
+                    self.count += 1;
+                    let put = cursor.insert_before(key, found.cell().unwrap_or_default());
+                    put.map_err(out_of_order)?;
+                }
+                if taken == SLICE {
+                    last = Some(key.to_vec());
+                }
+            }
+            cursor.close()?;
+        }
+        if let Some(last) = last {
+            self.last = Some(last);
+            return Ok(None);
+        }
+        self.name(transaction).map(Some)
+    }
+
+    /// Puts the new run in the place of those that it was made of.
+    fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Fault> {
+        let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
+        {
+            let mut list = transaction.open_table(RUNS)?;
+            for id in &ids {
+                list.remove(id)?;
+            }
+        }
+        let newest = &self.sources[0];
+        let run = Run {
+            id: self.id,
+            level: newest.level + 1,
+            order: newest.order,
+            count: self.count,
+            filter: self.filter.clone(),
+        };
+        run.name(transaction)?;
+        Ok(ids)
+    }
+}
+
+/// What a cursor says of a row that does not belong where it is put.
+pub(super) fn out_of_order(error: CursorError) -> Fault {
+    match error {
+        CursorError::Storage(error) => error.into(),
+        other => {
+            let why = format!("the rows of the store are out of order: {other}");
+            Fault::File(redb::Error::Corrupted(why))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The log by itself: torn, stale and damaged frames.
+
+use super::{
+    super::{Medium, batch::Batch, wal::Wal},
+    SimulatedDisk,
+};
+
+const LIFE: u64 = 7;
+
+/// The rows of a frame, of a length of its own.
+fn rows(place: u64) -> Vec<u8> {
+    let mut batch = Batch::default();
+    let length = usize::try_from(place * 97 % 1_500).unwrap();
+    batch.sealed(&place.to_be_bytes(), &vec![1; length]);
+    batch.into_bytes()
+}
+
+fn append(wal: &mut Wal, places: impl IntoIterator<Item = u64>) {
+    for place in places {
+        wal.begin_frame(place);
+        wal.push(&rows(place));
+        wal.end_frame();
+        wal.append().unwrap();
+    }
+}
+
+/// A log whose files were used before: by another life, and by frames that are in the tree since.
+/// File 1 has the frames from 21 to 30, file 0 those from 31 to 33 before others.
+fn used() -> (SimulatedDisk, Wal) {
+    let disk = SimulatedDisk::default();
+    let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
+    wal.begin(LIFE - 1);
+    append(&mut wal, 1..=45);
+    wal.turn();
+    append(&mut wal, 46..=90);
+    wal.begin(LIFE);
+    append(&mut wal, 1..=20);
+    wal.turn();
+    append(&mut wal, 21..=30);
+    wal.turn();
+    append(&mut wal, 31..=32);
+    (disk, wal)
+}
+
+/// The frames that follow the one in place 20, or nothing where the log is damaged.
+fn read(disk: &SimulatedDisk) -> Option<Vec<Vec<u8>>> {
+    let medium: &dyn Medium = disk;
+    let frames = Wal::open(medium, 64 * 1024).unwrap().read(LIFE, 20).ok()?;
+    Some(frames.into_iter().map(|frame| frame.rows).collect())
+}
+
+fn through(last: u64) -> Option<Vec<Vec<u8>>> {
+    Some((21..=last).map(rows).collect())
+}
+
+/// What file 0 holds.
+fn image(disk: &SimulatedDisk) -> Vec<u8> {
+    let mut image = Vec::new();
+    disk.edit(1, |file| image.clone_from(file));
+    image
+}
+
+#[test]
+fn frames_are_read_in_order_whatever_lies_behind_them() {
+    let (disk, mut wal) = used();
+    assert_eq!(read(&disk), through(32));
+    append(&mut wal, [33]);
+    assert_eq!(read(&disk), through(33));
+    let medium: &dyn Medium = &disk;
+    let other = Wal::open(medium, 64 * 1024).unwrap();
+    assert!(other.read(LIFE + 1, 0).unwrap().is_empty());
+    assert!(other.read(LIFE, 33).unwrap().is_empty());
+}
+
+#[test]
+fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
+    let (disk, mut wal) = used();
+    let before = image(&disk);
+    append(&mut wal, [33]);
+    let after = image(&disk);
+    let start = (0..before.len()).find(|at| before[*at] != after[*at]);
+    let start = start.unwrap() / 512 * 512;
+    let end = start + 24 + rows(33).len();
+    for cut in start..end {
+        // Something of the frame is missing, unless it is the same as what was there before.
+        let torn = [&after[..cut], &before[cut..]].concat();
+        let expected = if torn[start..end] == after[start..end] {
+            33
+        } else {
+            32
+        };
+        disk.edit(1, |file| *file = torn);
+        assert_eq!(read(&disk), through(expected), "cut at {}", cut - start);
+    }
+    // Sectors arrive in any order.
+    for missing in (start..end).step_by(512) {
+        let mut torn = after.clone();
+        let sector = missing..missing + 512;
+        torn[sector.clone()].copy_from_slice(&before[sector]);
+        disk.edit(1, |file| *file = torn);
+        assert_eq!(read(&disk), through(32), "without {}", missing - start);
+    }
+}
+
+#[test]
+fn a_changed_bit_is_damage_but_in_the_last_frame() {
+    let (disk, mut wal) = used();
+    append(&mut wal, [33]);
+    let frame_bytes = |place| (24 + rows(place).len()).next_multiple_of(512);
+    let second = frame_bytes(31);
+    let third = second + frame_bytes(32);
+    for (start, length, expected) in [
+        (0, 24 + rows(31).len(), None),
+        (second, 24 + rows(32).len(), None),
+        (third, 24 + rows(33).len(), through(32)),
+    ] {
+        for at in start..start + length {
+            disk.edit(1, |file| file[at] ^= 1 << (at % 8));
+            assert_eq!(read(&disk), expected, "byte {at}");
+            disk.edit(1, |file| file[at] ^= 1 << (at % 8));
+        }
+    }
+    assert_eq!(read(&disk), through(33));
+    // In the other file, which has earlier frames.
+    for at in 0..24 + rows(21).len() {
+        disk.edit(2, |file| file[at] ^= 1);
+        assert_eq!(read(&disk), None, "byte {at} of the other file");
+        disk.edit(2, |file| file[at] ^= 1);
+    }
+}
