@@ -75,7 +75,7 @@ fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
         .filter(|field| operation.takes_query(plan, field));
     match nearest(name, known.map(|field| &*field.json_name)) {
         Some(nearest) => format!("is not a known query parameter; the nearest is `{nearest}`"),
-        None => "is not a known query parameter; this operation takes none".to_owned(),
+        None => "is not a known query parameter of this operation".to_owned(),
     }
 }
 

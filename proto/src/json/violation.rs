@@ -112,7 +112,10 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// The known name that is most like an unknown one.
+/// How like two names have to be for a hint to help, from 0 to 3.
+const LIKENESS_MIN: f64 = 1.2;
+
+/// The known name that is most like an unknown one; none when none is like it.
 pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let start: String = unknown.chars().take(limits::QUOTED_CHARS).collect();
     let start = start.to_lowercase();
@@ -130,6 +133,7 @@ pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Optio
     };
     known
         .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|best| best.1)
 }

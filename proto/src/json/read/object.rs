@@ -73,7 +73,7 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
         message.fields.iter().map(|field| &*field.json_name),
     ) {
         Some(nearest) => format!("is not a known field; the nearest is `{nearest}`"),
-        None => "is not a known field; none is known here".to_owned(),
+        None => "is not a known field".to_owned(),
     }
 }
 

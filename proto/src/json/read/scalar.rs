@@ -268,8 +268,11 @@ fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, Strin
     let number = match token {
         Token::Text(name) => plan.number_of(name).ok_or_else(|| {
             let names = || plan.values.iter().map(|value| &*value.name);
-            let nearest = nearest(name, names()).unwrap_or_default();
-            format!("has to be a {short_name}, not {token}; the nearest is `{nearest}`")
+            let hint = match nearest(name, names()) {
+                Some(nearest) => format!("the nearest is `{nearest}`"),
+                None => format!("give one of {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            format!("has to be a {short_name}, not {token}; {hint}")
         })?,
         Token::Null if plan.is_null_value() => 0,
         Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => signed::<i32>(token)?,
