@@ -1,0 +1,19 @@
+//! A filter is read or refused with a place inside it, and what was read is read again from what is
+//! written of it.
+#![no_main]
+
+use bellwether_backend::filter;
+use libfuzzer_sys::fuzz_target;
+
+const NOW_MS: i64 = 1_767_225_600_000;
+
+fuzz_target!(|text: &str| {
+    match filter::parse(text, Some(NOW_MS)) {
+        Err(fault) => assert!(fault.at <= text.chars().count()),
+        Ok(parsed) => {
+            let printed = filter::print(&parsed.clause);
+            let again = filter::parse(&printed, None).map(|parsed| parsed.clause);
+            assert_eq!(again, Ok(parsed.clause), "{printed}");
+        }
+    }
+});
