@@ -2,10 +2,16 @@
 
 use std::{fmt, sync::Arc};
 
+use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
+
 /// Longest name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
-/// A name: 1 to 100 letters, digits, `.`, `_`, `-` and inner spaces. Compared byte by byte.
+/// Marks that may follow one letter.
+const MARKS_MAX: usize = 4;
+
+/// A name: 1 to 100 letters with their marks, digits, `.`, `_`, `-` and inner spaces. Compared byte
+/// by byte.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -21,16 +27,16 @@ impl Name {
             );
         }
         if text.chars().count() > NAME_CHARACTERS_MAX {
-            return Err(format!("is longer than {NAME_CHARACTERS_MAX} characters"));
+            let count = text.chars().count();
+            return Err(format!(
+                "has {count} characters; at most {NAME_CHARACTERS_MAX} are kept"
+            ));
         }
         if text.starts_with(' ') || text.ends_with(' ') {
             return Err("starts or ends with a space".into());
         }
-        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
-        match text.chars().find(|&c| !allowed(c)) {
-            Some(c) => Err(format!(
-                "holds {c:?}; allowed are letters, digits, `.`, `_`, `-` and inner spaces"
-            )),
+        match misplaced(text) {
+            Some(fault) => Err(fault),
             None => Ok(Self(text.into())),
         }
     }
@@ -39,6 +45,45 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// What is wrong with the first character that cannot stand where it stands.
+fn misplaced(text: &str) -> Option<String> {
+    let (mut before, mut marks) = (None, 0);
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') {
+            marks = 0;
+        } else if is_combining_mark(c) {
+            marks += 1;
+            let stands = before.is_some_and(|before: char| {
+                before.is_alphabetic() || is_combining_mark(before) || is_joiner(before)
+            });
+            if !stands || marks > MARKS_MAX {
+                return Some(format!("holds the mark {c:?} without a letter to stand on"));
+            }
+        } else if !(is_joiner(c) && joins(before, c, characters.peek().copied())) {
+            return Some(format!(
+                "holds {c:?}; allowed are letters, digits, `.`, `_`, `-` and inner spaces"
+            ));
+        }
+        before = Some(c);
+    }
+    None
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a script needs a joiner there: after the sign that takes a vowel away, as in Hindi, or
+/// between letters that join, as in Persian.
+fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
+    /// The combining class of that sign.
+    const VIRAMA: u8 = 9;
+    let arabic = |c: Option<char>| c.is_some_and(|c| matches!(c, '\u{600}'..='\u{8ff}'));
+    before.is_some_and(|before| canonical_combining_class(before) == VIRAMA)
+        || joiner == '\u{200c}' && arabic(before) && arabic(after)
 }
 
 impl fmt::Display for Name {
@@ -50,5 +95,44 @@ impl fmt::Display for Name {
 impl fmt::Debug for Name {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_in_every_script_and_hold_nothing_that_is_not_seen() {
+        let good = [
+            "disk-full",
+            "a.b_c 1",
+            "\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}",
+            "\u{915}\u{94d}\u{200d}\u{937}",
+            "\u{e17}\u{e35}\u{e48}",
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}",
+            "e\u{301}te\u{301}",
+        ];
+        for name in good {
+            assert_eq!(Name::parse(name).map(|it| it.to_string()), Ok(name.into()));
+        }
+        let bad = [
+            "",
+            " a",
+            "a/b",
+            "\u{301}a",
+            "-\u{301}",
+            "a\u{200d}b",
+            "a\u{200c}b",
+            "a\u{202e}b",
+            "a\u{301}\u{301}\u{301}\u{301}\u{301}",
+            "a\nb",
+        ];
+        for name in bad {
+            assert!(Name::parse(name).is_err(), "{name:?}");
+        }
+        let long = "a".repeat(101);
+        let fault = Name::parse(&long).unwrap_err();
+        assert_eq!(fault, "has 101 characters; at most 100 are kept");
     }
 }

@@ -99,7 +99,10 @@ impl Field {
             return Err("is required: the field to look at".into());
         }
         if text.len() > EVENT_NAME_BYTES_MAX {
-            return Err(format!("is longer than {EVENT_NAME_BYTES_MAX} bytes"));
+            return Err(format!(
+                "has {} bytes; at most {EVENT_NAME_BYTES_MAX} are taken",
+                text.len()
+            ));
         }
         if let Some((_, field)) = FIXED.iter().find(|(name, _)| *name == text) {
             return Ok(field.clone());

@@ -75,7 +75,8 @@ fn carry_out(
     now_ms: i64,
 ) -> Result<Annotated, Error> {
     if item.text.len() > ANNOTATION_BYTES_MAX {
-        let fault = format!("is longer than {ANNOTATION_BYTES_MAX} bytes");
+        let bytes = item.text.len();
+        let fault = format!("has {bytes} bytes; at most {ANNOTATION_BYTES_MAX} are kept");
         return Err(Error::invalid("annotation", fault));
     }
     let id = occurrence.id();

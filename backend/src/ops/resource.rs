@@ -1,16 +1,30 @@
 //! What triggers, destinations and rules have in common: being named, found, stored and listed.
 
 mod list;
+mod looks;
+
+use std::{marker::PhantomData, sync::Arc};
+
+use tokio::sync::Mutex;
 
 use crate::{
+    clock::Clock,
     domain::{Destination, Name, RecordId, Rule, Trigger, Was},
     error::Error,
-    ops::{commit::commit, etag, revision},
+    ops::{
+        commit::commit,
+        etag,
+        fields::FieldsSeen,
+        page::{Page, PageRequest},
+        recent::Recent,
+        revision,
+    },
     store::{Changes, Lane, Record, Store, Stored},
 };
 
+use looks::Looks;
+
 pub use list::Filter;
-pub(super) use list::list;
 
 /// A stored resource that people name, describe and edit.
 pub trait Resource: Record {
@@ -113,111 +127,209 @@ fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
 }
 
 /// What an edit does not decide: who a resource is, and which revision it becomes.
-#[derive(Debug)]
-pub(super) struct Origin {
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
     pub(super) id: RecordId,
     pub(super) revision: u64,
     pub(super) create_ms: i64,
+    pub(super) update_ms: i64,
 }
 
 impl Origin {
     /// A resource that is made now.
-    pub(super) fn new(now_ms: i64) -> Self {
+    fn new(now_ms: i64) -> Self {
         Self {
             id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             revision: 1,
             create_ms: now_ms,
+            update_ms: now_ms,
         }
     }
 
     /// The next revision of a stored resource.
-    pub(super) fn of<T: Resource>(stored: &T) -> Self {
+    fn of<T: Resource>(stored: &T, now_ms: i64) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision() + 1,
             create_ms: stored.create_ms(),
+            update_ms: now_ms,
         }
     }
 }
 
-/// Stores a new resource; with `validate_only`, only checks that it could. `decide` answers the
-/// resource and what else is to change with it.
-///
-/// # Errors
-/// Those of `decide`, and [`Error::AlreadyExists`].
-pub(super) async fn create<T, F>(
-    store: &Store,
-    validate_only: bool,
-    decide: impl Fn() -> F,
-) -> Result<T, Error>
-where
-    T: Resource,
-    F: Future<Output = Result<(T, Changes), Error>>,
-{
-    let decide = async || {
-        let (new, mut changes) = decide().await?;
-        check_free::<T>(store, new.name()).await?;
-        changes.insert(&new);
-        Ok((unless(validate_only, store, changes), new))
-    };
-    Ok(commit(store, Lane::Admin, decide).await?.0)
+/// A resource as its authors define it: what a draft must hold, and what is known about its use.
+pub trait Drafted: Resource {
+    /// It as its author describes it, not checked yet.
+    type Draft: Send + Sync;
+    /// It, and what is known about its use.
+    type View: Send;
+
+    /// The name of a draft, and the etag that must be current; empty asks for no check.
+    fn named(draft: &Self::Draft) -> (&str, &str);
+
+    /// The resource that a draft describes, and what else changes with it; `stored` is what it
+    /// takes the place of. What it refers to is touched in the changes, so that it cannot be
+    /// deleted at the same moment.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    fn checked(
+        all: &Resources<Self>,
+        draft: &Self::Draft,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> impl Future<Output = Result<(Self, Changes), Error>> + Send;
+
+    /// What else changes when it is deleted; with `force`, it is taken out of what uses it.
+    ///
+    /// # Errors
+    /// [`Error::FailedPrecondition`] when it is in use, without `force`.
+    fn released(
+        all: &Resources<Self>,
+        resource: &Self,
+        force: bool,
+    ) -> impl Future<Output = Result<Changes, Error>> + Send;
+
+    /// What readers are shown, and how many bytes that adds to the resource itself.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn view(
+        all: &Resources<Self>,
+        resource: Self,
+    ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send;
+
+    /// What its author is answered when it is stored: more than others are shown, for a kind that
+    /// has more to say.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn answer(
+        all: &Resources<Self>,
+        resource: Self,
+    ) -> impl Future<Output = Result<Self::View, Error>> + Send {
+        async { Ok(Self::view(all, resource).await?.0) }
+    }
 }
 
-/// Replaces the resource of a name, keeps what it was, and leaves it alone with `validate_only`.
-/// `decide` answers what becomes of the stored one, and what else is to change with it.
-///
-/// # Errors
-/// Those of `decide`, [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
-pub(super) async fn update<T, F>(
-    store: &Store,
-    (name, etag): (&str, &str),
-    validate_only: bool,
-    decide: impl Fn(Stored<T>) -> F,
-) -> Result<T, Error>
-where
-    T: Resource,
-    F: Future<Output = Result<(T, Changes), Error>>,
-{
-    let decide = async || {
-        let stored = find::<T>(store, name).await?;
-        check_etag(etag, &stored.value)?;
-        let (new, mut changes) = decide(stored.clone()).await?;
-        if let Some(was) = stored.value.was() {
-            revision::keep(store, was, new.update_ms(), false, &mut changes).await?;
-        }
-        changes.update(&stored, &new);
-        Ok((unless(validate_only, store, changes), new))
-    };
-    Ok(commit(store, Lane::Admin, decide).await?.0)
+/// The resources of one kind: made, read, listed, edited and deleted.
+#[derive(Debug, Clone)]
+pub struct Resources<T> {
+    pub(super) store: Store,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) recent: Recent,
+    pub(super) fields: FieldsSeen,
+    /// Held while one is made, so that no two that look alike are made at once.
+    looks: Arc<Mutex<Looks>>,
+    kind: PhantomData<fn() -> T>,
 }
 
-/// Deletes the resource of a name and keeps what it was. `decide` answers what else is to change
-/// with it.
-///
-/// # Errors
-/// Those of `decide`, [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
-pub(super) async fn delete<T, F>(
-    store: &Store,
-    (name, etag): (&str, &str),
-    now_ms: i64,
-    decide: impl Fn(Stored<T>) -> F,
-) -> Result<(), Error>
-where
-    T: Resource,
-    F: Future<Output = Result<Changes, Error>>,
-{
-    let decide = async || {
-        let stored = find::<T>(store, name).await?;
-        check_etag(etag, &stored.value)?;
-        let mut changes = decide(stored.clone()).await?;
-        if let Some(was) = stored.value.was() {
-            revision::keep(store, was, now_ms, true, &mut changes).await?;
+impl<T: Drafted> Resources<T> {
+    /// Manages the resources of a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            recent: Recent::new(store.clone(), Arc::clone(&clock)),
+            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
+            looks: Arc::default(),
+            store,
+            clock,
+            kind: PhantomData,
         }
-        changes.delete(&stored);
-        Ok((changes, ()))
-    };
-    commit(store, Lane::Admin, decide).await?;
-    Ok(())
+    }
+
+    /// Stores a new resource; with `validate_only`, only checks that it could.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, and [`Error::AlreadyExists`] when the name
+    /// is taken, or when a name is that cannot be told from it.
+    pub async fn create(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
+        let origin = Origin::new(self.clock.now_ms());
+        let mut looks = self.looks.lock().await;
+        let text = T::named(&draft).0;
+        let alike = match Name::parse(text) {
+            Ok(name) => looks.alike::<T>(&self.store, &name).await?,
+            Err(_fault) => None,
+        };
+        let decide = async || {
+            let (new, mut changes) = T::checked(self, &draft, None, origin).await?;
+            if let Some(other) = &alike {
+                return Err(Error::AlreadyExists(format!(
+                    "there is a {} `{other}` already, which cannot be told from `{text}`",
+                    T::WORD
+                )));
+            }
+            check_free::<T>(&self.store, new.name()).await?;
+            changes.insert(&new);
+            Ok((unless(validate_only, &self.store, changes), new))
+        };
+        let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
+        drop(looks);
+        T::answer(self, new).await
+    }
+
+    /// Reads the resource of a name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, name: &str) -> Result<T::View, Error> {
+        let stored = find::<T>(&self.store, name).await?;
+        Ok(T::view(self, stored.value).await?.0)
+    }
+
+    /// Lists resources by name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+    pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
+        let view = async |resource| T::view(self, resource).await;
+        list::list(&self.store, filter, page, view).await
+    }
+
+    /// Replaces the resource of the draft's name and keeps what it was; with `validate_only`, only
+    /// checks that it could.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
+    /// [`Error::Aborted`] when the draft's etag is not current.
+    pub async fn update(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
+        let (name, etag) = T::named(&draft);
+        let decide = async || {
+            let stored = find::<T>(&self.store, name).await?;
+            check_etag(etag, &stored.value)?;
+            let origin = Origin::of(&stored.value, self.clock.now_ms());
+            let (new, mut changes) = T::checked(self, &draft, Some(&stored.value), origin).await?;
+            if let Some(was) = stored.value.was() {
+                revision::keep(&self.store, was, new.update_ms(), false, &mut changes).await?;
+            }
+            changes.update(&stored, &new);
+            Ok((unless(validate_only, &self.store, changes), new))
+        };
+        let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
+        T::answer(self, new).await
+    }
+
+    /// Deletes the resource of a name and keeps what it was; with `force`, takes it out of what
+    /// uses it in the same commit. What it has caused is still delivered.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Aborted`] when the etag is not current, and
+    /// [`Error::FailedPrecondition`], which names what uses it, without `force`.
+    pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
+        let decide = async || {
+            let stored = find::<T>(&self.store, name).await?;
+            check_etag(etag, &stored.value)?;
+            // The resource before what uses it: what takes it up in between touches it.
+            let mut changes = T::released(self, &stored.value, force).await?;
+            if let Some(was) = stored.value.was() {
+                let now_ms = self.clock.now_ms();
+                revision::keep(&self.store, was, now_ms, true, &mut changes).await?;
+            }
+            changes.delete(&stored);
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        Ok(())
+    }
 }
 
 fn unless(validate_only: bool, store: &Store, changes: Changes) -> Changes {

@@ -2,21 +2,18 @@
 
 mod preview;
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
 use crate::{
-    clock::Clock,
     domain::{Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
     error::Error,
     limits::{REPEAT_INTERVAL_SECONDS_MAX, RULE_NAMES_MAX},
     message,
     ops::{
-        page::{Page, PageRequest},
-        recent::Recent,
-        resource::{Filter, Origin, Resource, create, delete, find, list, update},
+        resource::{Drafted, Origin, Resource, Resources},
         validate::Faults,
     },
-    store::{Changes, Store, Stored},
+    store::{Changes, Stored},
 };
 
 pub use preview::{Installation, Preview, Previews};
@@ -60,89 +57,32 @@ pub struct RuleView {
 }
 
 /// Manages rules.
-#[derive(Debug, Clone)]
-pub struct Rules {
-    store: Store,
-    clock: Arc<dyn Clock>,
-    recent: Recent,
-}
+pub type Rules = Resources<Rule>;
 
-impl Rules {
-    /// Manages the rules in a store.
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        let recent = Recent::new(store.clone(), Arc::clone(&clock));
-        Self {
-            store,
-            clock,
-            recent,
-        }
+impl Drafted for Rule {
+    type Draft = RuleDraft;
+    type View = RuleView;
+
+    fn named(draft: &RuleDraft) -> (&str, &str) {
+        (&draft.name, &draft.etag)
     }
 
-    /// Stores a new rule; with `validate_only`, only checks it.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::AlreadyExists`].
-    pub async fn create(&self, draft: RuleDraft, validate_only: bool) -> Result<RuleView, Error> {
-        let now_ms = self.clock.now_ms();
-        let origin = Origin::new(now_ms);
-        let decide = async || self.checked(&draft, &origin).await;
-        self.view(create(&self.store, validate_only, decide).await?)
-            .await
-    }
-
-    /// Reads a rule.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn get(&self, name: &str) -> Result<RuleView, Error> {
-        self.view(find::<Rule>(&self.store, name).await?.value)
-            .await
-    }
-
-    /// Lists rules by name.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
-    pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<RuleView>, Error> {
-        let view = async |rule| Ok((self.view(rule).await?, 0));
-        list(&self.store, filter, page, view).await
-    }
-
-    /// Replaces a rule; with `validate_only`, only checks that it could.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
-    /// [`Error::Aborted`] when the draft's etag is not current.
-    pub async fn update(&self, draft: RuleDraft, validate_only: bool) -> Result<RuleView, Error> {
-        let decide =
-            async |stored: Stored<Rule>| self.checked(&draft, &Origin::of(&stored.value)).await;
-        let name = (&*draft.name, &*draft.etag);
-        self.view(update(&self.store, name, validate_only, decide).await?)
-            .await
-    }
-
-    /// Deletes a rule; what it has caused is still delivered.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
-    pub async fn delete(&self, name: &str, etag: &str) -> Result<(), Error> {
-        let decide = async |_rule: Stored<Rule>| Ok(self.store.changes());
-        delete(&self.store, (name, etag), self.clock.now_ms(), decide).await
-    }
-
-    /// The rule that a draft describes. What it refers to is touched in the changes beside it, so
-    /// that it cannot be deleted at the same moment.
-    async fn checked(&self, draft: &RuleDraft, origin: &Origin) -> Result<(Rule, Changes), Error> {
-        let mut changes = self.store.changes();
+    async fn checked(
+        all: &Rules,
+        draft: &RuleDraft,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut changes = all.store.changes();
         let mut faults = Faults::default();
-        let name = faults.name(&draft.name);
+        let name = faults.named(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         faults.extend(message::check_message(&draft.message));
         let repeat_interval_seconds = repeat_interval(draft, &mut faults);
-        let triggers = self
+        let triggers = all
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
-        let destinations = self
+        let destinations = all
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
         for trigger in &triggers {
@@ -151,7 +91,7 @@ impl Rules {
         for destination in &destinations {
             changes.touch(destination);
         }
-        let rule = name.map(|name| Rule {
+        let rule = name.map(|name| Self {
             id: origin.id,
             name,
             description: draft.description.clone(),
@@ -165,11 +105,26 @@ impl Rules {
             send_updates: draft.send_updates,
             revision: origin.revision,
             create_ms: origin.create_ms,
-            update_ms: self.clock.now_ms(),
+            update_ms: origin.update_ms,
         });
         Ok((faults.or(rule)?, changes))
     }
 
+    async fn released(all: &Rules, _rule: &Self, _force: bool) -> Result<Changes, Error> {
+        Ok(all.store.changes())
+    }
+
+    async fn view(all: &Rules, rule: Self) -> Result<(RuleView, usize), Error> {
+        let view = RuleView {
+            recent_notifications: all.recent.of_rule(rule.id).await?,
+            last_notification_ms: all.recent.last_of_rule(rule.id).await?,
+            rule,
+        };
+        Ok((view, 0))
+    }
+}
+
+impl Rules {
     /// The resources of those names, without repeats; each name of nothing is a fault.
     async fn referred<T: Resource>(
         &self,
@@ -202,14 +157,6 @@ impl Rules {
             }
         }
         Ok(found)
-    }
-
-    async fn view(&self, rule: Rule) -> Result<RuleView, Error> {
-        Ok(RuleView {
-            recent_notifications: self.recent.of_rule(rule.id).await?,
-            last_notification_ms: self.recent.last_of_rule(rule.id).await?,
-            rule,
-        })
     }
 }
 

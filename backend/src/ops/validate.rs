@@ -52,6 +52,15 @@ impl Faults {
             .ok()
     }
 
+    /// Takes the name of a resource; a new one must not be read as a part of a path.
+    pub(super) fn named(&mut self, text: &str, is_new: bool) -> Option<Name> {
+        if is_new && matches!(text, "." | "..") {
+            self.add("name", "means a folder in an address; give another name");
+            return None;
+        }
+        self.name(text)
+    }
+
     /// Checks description and tags.
     pub(super) fn texts(&mut self, description: &str, tags: &[String]) {
         let characters = description.chars().count();
@@ -73,7 +82,10 @@ impl Faults {
             if !(1..=TAG_CHARACTERS_MAX).contains(&tag.chars().count()) {
                 self.add(
                     format!("tags[{at}]"),
-                    format!("is not 1 to {TAG_CHARACTERS_MAX} characters long"),
+                    format!(
+                        "has {} characters; give 1 to {TAG_CHARACTERS_MAX}",
+                        tag.chars().count()
+                    ),
                 );
             }
         }

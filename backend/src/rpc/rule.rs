@@ -110,7 +110,9 @@ impl RuleService for RuleApi {
         request: Request<v1::DeleteRuleRequest>,
     ) -> Result<Response<v1::DeleteRuleResponse>, Status> {
         let request = request.into_inner();
-        self.rules.delete(&request.name, &request.etag).await?;
+        self.rules
+            .delete(&request.name, &request.etag, false)
+            .await?;
         Ok(audit::of(request.name, v1::DeleteRuleResponse {}))
     }
 

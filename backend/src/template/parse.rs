@@ -16,7 +16,9 @@ impl Template {
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         if text.len() > TEMPLATE_BYTES_MAX {
-            let message = format!("the template is longer than {TEMPLATE_BYTES_MAX} bytes");
+            let bytes = text.len();
+            let message =
+                format!("the template has {bytes} bytes; at most {TEMPLATE_BYTES_MAX} are kept");
             return Err(TemplateError {
                 line: 1,
                 column: 1,

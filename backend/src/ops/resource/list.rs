@@ -59,7 +59,7 @@ impl Filter {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
-pub(in crate::ops) async fn list<T, V, F>(
+pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,
     page: &PageRequest,

@@ -96,7 +96,7 @@ async fn a_deleted_rule_closes_with_the_text_and_trigger_of_its_opening_message(
     service.send(|_| {}).await;
     service.edit_trigger("another").await;
     service.edit_rule("another text").await;
-    service.rules.delete("page", "").await.unwrap();
+    service.rules.delete("page", "", false).await.unwrap();
     service
         .triggers
         .delete(DISK_TRIGGER, "", false)

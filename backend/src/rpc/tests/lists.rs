@@ -202,3 +202,36 @@ proptest! {
         runtime.block_on(walk(staying, edits, page_size));
     }
 }
+
+#[tokio::test]
+async fn no_name_is_given_beside_one_that_it_cannot_be_told_from() {
+    let world = World::start().await;
+    for name in [
+        "disk-full",
+        "IN",
+        "\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}",
+    ] {
+        world.create_trigger(trigger(name)).await.unwrap();
+    }
+    for alike in ["Disk-Full", "disk-fu1l", "d\u{456}sk-full", "in"] {
+        let status = world.create_trigger(trigger(alike)).await.unwrap_err();
+        assert_eq!(status.code(), Code::AlreadyExists, "{alike}");
+        assert!(
+            status.message().contains("cannot be told from"),
+            "{status:?}"
+        );
+    }
+    for folder in [".", ".."] {
+        let status = world.create_trigger(trigger(folder)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{folder}");
+    }
+    world.create_trigger(trigger("disk_full")).await.unwrap();
+
+    // What is gone takes no look with it; another kind has looks of its own.
+    let request = v1::DeleteTriggerRequest {
+        name: "disk-full".into(),
+        ..v1::DeleteTriggerRequest::default()
+    };
+    world.triggers().delete_trigger(request).await.unwrap();
+    world.create_trigger(trigger("DISK-full")).await.unwrap();
+}

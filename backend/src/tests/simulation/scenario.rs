@@ -297,7 +297,7 @@ impl Scenario {
                 self.model.rules.remove(&number);
                 self.model.deleted.insert(number, rule);
                 let name = format!("r{number}");
-                return self.service.rules().delete(&name, "").await.unwrap();
+                return self.service.rules().delete(&name, "", false).await.unwrap();
             }
             1 | 2 => {
                 let level = self.level();

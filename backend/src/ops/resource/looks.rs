@@ -1,0 +1,144 @@
+//! What names look like, so that none is given beside one that it cannot be told from.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Resource;
+use crate::{
+    domain::Name,
+    error::Error,
+    limits::PAGE_SIZE_MAX,
+    matching::fold::fold,
+    store::{Direction, Store, engine::Range},
+};
+
+/// Steps of the change log that are read at once, and above which names are read anew instead.
+const LOG_STEPS: usize = 256;
+const LOG_STEPS_MAX: u64 = 5_000;
+
+/// The names of one kind by what they look like, up to a place in the change log.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    followed: Option<u64>,
+    names: HashMap<Look, BTreeSet<String>>,
+}
+
+/// What a name looks like to people.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Look {
+    /// Without letter case.
+    Folded(String),
+    /// With each letter as the one that it is easily taken for (UTS 39), without letter case.
+    Skeleton(String),
+}
+
+fn looks(name: &str) -> [Look; 2] {
+    let skeleton: String = unicode_security::skeleton(name).collect();
+    [
+        Look::Folded(fold(name).into_owned()),
+        Look::Skeleton(fold(&skeleton).into_owned()),
+    ]
+}
+
+impl Looks {
+    /// Another name of the kind that looks like this one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn alike<T: Resource>(
+        &mut self,
+        store: &Store,
+        name: &Name,
+    ) -> Result<Option<String>, Error> {
+        self.catch_up::<T>(store).await?;
+        let looks = looks(name.as_str());
+        let mut alike = looks
+            .iter()
+            .filter_map(|look| self.names.get(look))
+            .flatten();
+        Ok(alike.find(|other| **other != name.as_str()).cloned())
+    }
+
+    async fn catch_up<T: Resource>(&mut self, store: &Store) -> Result<(), Error> {
+        let head = store.engine().log_head().await?;
+        let Some(mut from) = self.followed.filter(|from| head - from <= LOG_STEPS_MAX) else {
+            return self.read::<T>(store, head).await;
+        };
+        while from < head {
+            let Some(steps) = store.engine().log_after(from, LOG_STEPS).await? else {
+                return self.read::<T>(store, head).await;
+            };
+            let Some(last) = steps.last() else { break };
+            from = last.sequence;
+            let changed = steps.into_iter().flat_map(|step| step.changed);
+            for (_, key) in changed.filter(|(kind, _)| *kind == T::KIND) {
+                let is_there = store.get::<T>(key.clone()).await?.is_some();
+                if let Ok(name) = String::from_utf8(key) {
+                    self.note(name, is_there);
+                }
+            }
+        }
+        self.followed = Some(from);
+        Ok(())
+    }
+
+    /// Reads all names.
+    async fn read<T: Resource>(&mut self, store: &Store, head: u64) -> Result<(), Error> {
+        self.names.clear();
+        let mut start = Vec::new();
+        loop {
+            let range = Range { start, end: None };
+            let page = store
+                .page::<T>(range, Direction::Ascending, PAGE_SIZE_MAX)
+                .await?;
+            for stored in &page {
+                self.note(stored.value.name().as_str().to_owned(), true);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_SIZE_MAX => {
+                    start = [&last.value.key()[..], &[0]].concat();
+                }
+                _ => break,
+            }
+        }
+        self.followed = Some(head);
+        Ok(())
+    }
+
+    fn note(&mut self, name: String, is_there: bool) {
+        for look in looks(&name) {
+            if is_there {
+                self.names.entry(look).or_default().insert(name.clone());
+            } else if let Some(alike) = self.names.get_mut(&look) {
+                alike.remove(&name);
+                if alike.is_empty() {
+                    self.names.remove(&look);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_alike_when_people_cannot_tell_them_apart() {
+        let cases = [
+            ("disk-full", "Disk-Full", true),
+            ("IN", "in", true),
+            ("paypal", "p\u{430}ypal", true),
+            ("paypal", "paypa1", true),
+            ("STRASSE", "stra\u{df}e", true),
+            ("\u{e9}t\u{e9}", "e\u{301}te\u{301}", true),
+            ("disk-full", "disk_full", false),
+            ("db-1", "db-2", false),
+            ("\u{e9}t\u{e9}", "ete", false),
+        ];
+        for (one, other, expected) in cases {
+            let others = looks(other);
+            let is_alike = looks(one).iter().any(|look| others.contains(look));
+            assert_eq!(is_alike, expected, "{one} {other}");
+        }
+    }
+}
