@@ -21,7 +21,7 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};
 pub use name::Name;
 pub use occurrence::{
-    Annotation, Close, CloseReason, Field, HistoryEntry, Judged, Notified, Occurrence, Opening,
+    Annotation, Close, CloseReason, Evaluation, Field, HistoryEntry, Notified, Occurrence, Opening,
 };
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};

@@ -24,6 +24,8 @@ pub struct Case<'a> {
     pub occurrence: &'a Occurrence,
     /// What the rule notified of before.
     pub notified: Option<&'a Notified>,
+    /// Whether an event came; else an operator or ageing changed the occurrence.
+    pub by_event: bool,
     /// What is in force.
     pub snapshot: &'a Snapshot,
     /// When it is decided, in milliseconds since 1970.

@@ -8,7 +8,7 @@ use super::{
     content::{of_update, rule_content, trigger_of_update},
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Judged, Name, Notified, Occurrence, Opening,
+    Content, Delivery, DeliveryState, Destination, Evaluation, Name, Notified, Occurrence, Opening,
     RecordId, Rule, Status, Trigger, delivery::RuleContent,
 };
 
@@ -55,7 +55,7 @@ pub fn notify(
     snapshot: &Snapshot,
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
-    occurrence.judged = Some(Judged {
+    occurrence.evaluation = Some(Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
         by_event: step.kind == StepKind::Event,
@@ -146,13 +146,11 @@ impl Writer<'_> {
         for found in self.step.matches {
             let rule = found.rule;
             let known = notified.iter().position(|entry| entry.rule == rule.id);
-            if known.is_some() && self.step.kind != StepKind::Event {
-                continue;
-            }
             let case = Case {
                 rule,
                 occurrence: self.occurrence,
                 notified: known.map(|at| &notified[at]),
+                by_event: self.step.kind == StepKind::Event,
                 snapshot: self.snapshot,
                 now_ms,
             };

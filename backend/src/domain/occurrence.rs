@@ -61,7 +61,7 @@ pub struct Occurrence {
     /// none when that was not noted.
     pub content_ms: Option<i64>,
     /// When rules were last asked about it; none when that was not noted.
-    pub judged: Option<Judged>,
+    pub evaluation: Option<Evaluation>,
     /// The number of an earlier occurrence of the event that was reopened after this one was closed.
     pub reopened: Option<u32>,
 }
@@ -93,7 +93,7 @@ impl Occurrence {
 
 /// When rules were asked about an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct Evaluation {
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
     /// The time of the newest edit of a trigger or rule that was in force, in milliseconds since

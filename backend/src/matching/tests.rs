@@ -51,7 +51,7 @@ pub(super) fn occurrence() -> Occurrence {
         chain: Vec::new(),
         review_ms: 0,
         content_ms: None,
-        judged: None,
+        evaluation: None,
         received_ms: None,
         reopened: None,
     }

@@ -42,7 +42,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         chain: Vec::new(),
         review_ms: now_ms,
         content_ms: None,
-        judged: None,
+        evaluation: None,
         received_ms: None,
         reopened: None,
     }

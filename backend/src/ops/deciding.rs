@@ -9,7 +9,7 @@ use crate::{
     domain::{Delivery, Occurrence, RecordId},
     ops::{
         loop_guard::Reports,
-        occurrence::{Cause, Wish, alter},
+        occurrence::{Cause, StateChange, alter},
         recent::Traffic,
         ruleset::Ruleset,
     },
@@ -42,18 +42,18 @@ pub struct Altered {
 }
 
 impl Deciding {
-    /// Changes an occurrence as an operator or ageing wishes; answers what follows from it.
+    /// Changes an occurrence as an operator or ageing asks for; answers what follows from it.
     ///
     /// `past` is what [`crate::ops::revision::past`] reads for the occurrence.
     pub fn alter(
         &self,
         (snapshot, past): (&Snapshot, &Past),
         occurrence: &mut Occurrence,
-        wish: Wish,
+        change: StateChange,
         cause: Cause<'_>,
     ) -> Altered {
         let before = occurrence.clone();
-        let transition = alter(occurrence, wish, cause, &self.lifetime);
+        let transition = alter(occurrence, change, cause, &self.lifetime);
         if *occurrence == before {
             return Altered::default();
         }

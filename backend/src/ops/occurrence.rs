@@ -41,7 +41,7 @@ pub enum Received {
 
 /// What is to be another value; none leaves it as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wish {
+pub struct StateChange {
     /// The severity.
     pub severity: Option<Severity>,
     /// The status.
@@ -50,7 +50,7 @@ pub struct Wish {
     pub acknowledged: Option<bool>,
 }
 
-/// Who wishes a change, and when.
+/// Who asks for a change, and when.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
     /// The client; none when the service itself does.
@@ -94,7 +94,7 @@ pub fn receive(
     if replace_content(newest, event) {
         newest.content_ms = Some(now_ms);
     }
-    let wish = Wish {
+    let change = StateChange {
         severity: event.severity,
         status: event.status,
         acknowledged: event.acknowledged,
@@ -104,7 +104,7 @@ pub fn receive(
         reason: CloseReason::Sender,
         now_ms,
     };
-    Received::Repeated(alter(newest, wish, cause, lifetime))
+    Received::Repeated(alter(newest, change, cause, lifetime))
 }
 
 /// When an event came, where that was before the time it states.
@@ -177,18 +177,18 @@ fn open(
         chain: arrival.chain.into(),
         review_ms: 0,
         content_ms: Some(arrival.now_ms),
-        judged: None,
+        evaluation: None,
         reopened: None,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened
 }
 
-/// Changes severity, status and acknowledgement as wished, keeps who and when in the history, and
+/// Changes severity, status and acknowledgement, keeps who and when in the history, and
 /// says what changed.
 pub fn alter(
     occurrence: &mut Occurrence,
-    wish: Wish,
+    change: StateChange,
     cause: Cause<'_>,
     lifetime: &LifetimeConfig,
 ) -> Transition {
@@ -196,13 +196,13 @@ pub fn alter(
         from: Some(occurrence.status),
         ..Transition::default()
     };
-    if let Some(severity) = wish.severity.filter(|it| *it != occurrence.severity) {
+    if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
         let from = occurrence.severity.word();
         note(occurrence, cause, Field::Severity, from, severity.word());
         occurrence.severity = severity;
         transition.severity_changed = true;
     }
-    if let Some(flag) = wish
+    if let Some(flag) = change
         .acknowledged
         .filter(|it| *it != occurrence.acknowledged)
     {
@@ -215,7 +215,7 @@ pub fn alter(
         occurrence.acknowledged = flag;
         transition.acknowledgement_changed = true;
     }
-    let status = wish.status.filter(|it| *it != occurrence.status);
+    let status = change.status.filter(|it| *it != occurrence.status);
     if let Some(status) = status {
         let from = occurrence.status.word();
         note(occurrence, cause, Field::Status, from, status.word());

@@ -15,7 +15,7 @@ use crate::{
         deciding::Deciding,
         intake::Intake,
         loop_guard::Reports,
-        occurrence::{Cause, Review, Wish, review},
+        occurrence::{Cause, Review, StateChange, review},
         revision,
     },
     store::{
@@ -130,16 +130,16 @@ impl Reviewer {
             }
             Review::Later(due_ms) => next.review_ms = due_ms,
             Review::Age => {
-                let wish = Wish {
+                let change = StateChange {
                     status: Some(Status::Closed),
-                    ..Wish::default()
+                    ..StateChange::default()
                 };
                 let cause = Cause {
                     author: None,
                     reason: CloseReason::Aged,
                     now_ms,
                 };
-                let altered = self.deciding.alter(rules, &mut next, wish, cause);
+                let altered = self.deciding.alter(rules, &mut next, change, cause);
                 for delivery in &altered.deliveries {
                     changes.insert(delivery);
                 }

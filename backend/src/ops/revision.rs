@@ -1,5 +1,5 @@
 //! Triggers and rules as they were: kept when they are edited or deleted, as long as there is an
-//! occurrence that may have been judged by them.
+//! occurrence that may have been evaluated by them.
 
 use crate::{
     decide::{Past, Snapshot, Wanted},

@@ -9,7 +9,7 @@ use crate::{
         edit::{Edits, Target},
         intake::Intake,
         loop_guard::Reports,
-        occurrence::{Cause, Wish},
+        occurrence::{Cause, StateChange},
         revision,
     },
     store::Lane,
@@ -21,7 +21,7 @@ pub struct StatusItem {
     /// The occurrence.
     pub target: Target,
     /// The status and the flag to set.
-    pub wish: Wish,
+    pub change: StateChange,
 }
 
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
@@ -60,15 +60,13 @@ pub async fn set_status(
                 answers.push(Err(item.target.not_found()));
                 continue;
             };
-            if reopens(occurrence, item.wish) {
-                let id = occurrence.id();
-                if let Err(error) = edits.reopen(id) {
-                    answers.push(Err(error));
-                    continue;
-                }
-            }
-            let occurrence = edits.get(at).expect("it was there a moment ago");
-            let altered = deciding.alter((&snapshot, &past), occurrence, item.wish, cause);
+            let (id, reopens) = (occurrence.id(), reopens(occurrence, item.change));
+            let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
+            let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
+                answers.push(allowed.map(|()| id));
+                continue;
+            };
+            let altered = deciding.alter((&snapshot, &past), occurrence, item.change, cause);
             for delivery in &altered.deliveries {
                 changes.insert(delivery);
             }
@@ -83,8 +81,8 @@ pub async fn set_status(
     Ok(answers)
 }
 
-fn reopens(occurrence: &Occurrence, wish: Wish) -> bool {
-    let status = wish.status.unwrap_or(occurrence.status);
+fn reopens(occurrence: &Occurrence, change: StateChange) -> bool {
+    let status = change.status.unwrap_or(occurrence.status);
     occurrence.status == Status::Closed && status != Status::Closed
 }
 

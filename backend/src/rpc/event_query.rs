@@ -234,7 +234,7 @@ impl EventQueryService for EventQueries {
             occurrence_id: occurrence.id().to_string(),
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
-            last_decision_time: occurrence.judged.map(|judged| judged.at_ms),
+            last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),
         }))
     }
 }

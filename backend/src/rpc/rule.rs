@@ -42,14 +42,12 @@ impl RuleService for RuleApi {
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.create(draft, request.validate_only).await?;
         let name = view.rule.name.clone();
-        let notify_count = match request.notify_open {
-            true => {
-                let stores = Stores::Rule(view.rule.clone());
-                let notified = self.opens.answer(stores, request.validate_only);
-                Some(count(notified.await?))
-            }
-            false => None,
-        };
+        let mut notify_count = None;
+        if request.notify_open {
+            let stores = Stores::Rule(view.rule.clone());
+            let notified = self.opens.answer(stores, request.validate_only);
+            notify_count = Some(count(notified.await?));
+        }
         let answer = v1::CreateRuleResponse {
             rule: Some(view.into()),
             notify_count,
@@ -90,14 +88,12 @@ impl RuleService for RuleApi {
         let draft = RuleDraft::from(request.rule.unwrap_or_default());
         let view = self.rules.update(draft, request.validate_only).await?;
         let name = view.rule.name.clone();
-        let notify_count = match request.notify_open {
-            true => {
-                let stores = Stores::Rule(view.rule.clone());
-                let notified = self.opens.answer(stores, request.validate_only);
-                Some(count(notified.await?))
-            }
-            false => None,
-        };
+        let mut notify_count = None;
+        if request.notify_open {
+            let stores = Stores::Rule(view.rule.clone());
+            let notified = self.opens.answer(stores, request.validate_only);
+            notify_count = Some(count(notified.await?));
+        }
         let answer = v1::UpdateRuleResponse {
             rule: Some(view.into()),
             notify_count,

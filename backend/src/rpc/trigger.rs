@@ -71,14 +71,12 @@ impl TriggerService for TriggerApi {
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.create(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
-        let notify_count = match request.notify_open {
-            true => {
-                let stores = Stores::Trigger(view.trigger.clone());
-                let notified = self.opens.answer(stores, request.validate_only);
-                Some(count(notified.await?))
-            }
-            false => None,
-        };
+        let mut notify_count = None;
+        if request.notify_open {
+            let stores = Stores::Trigger(view.trigger.clone());
+            let notified = self.opens.answer(stores, request.validate_only);
+            notify_count = Some(count(notified.await?));
+        }
         let answer = v1::CreateTriggerResponse {
             warnings: view.warnings.clone(),
             trigger: Some(view.into()),
@@ -120,14 +118,12 @@ impl TriggerService for TriggerApi {
         let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
         let view = self.triggers.update(draft, request.validate_only).await?;
         let name = view.trigger.name.clone();
-        let notify_count = match request.notify_open {
-            true => {
-                let stores = Stores::Trigger(view.trigger.clone());
-                let notified = self.opens.answer(stores, request.validate_only);
-                Some(count(notified.await?))
-            }
-            false => None,
-        };
+        let mut notify_count = None;
+        if request.notify_open {
+            let stores = Stores::Trigger(view.trigger.clone());
+            let notified = self.opens.answer(stores, request.validate_only);
+            notify_count = Some(count(notified.await?));
+        }
         let answer = v1::UpdateTriggerResponse {
             warnings: view.warnings.clone(),
             trigger: Some(view.into()),

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     Annotation, Attempt, Clause, Client, Close, CloseReason, Content, Delivery, DeliverySettings,
-    DeliveryState, Destination, DestinationKind, EventId, Field, Health, HealthState, HistoryEntry,
-    Judged, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates, Receipt, RecordId,
-    Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript, Trigger, Value, Was,
+    DeliveryState, Destination, DestinationKind, Evaluation, EventId, Field, Health, HealthState,
+    HistoryEntry, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates, Receipt,
+    RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript, Trigger, Value,
+    Was,
     delivery::{Request, Response, RuleContent},
     destination::{
         Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
@@ -220,7 +221,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         chain: vec![id(32)],
         review_ms: AT_MS + 2_592_000_000,
         content_ms: None,
-        judged: None,
+        evaluation: None,
         received_ms: None,
         reopened: None,
     }
@@ -236,10 +237,10 @@ pub(crate) fn reopened_occurrence() -> Occurrence {
 }
 
 /// An occurrence with what its decisions rest on.
-pub(crate) fn judged_occurrence() -> Occurrence {
+pub(crate) fn evaluated_occurrence() -> Occurrence {
     let mut occurrence = occurrence(2);
     occurrence.content_ms = Some(AT_MS + 4);
-    occurrence.judged = Some(Judged {
+    occurrence.evaluation = Some(Evaluation {
         at_ms: AT_MS + 5,
         rules_ms: AT_MS + 3,
         by_event: true,

@@ -18,7 +18,7 @@ use crate::{
     ops::{
         destination::DestinationDraft,
         edit::Target,
-        occurrence::Wish,
+        occurrence::StateChange,
         samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
     },
@@ -76,9 +76,9 @@ async fn send(service: &Service, host: &str) -> Result<(), Error> {
 async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
     let item = StatusItem {
         target: Target::Newest(samples::event(host).id()),
-        wish: Wish {
+        change: StateChange {
             acknowledged: Some(true),
-            ..Wish::default()
+            ..StateChange::default()
         },
     };
     let author = samples::name("operator");

@@ -13,7 +13,7 @@ use crate::{
     destination::{Guard, Sender},
     ops::{
         deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
-        rule::Rules, ruleset::Ruleset, trigger::Triggers,
+        notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset, trigger::Triggers,
     },
     store::{Direction, Index, Range, Store},
     tests::ground::Ground,
@@ -120,6 +120,10 @@ impl Service {
 
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock) as _
+    }
+
+    pub(super) fn opens(&self) -> NotifyOpen {
+        NotifyOpen::new(self.deciding().clone(), self.intake().clone())
     }
 
     pub(super) fn rules(&self) -> Rules {

@@ -1,4 +1,4 @@
-//! A rule with repeats waits for its interval between two of them.
+//! A rule with repeats waits for its interval between two of them, and then for news from a sender.
 
 use super::{Condition, Hold, Tense};
 
@@ -10,18 +10,24 @@ pub(super) const CONDITION: Condition = Condition {
         let notified = case.notified.filter(|_| case.rule.repeat)?;
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;
         let until_ms = notified.last_ms.saturating_add(interval_ms);
-        (case.now_ms < until_ms).then_some(Hold {
+        let is_due = case.now_ms >= until_ms;
+        (!is_due || !case.by_event).then_some(Hold {
             since_ms: Some(notified.last_ms),
-            until_ms: Some(until_ms),
+            until_ms: (!is_due).then_some(until_ms),
         })
     },
-    detail: |case, hold, tense| match hold.and_then(|hold| hold.until_ms) {
-        Some(until_ms) => format!(
+    detail: |case, hold, tense| match hold.map(|hold| hold.until_ms) {
+        Some(Some(until_ms)) => format!(
             "{} s of the interval of {} s {} left",
             (until_ms - case.now_ms + 999).div_euclid(1000),
             case.rule.repeat_interval_seconds,
             if tense == Tense::Now { "are" } else { "were" }
         ),
+        Some(None) => {
+            "the interval had passed, and a repeat is news from a sender: an operator or \
+            ageing made this change"
+                .into()
+        }
         None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),
         None => format!("there {} no interval to wait for", tense.is()),
     },

@@ -12,7 +12,7 @@ use crate::{
     limits::CHAIN_MAX,
     matching::compile,
     ops::{
-        occurrence::{Arrival, Cause, Received, Wish, alter, receive},
+        occurrence::{Arrival, Cause, Received, StateChange, alter, receive},
         samples::{self, DISK_TRIGGER, START_MS, rule},
     },
 };
@@ -99,7 +99,7 @@ impl Life {
         self.step(StepKind::Event, occurrence, transition)
     }
 
-    fn alter(&mut self, wish: Wish) -> Vec<Told> {
+    fn alter(&mut self, change: StateChange) -> Vec<Told> {
         let mut occurrence = self.occurrence.take().unwrap();
         let before = occurrence.clone();
         let cause = Cause {
@@ -107,7 +107,7 @@ impl Life {
             reason: CloseReason::Operator,
             now_ms: self.now_ms,
         };
-        let transition = alter(&mut occurrence, wish, cause, &LifetimeConfig::default());
+        let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
         if occurrence == before {
             self.occurrence = Some(occurrence);
             return Vec::new();
@@ -116,9 +116,9 @@ impl Life {
     }
 
     fn status(&mut self, status: Status) -> Vec<Told> {
-        self.alter(Wish {
+        self.alter(StateChange {
             status: Some(status),
-            ..Wish::default()
+            ..StateChange::default()
         })
     }
 
@@ -297,15 +297,15 @@ fn closing_acknowledging_and_a_new_severity_are_told_again() {
         life.event(|it| it.severity = Some(Severity::Critical)),
         again
     );
-    let acknowledge = Wish {
+    let acknowledge = StateChange {
         acknowledged: Some(true),
-        ..Wish::default()
+        ..StateChange::default()
     };
     assert_eq!(life.alter(acknowledge), again);
     assert!(life.alter(acknowledge).is_empty(), "nothing changed");
-    let taken_back = Wish {
+    let taken_back = StateChange {
         acknowledged: Some(false),
-        ..Wish::default()
+        ..StateChange::default()
     };
     assert_eq!(life.alter(taken_back), again);
     assert_eq!(
@@ -393,9 +393,9 @@ fn rules_are_asked_at_every_change_whoever_made_it() {
     let mut life = Life::under(vec![closes, late]);
     assert!(life.event(|_| {}).is_empty());
     life.rules[1].enabled = true;
-    let acknowledge = Wish {
+    let acknowledge = StateChange {
         acknowledged: Some(true),
-        ..Wish::default()
+        ..StateChange::default()
     };
     assert_eq!(life.alter(acknowledge), [told("late", "hook", false)]);
     assert_eq!(life.status(Status::Closed), [told("closes", "mail", true)]);

@@ -143,6 +143,7 @@ impl Judge<'_> {
             rule,
             occurrence: &state.occurrence,
             notified: subject.told,
+            by_event: state.by_event,
             snapshot: self.snapshot,
             now_ms: point.at_ms,
         };

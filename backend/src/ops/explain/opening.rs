@@ -45,6 +45,7 @@ impl Judge<'_> {
                 rule,
                 occurrence: &state.occurrence,
                 notified: None,
+                by_event: true,
                 snapshot: self.snapshot,
                 now_ms: opening.at_ms,
             };

@@ -24,6 +24,8 @@ pub(super) struct State {
     content_known: bool,
     /// Whether the count and when it was last seen are those of that time.
     count_known: bool,
+    /// Whether an event made that decision; taken for one where that is not known.
+    pub(super) by_event: bool,
 }
 
 impl State {
@@ -33,6 +35,7 @@ impl State {
             occurrence,
             content_known: true,
             count_known: true,
+            by_event: true,
         }
     }
 
@@ -59,9 +62,9 @@ impl State {
 /// The newest decisions about an occurrence, at most `limit`, newest first: the last one, each
 /// that changed severity, status or acknowledgement, and the opening one.
 pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
-    let last = occurrence.judged.map(|judged| Point {
-        at_ms: judged.at_ms,
-        rules_ms: judged.rules_ms,
+    let last = occurrence.evaluation.map(|evaluation| Point {
+        at_ms: evaluation.at_ms,
+        rules_ms: evaluation.rules_ms,
         last: true,
     });
     let changes = occurrence.history.iter().rev().map(|entry| Point {
@@ -102,6 +105,7 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
     State {
         content_known: point.last || once || known_since_ms.is_some_and(|it| it <= point.at_ms),
         count_known: point.last || once,
+        by_event: !point.last || occurrence.evaluation.is_none_or(|it| it.by_event),
         occurrence: then,
     }
 }

@@ -18,15 +18,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     let mut violate = |field: &str, description: String| {
         violations.push(Violation::new(field, description));
     };
-    if event.name.is_empty() {
-        violate("name", "is required, unless `type` is given".into());
-    } else if event.name.trim().is_empty() {
-        violate("name", "holds nothing but blanks".into());
-    }
-    if let Some(control) = event.name.chars().find(|it| it.is_control()) {
-        let fault = format!("holds the control character {control:?}; take it out");
-        violate("name", fault);
-    }
+    check_name(&event.name, &mut violate);
     let texts = [
         ("name", event.name.len(), EVENT_NAME_BYTES_MAX),
         ("type", event.kind.len(), EVENT_NAME_BYTES_MAX),
@@ -66,18 +58,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
             format!("has {pairs} pairs; at most {EVENT_DIMENSIONS_MAX} are taken"),
         );
     }
-    for key in event.dimensions.keys() {
-        if key.is_empty() {
-            let fault = "has a pair with an empty key; a key names what its value is";
-            violate("dimensions", fault.into());
-        }
-        if let Some(control) = key.chars().find(|it| it.is_control()) {
-            let shown = key.escape_debug();
-            let fault = format!("the key `{shown}` holds the control character {control:?}");
-            violate("dimensions", fault);
-            break;
-        }
-    }
+    check_keys(event, &mut violate);
     if event.dimensions.contains_key("name") {
         violate(
             "dimensions.name",
@@ -94,6 +75,41 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         );
     }
     violations
+}
+
+fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
+    if name.is_empty() {
+        violate("name", "is required, unless `type` is given".into());
+    } else if name.trim().is_empty() {
+        violate("name", "holds nothing but blanks".into());
+    } else if let Some(control) = control_in(name) {
+        let fault = format!("holds the control character {control:?}; take it out");
+        violate("name", fault);
+    }
+}
+
+/// Tells of the first key that cannot be one.
+fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
+    let fault = event
+        .dimensions
+        .keys()
+        .find_map(|key| match control_in(key) {
+            _ if key.is_empty() => {
+                Some("has a pair with an empty key; a key names what its value is".to_owned())
+            }
+            Some(control) => Some(format!(
+                "the key `{}` holds the control character {control:?}; take it out",
+                key.escape_debug()
+            )),
+            None => None,
+        });
+    if let Some(fault) = fault {
+        violate("dimensions", fault);
+    }
+}
+
+fn control_in(text: &str) -> Option<char> {
+    text.chars().find(|it| it.is_control())
 }
 
 fn dimension_bytes(event: &IncomingEvent) -> usize {

@@ -253,16 +253,16 @@ fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
     for from in Status::ALL {
         for to in Status::ALL {
             let mut occurrence = feed(&[event(None, Some(from), START_MS)]).remove(0);
-            let wish = Wish {
+            let change = StateChange {
                 status: Some(to),
-                ..Wish::default()
+                ..StateChange::default()
             };
             let cause = Cause {
                 author: Some(&author),
                 reason: CloseReason::Operator,
                 now_ms: START_MS + 7,
             };
-            let transition = alter(&mut occurrence, wish, cause, &LifetimeConfig::default());
+            let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
             assert_eq!(transition.from, Some(from));
             assert_eq!(transition.closed, from != to && to == Closed);
             assert_eq!(occurrence.status, to);

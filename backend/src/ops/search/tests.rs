@@ -44,7 +44,7 @@ fn occurrence(number: u32) -> Occurrence {
         chain: Vec::new(),
         review_ms: i64::MAX,
         content_ms: None,
-        judged: None,
+        evaluation: None,
         received_ms: None,
         reopened: None,
     }

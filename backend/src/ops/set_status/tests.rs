@@ -9,7 +9,7 @@ use crate::{
 fn item(target: Target, status: Option<Status>, acknowledged: Option<bool>) -> StatusItem {
     StatusItem {
         target,
-        wish: Wish {
+        change: StateChange {
             severity: None,
             status,
             acknowledged,

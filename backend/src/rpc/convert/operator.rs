@@ -5,7 +5,9 @@ use bellwether_proto::v1;
 use crate::{
     domain::{EventId, OccurrenceId, Status},
     error::Error,
-    ops::{annotate::AnnotationItem, edit::Target, occurrence::Wish, set_status::StatusItem},
+    ops::{
+        annotate::AnnotationItem, edit::Target, occurrence::StateChange, set_status::StatusItem,
+    },
 };
 
 /// Takes a note to write from the wire.
@@ -33,7 +35,7 @@ pub fn status(item: &v1::StatusItem) -> Result<StatusItem, Error> {
     };
     Ok(StatusItem {
         target: target(&item.event_id, &item.occurrence_id)?,
-        wish: Wish {
+        change: StateChange {
             severity: None,
             status,
             acknowledged: item.acknowledged,

@@ -471,3 +471,25 @@ async fn a_close_that_no_query_speaks_of_says_so() {
     assert!(rule.reason.starts_with(said), "{}", rule.reason);
     assert_eq!(rule.triggers[0].matched, Some(false));
 }
+
+#[tokio::test]
+async fn a_change_by_an_operator_is_told_apart_from_a_repeat_that_is_due() {
+    let mut repeating = enabled(rule("page", &["disk"], &["hook"]));
+    repeating.repeat = Some(true);
+    repeating.repeat_interval = Some(0);
+    let world = World::with(repeating).await;
+    world.put(|_| {}).await;
+    world.clock.advance(HOUR);
+    world.set_status(2).await;
+    world.clock.advance(HOUR);
+    world.set_status(1).await;
+    let rule = world.explained().await;
+    let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
+    assert_eq!(failed(&last.gates), ["repeat interval"]);
+    assert!(
+        last.reason.contains("news from a sender"),
+        "{}",
+        last.reason
+    );
+    assert_eq!(rule.deliveries.len(), 1);
+}

@@ -63,7 +63,7 @@ async fn write(folder: &Path) {
     changes.insert(&samples::rule("page"));
     changes.insert(&samples::client("console"));
     changes.insert(&samples::occurrence(1));
-    changes.insert(&samples::judged_occurrence());
+    changes.insert(&samples::evaluated_occurrence());
     for (number, delivery) in (1..).zip(deliveries()) {
         changes.insert(&delivery);
         changes.insert(&samples::attempt(number, 1));
@@ -177,7 +177,7 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Destination>(&store).await, samples::destinations());
     assert_eq!(all::<Rule>(&store).await, [samples::rule("page")]);
     assert_eq!(all::<Client>(&store).await, [samples::client("console")]);
-    let occurrences = [samples::occurrence(1), samples::judged_occurrence()];
+    let occurrences = [samples::occurrence(1), samples::evaluated_occurrence()];
     assert_eq!(all::<Occurrence>(&store).await, occurrences);
     assert_eq!(all::<Delivery>(&store).await, deliveries());
     let attempts: Vec<_> = (1..=6).map(|it| samples::attempt(it, 1)).collect();

@@ -92,7 +92,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     }
     differences.record("attempt", &samples::attempt(1, 2), false);
     differences.record("health", &samples::health(), false);
-    differences.record("judged occurrence", &samples::judged_occurrence(), false);
+    differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();
     differences.record("reopened occurrence", &reopened, false);
     differences.record("receipt", &samples::receipt(), false);

@@ -135,6 +135,22 @@ impl Model {
         }
     }
 
+    /// A rule was stored, and what is open was to be notified of.
+    pub(super) fn notify_open(&mut self, number: usize, now_ms: i64) {
+        let hosts: Vec<_> = self.lines.keys().copied().collect();
+        for host in hosts {
+            let newest = self.lines[&host].last().expect("it has an occurrence");
+            if newest.status == Status::Open && !newest.notes.contains_key(&number) {
+                self.open(
+                    host,
+                    &BTreeSet::from([number]),
+                    (false, now_ms),
+                    &BTreeSet::new(),
+                );
+            }
+        }
+    }
+
     fn tell(&mut self, host: usize, changed: &Changed, now_ms: i64) {
         let line = self.lines.get_mut(&host).expect("the host is known");
         let number = line.len();
@@ -169,10 +185,33 @@ impl Model {
             let there = note.destinations.difference(&self.gone);
             there.for_each(|destination| say(*number, *destination, clear));
         }
-        if is_closed && occurrence.unheard {
-            return;
+        if !(is_closed && occurrence.unheard) {
+            let rules = self.rules.keys().copied().collect();
+            self.open(host, &rules, (changed.is_event, now_ms), &updated);
         }
-        for (number, rule) in &self.rules {
+    }
+
+    /// What some of the rules make of the newest occurrence of a host, `updated` having sent updates.
+    fn open(
+        &mut self,
+        host: usize,
+        asked: &BTreeSet<usize>,
+        (is_event, now_ms): (bool, i64),
+        updated: &BTreeSet<usize>,
+    ) {
+        let line = self.lines.get_mut(&host).expect("the host is known");
+        let occurrence_number = line.len();
+        let occurrence = line.last_mut().expect("it has an occurrence");
+        let is_closed = occurrence.status == Status::Closed;
+        let mut say = |rule, destination, clear| {
+            let told = (rule, destination, host, occurrence_number, clear);
+            *self.told.entry(told).or_default() += 1;
+        };
+        for (number, rule) in self
+            .rules
+            .iter()
+            .filter(|(number, _)| asked.contains(number))
+        {
             let mut triggers = rule.triggers.iter().map(|trigger| self.triggers[*trigger]);
             let matches = triggers.any(|trigger| {
                 trigger.closed == is_closed
@@ -186,7 +225,7 @@ impl Model {
             if let Some(note) = &known {
                 let due = rule.repeat_ms.is_some_and(|it| now_ms - note.last_ms >= it);
                 // A repeat is news from a sender.
-                if !(changed.is_event && due) {
+                if !(is_event && due) {
                     continue;
                 }
             }

@@ -24,7 +24,8 @@ use crate::{
     ops::{
         destination::DestinationDraft,
         edit::Target,
-        occurrence::Wish,
+        notify_open::Stores,
+        occurrence::StateChange,
         rule::RuleDraft,
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
@@ -274,10 +275,10 @@ impl Scenario {
         self.model.set(host, status, acknowledged, now_ms);
         let item = StatusItem {
             target: Target::Newest(event_of(host).id()),
-            wish: Wish {
+            change: StateChange {
                 status,
                 acknowledged,
-                ..Wish::default()
+                ..StateChange::default()
             },
         };
         let author = samples::name("operator");
@@ -313,8 +314,15 @@ impl Scenario {
             _ => rule.destinations = BTreeSet::from([self.random.random_range(0..GOOD)]),
         }
         let draft = rule_draft(number, &rule);
-        self.service.rules().update(draft, false).await.unwrap();
+        let updated = self.service.rules().update(draft, false).await.unwrap();
         self.model.rules.insert(number, rule);
+        if self.random.random_bool(0.3) {
+            let stores = Stores::Rule(updated.rule);
+            let opens = self.service.opens();
+            let counted = opens.count(stores.clone()).await.unwrap();
+            assert_eq!(opens.notify(&stores).await.unwrap(), counted);
+            self.model.notify_open(number, self.clock.now_ms());
+        }
     }
 
     /// An operator cancels what waits first for the destination that is gone.

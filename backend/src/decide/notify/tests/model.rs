@@ -127,9 +127,9 @@ fn carry_out(life: &mut Life, act: Act) -> Vec<Told> {
             event.severity = severity;
             event.status = status;
         }),
-        Act::Acknowledge(flag) => life.alter(Wish {
+        Act::Acknowledge(flag) => life.alter(StateChange {
             acknowledged: Some(flag),
-            ..Wish::default()
+            ..StateChange::default()
         }),
         Act::Status(status) => life.status(status),
         Act::Wait(seconds) => {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) use self::write::write;
 use super::value::FieldsV1;
 use crate::domain::{
-    Annotation, Close, CloseReason, EventId, Field, HistoryEntry, Judged, Name, Notified,
+    Annotation, Close, CloseReason, Evaluation, EventId, Field, HistoryEntry, Name, Notified,
     Occurrence, Opening, RecordId, RevisionId, Severity, Status,
 };
 
@@ -62,7 +62,7 @@ pub(crate) struct OccurrenceV1 {
     #[prost(int64, optional, tag = "24")]
     content_ms: Option<i64>,
     #[prost(message, optional, tag = "25")]
-    judged: Option<JudgedV1>,
+    evaluation: Option<EvaluationV1>,
     #[prost(int64, optional, tag = "26")]
     received_ms: Option<i64>,
     #[prost(uint32, optional, tag = "27")]
@@ -70,7 +70,7 @@ pub(crate) struct OccurrenceV1 {
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
-struct JudgedV1 {
+struct EvaluationV1 {
     #[prost(int64, tag = "1")]
     at_ms: i64,
     #[prost(int64, tag = "2")]
@@ -202,7 +202,7 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .collect(),
             review_ms: occurrence.review_ms,
             content_ms: occurrence.content_ms,
-            judged: occurrence.judged.as_ref().map(JudgedV1::from),
+            evaluation: occurrence.evaluation.as_ref().map(EvaluationV1::from),
             received_ms: occurrence.received_ms,
             reopened: occurrence.reopened,
         }
@@ -218,12 +218,12 @@ fn close_reason(occurrence: &Occurrence) -> CloseReasonV1 {
     }
 }
 
-impl From<&Judged> for JudgedV1 {
-    fn from(judged: &Judged) -> Self {
+impl From<&Evaluation> for EvaluationV1 {
+    fn from(evaluation: &Evaluation) -> Self {
         Self {
-            at_ms: judged.at_ms,
-            rules_ms: judged.rules_ms,
-            by_event: judged.by_event,
+            at_ms: evaluation.at_ms,
+            rules_ms: evaluation.rules_ms,
+            by_event: evaluation.by_event,
         }
     }
 }
@@ -273,10 +273,10 @@ impl OccurrenceV1 {
                 .collect::<Option<_>>()?,
             review_ms: self.review_ms,
             content_ms: self.content_ms,
-            judged: self.judged.map(|judged| Judged {
-                at_ms: judged.at_ms,
-                rules_ms: judged.rules_ms,
-                by_event: judged.by_event,
+            evaluation: self.evaluation.map(|evaluation| Evaluation {
+                at_ms: evaluation.at_ms,
+                rules_ms: evaluation.rules_ms,
+                by_event: evaluation.by_event,
             }),
             received_ms: self.received_ms,
             reopened: self.reopened,
@@ -453,7 +453,7 @@ mod tests {
             .collect();
         let sealer = Sealer::ephemeral();
         let old = Occurrence::decode(&bytes, &sealer).unwrap();
-        assert_eq!((old.content_ms, old.judged), (None, None));
+        assert_eq!((old.content_ms, old.evaluation), (None, None));
         assert_eq!(old.notified[0].rule_name.as_str(), "page");
         assert_eq!(old.notified[0].opening, None);
         assert_eq!(old.encode(&sealer), bytes);

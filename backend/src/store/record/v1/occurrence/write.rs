@@ -8,7 +8,7 @@ use prost::{
     encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint, key_len},
 };
 
-use super::{AnnotationV1, FieldV1, HistoryEntryV1, JudgedV1, NotifiedV1, close_reason};
+use super::{AnnotationV1, EvaluationV1, FieldV1, HistoryEntryV1, NotifiedV1, close_reason};
 use crate::{
     domain::{HistoryEntry, Occurrence},
     store::record::v1::value::FieldsV1,
@@ -52,8 +52,8 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     if let Some(content_ms) = occurrence.content_ms {
         encoding::int64::encode(24, &content_ms, to);
     }
-    if let Some(judged) = &occurrence.judged {
-        message(25, &JudgedV1::from(judged), to);
+    if let Some(evaluation) = &occurrence.evaluation {
+        message(25, &EvaluationV1::from(evaluation), to);
     }
     if let Some(received_ms) = occurrence.received_ms {
         encoding::int64::encode(26, &received_ms, to);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_of_the_message() {
-        let mut full = samples::judged_occurrence();
+        let mut full = samples::evaluated_occurrence();
         full.acknowledged = true;
         full.close = Some(Close {
             at_ms: -5,
