@@ -116,8 +116,9 @@ pub struct Condition {
     pub name: &'static str,
     /// Whether few rules ever meet it, so that it is spoken of only where it holds.
     pub is_rare: bool,
-    /// Whether it concerns what the rule sent before: then it holds back another message only.
-    pub is_about_repeats: bool,
+    /// What it saw where the rule notified, if it concerns what the rule sent before: such a
+    /// condition holds back another message only.
+    pub about_repeats: Option<&'static str>,
     /// Why it holds a notification back; none when it lets it pass.
     pub hold: fn(&Case<'_>) -> Option<Hold>,
     /// What it saw, for people.

@@ -5,7 +5,7 @@ use super::{Condition, Hold, Tense, moment};
 pub(super) const CONDITION: Condition = Condition {
     name: "already notified",
     is_rare: false,
-    is_about_repeats: true,
+    about_repeats: Some("nothing it had told stood against it"),
     hold: |case| {
         let notified = case.notified.filter(|_| !case.rule.repeat)?;
         Some(Hold {

@@ -5,7 +5,7 @@ use super::{Condition, Hold};
 pub(super) const CONDITION: Condition = Condition {
     name: "destinations",
     is_rare: true,
-    is_about_repeats: false,
+    about_repeats: None,
     hold: |case| case.destinations().next().is_none().then(Hold::default),
     detail: |_, _, _| "there is no destination of the rule to tell".into(),
 };

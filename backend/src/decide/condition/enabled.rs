@@ -5,7 +5,7 @@ use super::{Condition, Hold};
 pub(super) const CONDITION: Condition = Condition {
     name: "enabled",
     is_rare: false,
-    is_about_repeats: false,
+    about_repeats: None,
     hold: |case| (!case.rule.enabled).then(Hold::default),
     detail: |_, hold, tense| {
         let word = if hold.is_some() {

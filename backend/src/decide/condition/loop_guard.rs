@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "loop guard";
 pub(super) const CONDITION: Condition = Condition {
     name: NAME,
     is_rare: true,
-    is_about_repeats: false,
+    about_repeats: None,
     hold: |case| {
         let stops = |it: &Destination| would_pass_again(case.occurrence, case.rule.id, it);
         let mut destinations = case.destinations();

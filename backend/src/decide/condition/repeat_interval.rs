@@ -5,7 +5,7 @@ use super::{Condition, Hold, Tense};
 pub(super) const CONDITION: Condition = Condition {
     name: "repeat interval",
     is_rare: false,
-    is_about_repeats: true,
+    about_repeats: Some("there was no interval to wait for"),
     hold: |case| {
         let notified = case.notified.filter(|_| case.rule.repeat)?;
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;

@@ -7,7 +7,7 @@ use crate::domain::{Field, Status};
 pub(super) const CONDITION: Condition = Condition {
     name: "suppressed",
     is_rare: false,
-    is_about_repeats: false,
+    about_repeats: None,
     hold: |case| {
         let is_held = case.occurrence.status == Status::Suppressed || was_until_its_close(case);
         is_held.then(|| Hold {

@@ -15,10 +15,9 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> 
         if condition.is_rare && passed {
             return None;
         }
-        let detail = if condition.is_about_repeats && notified {
-            "nothing it had told stood against it".into()
-        } else {
-            (condition.detail)(case, hold, tense)
+        let detail = match condition.about_repeats {
+            Some(detail) if notified => detail.into(),
+            _ => (condition.detail)(case, hold, tense),
         };
         Some(Gate {
             name: condition.name,

@@ -160,7 +160,7 @@ impl Judge<'_> {
         let notifies = tells || matched && held.is_none() && now;
         // What it has told it need not tell: that is no fault.
         let again = match held {
-            Some((by, _)) if by.is_about_repeats => " again",
+            Some((by, _)) if by.about_repeats.is_some() => " again",
             _ => "",
         };
         let held = held.map(|(_, detail)| detail);
