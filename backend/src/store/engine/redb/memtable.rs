@@ -11,14 +11,15 @@ use super::{
 use crate::store::engine::Direction;
 
 /// What a row takes in memory about, beside its bytes.
-const ROW_BYTES: usize = 24;
+const ROW_BYTES: usize = 48;
 
 /// A row's cell; none where the row was removed.
 pub(super) type Slot<'a> = Option<&'a [u8]>;
 
-/// Where a row lies, and whether nothing below has one under its key.
+/// Where a row lies, the head of its key, and whether nothing below has a row under that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
+    head: [u64; 2],
     buffer: u32,
     at: u32,
     is_new: bool,
@@ -26,6 +27,11 @@ pub(super) struct Place {
 
 impl Keys for Arena {
     type Item = Place;
+
+    fn head(&self, place: Place) -> u128 {
+        let [high, low] = place.head;
+        (u128::from(high) << 64) | u128::from(low)
+    }
 
     fn key(&self, place: Place) -> &[u8] {
         row(self, place).map_or(&[], |row| row.key)
@@ -58,12 +64,20 @@ impl Memtable {
             let at = u32::try_from(at).expect("a set of changes is far below 4 GiB");
             self.bytes += ROW_BYTES;
             self.rows += 1;
+            let head = ordered::head(row.key).to_be_bytes();
+            let head = head.as_chunks::<8>().0;
+            let head = [head[0], head[1]].map(u64::from_be_bytes);
             self.places.put(&*arena, row.key, |found: Option<Place>| {
                 let is_new = found.map_or(row.is_new, |found| found.is_new);
                 if row.cell.is_none() && found.is_some() && is_new {
                     return Put::Nothing;
                 }
-                Put::Item(Place { buffer, at, is_new })
+                Put::Item(Place {
+                    head,
+                    buffer,
+                    at,
+                    is_new,
+                })
             });
         }
     }

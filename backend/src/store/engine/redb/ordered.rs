@@ -1,20 +1,65 @@
 //! An ordered map that is copied in no time: what a change touches is made anew, the rest is shared
 //! with the copies.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use crate::store::engine::Direction;
 
 /// Items of a node.
 const NODE_MAX: usize = 64;
 
-/// An item, and how keys are found for items.
+/// How the keys of items are found.
 pub(super) trait Keys {
     /// What the map holds.
     type Item: Copy;
 
-    /// The key of an item.
+    /// The [`head`] of an item's key, which is at hand.
+    fn head(&self, item: Self::Item) -> u128;
+
+    /// The key of an item, which may lie far away.
     fn key(&self, item: Self::Item) -> &[u8];
+}
+
+/// A key's first bytes as a number: most keys are told apart by them.
+pub(super) fn head(key: &[u8]) -> u128 {
+    if let Some(first) = key.first_chunk() {
+        return u128::from_be_bytes(*first);
+    }
+    let mut padded = [0; 16];
+    padded[..key.len()].copy_from_slice(key);
+    u128::from_be_bytes(padded)
+}
+
+/// A key that is looked for.
+#[derive(Debug, Clone, Copy)]
+struct Probe<'a, K> {
+    keys: &'a K,
+    head: u128,
+    key: &'a [u8],
+}
+
+impl<'a, K: Keys> Probe<'a, K> {
+    fn new(keys: &'a K, key: &'a [u8]) -> Self {
+        let head = head(key);
+        Self { keys, head, key }
+    }
+
+    /// How an item's key compares with it.
+    fn compare(&self, item: K::Item) -> Ordering {
+        let by_head = self.keys.head(item).cmp(&self.head);
+        by_head.then_with(|| self.keys.key(item).cmp(self.key))
+    }
+
+    /// Where a key belongs among items.
+    fn search(&self, items: &[K::Item]) -> Result<usize, usize> {
+        items.binary_search_by(|item| self.compare(*item))
+    }
+
+    /// The child that a key belongs to.
+    fn child(&self, children: &[Child<K::Item>]) -> usize {
+        let after = children.partition_point(|child| self.compare(child.from).is_le());
+        after.saturating_sub(1)
+    }
 }
 
 /// What is to be done where a key belongs.
@@ -85,7 +130,8 @@ impl<T: Copy> Ordered<T> {
         key: &[u8],
         choose: impl FnOnce(Option<T>) -> Put<T>,
     ) {
-        if let Some(sibling) = put(&mut self.root, keys, key, choose) {
+        let probe = Probe::new(keys, key);
+        if let Some(sibling) = put(&mut self.root, &probe, choose) {
             let old = Arc::clone(&self.root);
             let Some(from) = first(&old) else { return };
             let mut children = Vec::with_capacity(NODE_MAX + 1);
@@ -98,14 +144,11 @@ impl<T: Copy> Ordered<T> {
 
     /// The item of a key.
     pub(super) fn get(&self, keys: &impl Keys<Item = T>, key: &[u8]) -> Option<T> {
-        let mut node = &*self.root;
+        let (probe, mut node) = (Probe::new(keys, key), &*self.root);
         loop {
             match node {
-                Node::Branch(children) => node = &*children[child_of(children, keys, key)].node,
-                Node::Leaf(items) => {
-                    let found = items.binary_search_by(|item| keys.key(*item).cmp(key));
-                    return found.ok().map(|at| items[at]);
-                }
+                Node::Branch(children) => node = &*children[probe.child(children)].node,
+                Node::Leaf(items) => return probe.search(items).ok().map(|at| items[at]),
             }
         }
     }
@@ -117,16 +160,17 @@ impl<T: Copy> Ordered<T> {
         key: &[u8],
         direction: Direction,
     ) -> Walk<'_, T> {
+        let probe = Probe::new(keys, key);
         let (mut path, mut node) = (Vec::new(), &*self.root);
         loop {
             match node {
                 Node::Branch(children) => {
-                    let at = child_of(children, keys, key);
+                    let at = probe.child(children);
                     path.push((children.as_slice(), at));
                     node = &*children[at].node;
                 }
                 Node::Leaf(items) => {
-                    let at = items.partition_point(|item| keys.key(*item) < key);
+                    let (Ok(at) | Err(at)) = probe.search(items);
                     return Walk {
                         path,
                         leaf: items,
@@ -146,21 +190,15 @@ fn first<T: Copy>(node: &Node<T>) -> Option<T> {
     }
 }
 
-fn child_of<T: Copy>(children: &[Child<T>], keys: &impl Keys<Item = T>, key: &[u8]) -> usize {
-    let after = children.partition_point(|child| keys.key(child.from) <= key);
-    after.saturating_sub(1)
-}
-
 /// Answers the second half of a node that became too large.
-fn put<T: Copy>(
-    node: &mut Arc<Node<T>>,
-    keys: &impl Keys<Item = T>,
-    key: &[u8],
-    choose: impl FnOnce(Option<T>) -> Put<T>,
-) -> Option<Child<T>> {
+fn put<K: Keys>(
+    node: &mut Arc<Node<K::Item>>,
+    probe: &Probe<'_, K>,
+    choose: impl FnOnce(Option<K::Item>) -> Put<K::Item>,
+) -> Option<Child<K::Item>> {
     match Arc::make_mut(node) {
         Node::Leaf(items) => {
-            let at = items.binary_search_by(|item| keys.key(*item).cmp(key));
+            let at = probe.search(items);
             match (at, choose(at.ok().map(|at| items[at]))) {
                 (Ok(at), Put::Item(item)) => items[at] = item,
                 (Err(at), Put::Item(item)) => {
@@ -177,8 +215,8 @@ fn put<T: Copy>(
             None
         }
         Node::Branch(children) => {
-            let at = child_of(children, keys, key);
-            let sibling = put(&mut children[at].node, keys, key, choose);
+            let at = probe.child(children);
+            let sibling = put(&mut children[at].node, probe, choose);
             if children[at].node.is_empty() {
                 children.remove(at);
                 return None;
@@ -279,14 +317,18 @@ mod tests {
 
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
-    use super::{Keys, Ordered, Put};
+    use super::{Keys, Ordered, Put, head};
     use crate::store::engine::Direction;
 
-    /// Items are places in it.
-    struct Words(Vec<[u8; 4]>);
+    /// Items are places in it. What tells them apart lies before or behind the heads of the keys.
+    struct Words(Vec<[u8; 20]>);
 
     impl Keys for Words {
         type Item = usize;
+
+        fn head(&self, item: usize) -> u128 {
+            head(&self.0[item])
+        }
 
         fn key(&self, item: usize) -> &[u8] {
             &self.0[item]
@@ -297,7 +339,12 @@ mod tests {
         map.walk(words, from, way).collect()
     }
 
-    fn agree(map: &Ordered<usize>, model: &BTreeMap<[u8; 4], usize>, words: &Words, from: [u8; 4]) {
+    fn agree(
+        map: &Ordered<usize>,
+        model: &BTreeMap<[u8; 20], usize>,
+        words: &Words,
+        from: [u8; 20],
+    ) {
         let after: Vec<_> = model.range(from..).map(|(_, item)| *item).collect();
         assert_eq!(walked(map, words, &from, Direction::Ascending), after);
         let before: Vec<_> = model.range(..from).rev().map(|(_, item)| *item).collect();
@@ -309,7 +356,13 @@ mod tests {
     fn it_holds_what_a_map_holds_and_a_copy_stays_as_it_was() {
         for seed in 0..6 {
             let mut random = StdRng::seed_from_u64(seed);
-            let words = Words((0..20_000_u32).map(u32::to_be_bytes).collect());
+            let word = |number: u32| {
+                let mut word = [0; 20];
+                word[if seed % 2 == 0 { 0..4 } else { 16..20 }]
+                    .copy_from_slice(&number.to_be_bytes());
+                word
+            };
+            let words = Words((0..20_000).map(word).collect());
             let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
             let (mut copy, mut model_then) = (map.clone(), model.clone());
             let span = [50, 1_000, 20_000][usize::try_from(seed).unwrap() % 3];
