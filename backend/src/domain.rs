@@ -15,7 +15,7 @@ pub mod trigger;
 pub mod value;
 
 pub use crate::secret::{self, Secret};
-pub use client::{Client, Rates, Role};
+pub use client::{Client, Dialect, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};

@@ -92,7 +92,7 @@ pub(crate) struct Dialect {
     /// Its paths.
     pub(crate) endpoints: &'static [Endpoint],
     /// A refusal or a failure as its clients expect it.
-    pub(crate) fault: fn(&Told<'_>, &Fault) -> Answer,
+    pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
 }
 
 /// Finds a key in a body.
@@ -208,7 +208,7 @@ pub(crate) struct Outcome {
 
 /// What is known of a request that failed.
 #[derive(Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct FaultContext<'a> {
     /// Its headers.
     pub(crate) headers: &'a HeaderMap,
     /// Its id in the log.
@@ -294,7 +294,7 @@ impl Answer {
 }
 
 /// A fault as the native interface words it, without details.
-fn plain_fault(_: &Told<'_>, fault: &Fault) -> Answer {
+fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let code = match fault.status.as_u16() {
         401 => 16,
         403 => 7,

@@ -4,7 +4,8 @@ mod prometheus;
 
 use std::process::{Command, Output};
 
-use bellwether_tests::{rest::Rest, tree, world::World};
+use bellwether_proto::reference::{Block, Topic};
+use bellwether_tests::{process, rest::Rest, tree, world::World};
 use serde_json::{Value, json};
 
 use crate::foreign::python;
@@ -21,6 +22,18 @@ fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
     assert!(output.status.success(), "{script}: {errors}");
     let told = serde_json::from_slice(&output.stdout);
     Some(told.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
+}
+
+/// Makes a client that may send these dialects; gives its key.
+fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
+    let mut command = world.command(&["client", "create", name, "--role", "ingest"]);
+    for dialect in dialects {
+        command.args(["--dialect", dialect]);
+    }
+    let output = process::run(command);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// The newest occurrence of each event of that name, by the event's dimensions as `key=value`.
@@ -62,7 +75,7 @@ fn state(occurrence: &Value) -> Value {
 #[tokio::test]
 async fn pagerdutys_client_triggers_acknowledges_and_resolves() {
     let world = World::start();
-    let key = world.client("pages", "ingest");
+    let key = sender(&world, "pages", &["pagerduty"]);
     let address = world.service().address("rest").to_owned();
     let Some(told) = client("send_pagerduty.py", "pagerduty", &[&address, &key]) else {
         return;
@@ -94,7 +107,7 @@ async fn pagerdutys_client_triggers_acknowledges_and_resolves() {
 #[tokio::test]
 async fn opsgenies_client_creates_acknowledges_notes_and_closes() {
     let world = World::start();
-    let key = world.client("genie", "ingest");
+    let key = sender(&world, "genie", &["opsgenie"]);
     let annotator = world.client("annotator", "operator");
     let address = world.service().address("rest").to_owned();
     let arguments = [&*address, &key, &annotator];
@@ -136,7 +149,7 @@ async fn opsgenies_client_creates_acknowledges_notes_and_closes() {
 #[tokio::test]
 async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
     let world = World::start();
-    let key = world.client("cloud", "ingest");
+    let key = sender(&world, "cloud", &["cloudevents"]);
     let address = world.service().address("rest").to_owned();
     let Some(told) = client("send_cloudevents.py", "cloudevents.core", &[&address, &key]) else {
         return;
@@ -158,7 +171,7 @@ async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
 #[tokio::test]
 async fn opentelemetrys_exporter_is_content_with_and_without_gzip() {
     let world = World::start();
-    let key = world.client("logs", "ingest");
+    let key = sender(&world, "logs", &["otlp"]);
     let address = world.service().address("rest").to_owned();
     let modules = "opentelemetry.exporter.otlp.proto.http._log_exporter";
     let Some(told) = client("send_otlp.py", modules, &[&address, &key]) else {
@@ -176,4 +189,91 @@ async fn opentelemetrys_exporter_is_content_with_and_without_gzip() {
         "payment failed"
     ]);
     assert_eq!(state(&logs[0].1), expected);
+}
+
+#[tokio::test]
+async fn a_dialect_is_off_unless_the_client_may_send_it() {
+    let world = World::start();
+    let key = sender(&world, "grafana", &[]);
+    let grafana = world.rest().with_key(Some(&key));
+    let alerts = json!({"alerts": [{"labels": {"alertname": "DiskFull", "host": "db-1"}}]});
+    let path = "/v1/intake/alertmanager";
+    let in_path = format!("{path}/{key}");
+    let update = |arguments: &[&str]| {
+        let command = world.command(&[&["client", "update", "grafana"][..], arguments].concat());
+        let output = process::run(command);
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let refused = grafana.post(path, &alerts).await;
+    assert_eq!(refused.status, 403);
+    let message = refused.json()["message"].to_string();
+    assert!(
+        message.contains("bellwether client update grafana --dialect alertmanager"),
+        "{message}"
+    );
+
+    let (done, told) = update(&["--dialect", "alertmanager"]);
+    assert!(
+        done && told.trim_end().ends_with("\talertmanager"),
+        "{told}"
+    );
+    grafana.post(path, &alerts).await.ok();
+    let without = world.rest().with_key(None);
+    without.post(&in_path, &alerts).await.ok();
+    assert_eq!(grafana.post("/api/v2/alerts", &json!([])).await.status, 403);
+
+    assert!(update(&["--events-per-second", "500"]).0);
+    grafana.post(path, &alerts).await.ok();
+    assert!(update(&["--no-dialect"]).0);
+    assert_eq!(without.post(&in_path, &alerts).await.status, 403);
+    assert!(!update(&["--dialect", "nagios"]).0);
+
+    // An admin may send anything, but not with its key in a path.
+    let admin = world.admin_key();
+    let answer = without.post(&format!("{path}/{admin}"), &alerts).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    world.rest().post(path, &alerts).await.ok();
+    let found = events(&world.rest(), "DiskFull").await;
+    assert_eq!(found[0].1["count"], "4");
+}
+
+#[tokio::test]
+async fn a_client_may_be_made_for_every_dialect_of_the_reference() {
+    let world = World::start();
+    let blocks = Topic::find("senders").unwrap().blocks().into_iter();
+    let tables = blocks.filter_map(|block| match block {
+        Block::Table(rows) if rows[0][0] == "dialect" => Some(rows),
+        _ => None,
+    });
+    let rows = tables.flatten().skip(1);
+    let dialects: std::collections::BTreeSet<_> = rows
+        .map(|row| row[0].trim_matches('`').to_owned())
+        .collect();
+    assert_eq!(dialects.len(), 6, "{dialects:?}");
+    let dialects: Vec<_> = dialects.iter().map(String::as_str).collect();
+    sender(&world, "all", &dialects);
+}
+
+#[tokio::test]
+async fn keys_in_paths_and_bodies_turn_up_in_no_line_of_the_log() {
+    let world = World::with_settings("log_filter = \"trace\"\n");
+    let key = sender(&world, "pages", &["pagerduty", "cloudevents"]);
+    let rest = world.rest().with_key(None);
+    let trigger = json!({
+        "routing_key": key,
+        "event_action": "trigger",
+        "payload": {"summary": "s", "source": "x", "severity": "info"},
+    });
+    assert_eq!(rest.post("/v2/enqueue", &trigger).await.status, 202);
+    let path = format!("/v1/intake/cloudevents/{key}");
+    assert_eq!(rest.post(&path, &json!({})).await.status, 415);
+    let log = std::fs::read_to_string(world.folder().join("log")).unwrap();
+    assert!(
+        log.contains("/v1/intake/cloudevents/{key}"),
+        "the request is told"
+    );
+    assert!(!log.contains(&key), "its key is not");
 }

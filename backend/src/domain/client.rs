@@ -1,5 +1,7 @@
 //! Named API keys and what they may do.
 
+use std::collections::BTreeSet;
+
 use crate::domain::{Name, RecordId};
 
 /// What a client may do. `Ingest` stands apart; the others rise from `Viewer` to `Admin`.
@@ -39,6 +41,52 @@ pub struct Rates {
     pub events_per_second: Option<u32>,
 }
 
+/// What a sender may speak besides the native interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dialect {
+    /// Alertmanager's webhook, which is Grafana's as well.
+    Alertmanager,
+    /// Alerts as Prometheus sends them.
+    Prometheus,
+    /// Events and changes of PagerDuty.
+    PagerDuty,
+    /// Alerts and heartbeats of Opsgenie.
+    Opsgenie,
+    /// `CloudEvents`.
+    CloudEvents,
+    /// Logs of OpenTelemetry.
+    Otlp,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Alertmanager,
+        Self::Prometheus,
+        Self::PagerDuty,
+        Self::Opsgenie,
+        Self::CloudEvents,
+        Self::Otlp,
+    ];
+
+    /// The word for it on the wire, on the command line and in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Alertmanager => "alertmanager",
+            Self::Prometheus => "prometheus",
+            Self::PagerDuty => "pagerduty",
+            Self::Opsgenie => "opsgenie",
+            Self::CloudEvents => "cloudevents",
+            Self::Otlp => "otlp",
+        }
+    }
+
+    /// The dialect of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
 /// A named API key; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
@@ -50,6 +98,8 @@ pub struct Client {
     pub role: Role,
     /// How much it may ask for.
     pub rates: Rates,
+    /// What it may speak besides the native interface; an admin may all.
+    pub dialects: BTreeSet<Dialect>,
     /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],
     /// When it was made, in milliseconds since 1970.

@@ -3,7 +3,7 @@
 mod keys;
 mod meter;
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     clock::Clock,
-    domain::{Client, Name, Rates, RecordId, Role, Secret},
+    domain::{Client, Dialect, Name, Rates, RecordId, Role, Secret},
     error::{Error, Violation},
     limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX, PAGE_SIZE_MAX},
     ops::{
@@ -68,6 +68,7 @@ impl Clients {
         name: &str,
         role: Option<Role>,
         rates: Rates,
+        dialects: &[String],
     ) -> Result<(Client, Secret), Error> {
         let mut violations = Vec::new();
         let name =
@@ -79,12 +80,14 @@ impl Clients {
             ));
         }
         violations.extend(faults(rates));
-        let (Ok(name), Some(role), []) = (name, role, &*violations) else {
+        let dialects = known(dialects).map_err(|fault| violations.push(fault));
+        let (Ok(name), Some(role), Ok(dialects), []) = (name, role, dialects, &*violations) else {
             return Err(Error::Invalid(violations));
         };
         let key = new_key();
         let client = Client {
             rates,
+            dialects,
             ..self.client(name, role, &key)
         };
         let decide = || self.decide_create(&client);
@@ -92,13 +95,23 @@ impl Clients {
         Ok((client, key))
     }
 
-    /// Changes the rates of a client: a rate that is not stated stays, and zero takes a limit away.
-    /// Holds for the next call.
+    /// Changes the rates of a client and what it may speak: what is not stated stays, and a rate of
+    /// zero takes a limit away. Holds for the next call.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the wrong fields, [`Error::NotFound`].
-    pub async fn update(&self, name: &str, wanted: Rates) -> Result<Client, Error> {
-        let faults = faults(wanted);
+    pub async fn update(
+        &self,
+        name: &str,
+        wanted: Rates,
+        dialects: Option<&[String]>,
+    ) -> Result<Client, Error> {
+        let mut faults = faults(wanted);
+        let dialects = dialects.map(known).transpose();
+        let dialects = dialects.unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        });
         if !faults.is_empty() {
             return Err(Error::Invalid(faults));
         }
@@ -116,6 +129,9 @@ impl Clients {
                 requests_per_second: rate(wanted.requests_per_second, old.requests_per_second),
                 events_per_second: rate(wanted.events_per_second, old.events_per_second),
             };
+            if let Some(dialects) = &dialects {
+                client.dialects.clone_from(dialects);
+            }
             let mut changes = self.store.changes();
             if client != stored.value {
                 changes.update(&stored, &client);
@@ -241,6 +257,7 @@ impl Clients {
             name,
             role,
             rates: Rates::default(),
+            dialects: BTreeSet::new(),
             key_hash: key_hash(key.reveal()),
             create_ms,
             last_used_ms: None,
@@ -271,6 +288,17 @@ impl Clients {
         let range = Range { start, end: None };
         Ok(self.store.page(range, Direction::Ascending, limit).await?)
     }
+}
+
+/// The dialects of these names.
+fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
+    let dialects = names.iter().map(|name| {
+        Dialect::of_word(name).ok_or_else(|| {
+            let words = Dialect::ALL.map(Dialect::word).join(", ");
+            Violation::new("dialects", format!("`{name}` is none of {words}"))
+        })
+    });
+    dialects.collect()
 }
 
 fn faults(rates: Rates) -> Vec<Violation> {

@@ -41,7 +41,7 @@ impl ClientService for ClientApi {
         let rates = rates(request.requests_per_second, request.events_per_second);
         let made = self
             .clients
-            .create(&request.name, role(request.role), rates);
+            .create(&request.name, role(request.role), rates, &request.dialects);
         let (client, key) = made.await?;
         let answer = v1::CreateClientResponse {
             client: Some(client.into()),
@@ -75,7 +75,8 @@ impl ClientService for ClientApi {
             requests_per_second: request.requests_per_second,
             events_per_second: request.events_per_second,
         };
-        let client = self.clients.update(&request.name, rates).await?;
+        let dialects = request.dialects.as_ref().map(|it| &*it.names);
+        let client = self.clients.update(&request.name, rates, dialects).await?;
         // The answer comes when the new rates hold.
         self.keys.catch_up().await?;
         let client = Some(client.into());

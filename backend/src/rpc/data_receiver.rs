@@ -1,5 +1,6 @@
 //! `DataReceiverService`: taking events in.
 
+mod dialect;
 mod idempotency;
 
 use std::sync::Arc;
@@ -183,6 +184,7 @@ impl DataReceiverService for DataReceiver {
         request: Request<Events>,
     ) -> Result<Response<EventStatusResult>, Status> {
         let caller = access::caller(&request)?;
+        dialect::admit(request.metadata(), &caller)?;
         let key = idempotency::key_of(request.metadata())?;
         let request = request.into_inner();
         let total = request.events.len();

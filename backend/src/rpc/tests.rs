@@ -112,7 +112,7 @@ impl World {
             server.serve_with_incoming(incoming).await.unwrap();
         });
         let (_, key) = clients
-            .create("root", Some(Role::Admin), Rates::default())
+            .create("root", Some(Role::Admin), Rates::default(), &[])
             .await
             .unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{addr}")).unwrap();
@@ -129,7 +129,7 @@ impl World {
     async fn key(&self, name: &str, role: Role) -> Bearer {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default())
+            .create(name, Some(role), Rates::default(), &[])
             .await
             .unwrap();
         Bearer(key.reveal().into())

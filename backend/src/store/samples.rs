@@ -1,14 +1,17 @@
 //! Records with every field set: what encodings are frozen with, and what tests of the store start
 //! from.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::domain::{
     Annotation, Attempt, Clause, Client, Close, CloseReason, Content, Delivery, DeliverySettings,
-    DeliveryState, Destination, DestinationKind, Evaluation, EventId, Field, Health, HealthState,
-    HistoryEntry, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates, Receipt,
-    RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript, Trigger, Value,
-    Was,
+    DeliveryState, Destination, DestinationKind, Dialect, Evaluation, EventId, Field, Health,
+    HealthState, HistoryEntry, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates,
+    Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript,
+    Trigger, Value, Was,
     delivery::{Request, Response, RuleContent},
     destination::{
         Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
@@ -154,9 +157,18 @@ pub(crate) fn client(name_of_it: &str) -> Client {
         name: name(name_of_it),
         role: Role::Editor,
         rates: Rates::default(),
+        dialects: BTreeSet::new(),
         key_hash: [41; 32],
         create_ms: AT_MS,
         last_used_ms: Some(AT_MS + 60_000),
+    }
+}
+
+/// A client that may speak what others do.
+pub(crate) fn sender(name_of_it: &str) -> Client {
+    Client {
+        dialects: [Dialect::Prometheus, Dialect::Otlp].into(),
+        ..client(name_of_it)
     }
 }
 

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Severity, Success, Told, alert,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Severity, Success, alert,
     draft::Draft,
     json::{self, Object},
     plain_fault,
@@ -87,8 +87,8 @@ fn truncated(message: &Object<'_>) -> Result<Option<Event>, Fault> {
 }
 
 /// Alertmanager sends again what is answered with 5xx and drops everything else, also with 429.
-fn fault(told: &Told<'_>, fault: &Fault) -> Answer {
-    let mut answer = plain_fault(told, fault);
+fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
+    let mut answer = plain_fault(context, fault);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {
         answer.status = StatusCode::SERVICE_UNAVAILABLE;
     }

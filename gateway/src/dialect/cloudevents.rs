@@ -217,7 +217,7 @@ impl<'a> CloudEvent<'a> {
         if closing.is_some() {
             draft.closed();
         }
-        self.stand(&mut draft)?;
+        self.apply_status(&mut draft)?;
         let data = self.data()?;
         for name in SUMMARIES {
             if let Some(Value::String(summary)) = data.get(name)
@@ -240,7 +240,7 @@ impl<'a> CloudEvent<'a> {
     }
 
     /// What the extension `status` says.
-    fn stand(&self, draft: &mut Draft) -> Result<(), Fault> {
+    fn apply_status(&self, draft: &mut Draft) -> Result<(), Fault> {
         let status = self.document.text("status")?.unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {
             over if OVER.contains(&over) => draft.closed(),

@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Note, Outcome, Reading, Severity, Success, Told,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Reading, Severity,
+    Success,
     draft::Draft,
     identity,
     json::{self, Object},
@@ -334,11 +335,11 @@ fn unprocessable(fault: Fault) -> Fault {
     }
 }
 
-fn fault(told: &Told<'_>, fault: &Fault) -> Answer {
+fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     let body = json!({
         "message": fault.message,
-        "took": seconds(told.took),
-        "requestId": told.request_id,
+        "took": seconds(context.took),
+        "requestId": context.request_id,
     });
     Answer::json(fault.status, &body)
 }

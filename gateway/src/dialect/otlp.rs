@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use tonic_types::pb;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Outcome, Reading, Settings, Severity, Success,
-    Told, draft::Draft, plain_fault,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Reading, Settings, Severity,
+    Success, draft::Draft, plain_fault,
 };
 use crate::limits;
 use wire::{
@@ -246,9 +246,9 @@ fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
 }
 
 /// A failure is told in the encoding of the request.
-fn fault(told: &Told<'_>, fault: &Fault) -> Answer {
-    let plain = plain_fault(told, fault);
-    if encoding(told.headers) != Some(PROTOBUF) {
+fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
+    let plain = plain_fault(context, fault);
+    if encoding(context.headers) != Some(PROTOBUF) {
         return plain;
     }
     let body: Value = serde_json::from_slice(&plain.body).unwrap_or_default();

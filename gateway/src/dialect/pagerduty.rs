@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Severity, Success, Told,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Severity, Success,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -175,7 +175,7 @@ fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
 
 /// PagerDuty tells of a request that is wrong, its key included, with 400. Some of its clients send
 /// again what is answered with 403.
-fn fault(_: &Told<'_>, fault: &Fault) -> Answer {
+fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let (status, word, message) = match fault.status {
         StatusCode::TOO_MANY_REQUESTS => (
             fault.status,

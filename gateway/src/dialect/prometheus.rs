@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Success, Told, alert,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Success, alert,
     json::{self, Object},
 };
 
@@ -81,6 +81,6 @@ fn status(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
 }
 
 /// Alertmanager answers a sentence, as a JSON string.
-fn fault(_: &Told<'_>, fault: &Fault) -> Answer {
+fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     Answer::json(fault.status, &json!(fault.message))
 }

@@ -235,12 +235,12 @@ fn read_by_all(ask: &Ask) {
                     answer(reading, &Outcome::default());
                 }
                 Err(fault) => {
-                    let told = Told {
+                    let context = FaultContext {
                         headers: &ask.headers,
                         request_id: "r1",
                         took: Duration::ZERO,
                     };
-                    let answer = (dialect.fault)(&told, &fault);
+                    let answer = (dialect.fault)(&context, &fault);
                     assert!(!answer.status.is_success(), "{dialect:?}: {fault:?}");
                 }
             }

@@ -20,7 +20,8 @@ use tonic::{
 use super::{Exchange, Handler, Reply, body, headers};
 use crate::{
     dialect::{
-        self, Dialect, Endpoint, Fault, Incoming, KeyFound, Note, Outcome, Reading, Success, Told,
+        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Reading,
+        Success,
     },
     problem::Problem,
 };
@@ -30,6 +31,11 @@ const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
 /// The metadata that names a request for its repeats.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// The metadata by which the backend asks whether the client may send a dialect.
+const DIALECT: &str = "bellwether-dialect";
+/// The metadata that says that the key came in the path.
+const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
 /// What a failed request is answered, and what goes with it.
 struct Failed {
@@ -91,12 +97,12 @@ impl Handler {
         taken
             .unwrap_or_else(|_elapsed| Err(Problem::deadline().into()))
             .unwrap_or_else(|failed| {
-                let told = Told {
+                let context = FaultContext {
                     headers: &head.headers,
                     request_id: exchange.request_id.to_str().unwrap_or_default(),
                     took: sending.start.elapsed(),
                 };
-                let answer = (dialect.fault)(&told, &failed.fault);
+                let answer = (dialect.fault)(&context, &failed.fault);
                 Reply::to_sender(answer, failed.code, failed.headers)
             })
     }
@@ -149,7 +155,7 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        let metadata = metadata(&head.headers, &sending.exchange, &key);
+        let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
         // Who has no key learns nothing about the body: the backend is asked in any case.
         let reading = match reading {
             Ok(reading) => reading,
@@ -276,8 +282,14 @@ fn finish(success: Success, outcome: &Outcome, headers: HeaderMap) -> Result<Rep
     Ok(Reply::to_sender(answer, Code::Ok, headers))
 }
 
-/// The metadata of a call on behalf of a sender, with the key where the backend looks for it.
-fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>, key: &KeyFound) -> MetadataMap {
+/// The metadata of a call on behalf of a sender: its dialect, and the key where the backend looks for
+/// it.
+fn metadata(
+    headers: &HeaderMap,
+    exchange: &Exchange<'_>,
+    dialect: &Dialect,
+    key: &KeyFound,
+) -> MetadataMap {
     let mut own = headers.clone();
     own.remove(header::AUTHORIZATION);
     if let KeyFound::InPath(key) | KeyFound::Apart(key) = key
@@ -286,7 +298,12 @@ fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>, key: &KeyFound) -> Met
         value.set_sensitive(true);
         own.insert(header::AUTHORIZATION, value);
     }
-    headers::metadata(&own, exchange.request_id, exchange.peer)
+    let mut metadata = headers::metadata(&own, exchange.request_id, exchange.peer);
+    metadata.insert(DIALECT, MetadataValue::from_static(dialect.name));
+    if matches!(key, KeyFound::InPath(_)) {
+        metadata.insert(KEY_IN_PATH, MetadataValue::from_static("true"));
+    }
+    metadata
 }
 
 fn is_gzip(headers: &HeaderMap) -> bool {

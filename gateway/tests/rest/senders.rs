@@ -101,13 +101,14 @@ fn requests() -> Vec<(Ask, u16)> {
 }
 
 #[tokio::test]
-async fn each_request_of_a_sender_is_one_call_and_its_answer() {
+async fn each_request_of_a_sender_is_one_call_in_its_dialect_and_its_answer() {
     let world = World::new().await;
     for (request, status) in requests() {
         let answer = request.send(&world).await;
         assert_eq!(answer.status, status, "{}: {:?}", request.path, answer.body);
         let call = world.backend.calls().pop().unwrap();
         assert_eq!(call.path, "/zenoss.cloud.DataReceiverService/PutEvents");
+        assert!(call.metadata.contains_key("bellwether-dialect"));
         let events = call.decode::<Events>().events;
         assert!(!events.is_empty(), "{}", request.path);
         for event in events {
@@ -156,6 +157,9 @@ async fn the_key_reaches_the_backend_wherever_the_sender_put_it() {
         let key = call.metadata.get("authorization");
         let key = key.map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(key.as_deref(), expected, "{}", request.path);
+        let is_in_path = request.path.ends_with("/k%2F2");
+        let told = call.metadata.contains_key("bellwether-key-in-path");
+        assert_eq!(told, is_in_path, "{}", request.path);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The keys that were used lately, kept up to date by the change log.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Meter, key_hash};
 use crate::{
     clock::Clock,
-    domain::{Client, Name, RecordId, Role},
+    domain::{Client, Dialect, Name, RecordId, Role},
     error::Error,
     store::{Direction, EngineError, Index, Kind, Lane, Record, Store, Stored, engine::Range},
 };
@@ -37,6 +37,8 @@ pub struct Caller {
     pub name: Name,
     /// What it may do.
     pub role: Role,
+    /// What it may speak besides the native interface; an admin may all.
+    pub dialects: BTreeSet<Dialect>,
     /// What it may still ask for.
     pub meter: Arc<Meter>,
     /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
@@ -79,6 +81,7 @@ impl Known {
             id: self.client.id,
             name: self.client.name.clone(),
             role: self.client.role,
+            dialects: self.client.dialects.clone(),
             meter: Arc::clone(&self.meter),
             revoked: self.revoked.clone(),
         }
@@ -210,7 +213,7 @@ impl Keys {
     }
 
     /// Drops those of the chosen clients that are gone, and ends their calls; gives the others the
-    /// rates they have now.
+    /// rates and dialects they have now.
     async fn recheck(&self, at: u64, chosen: impl Fn(&Client) -> bool) -> Result<(), Error> {
         let suspects: Vec<_> = {
             let mut table = self.table();
@@ -229,10 +232,15 @@ impl Keys {
                 known.revoked.cancel();
                 continue;
             };
-            if stored.value.rates != known.meter.rates() {
+            let has_other_rates = stored.value.rates != known.meter.rates();
+            if has_other_rates || stored.value.dialects != known.client.dialects {
                 let now_ms = self.clock.now_ms();
                 let changed = Known {
-                    meter: Arc::new(Meter::new(stored.value.rates, now_ms)),
+                    meter: if has_other_rates {
+                        Arc::new(Meter::new(stored.value.rates, now_ms))
+                    } else {
+                        Arc::clone(&known.meter)
+                    },
                     revoked: known.revoked.clone(),
                     used_ms: AtomicI64::new(known.used_ms.load(Ordering::Relaxed)),
                     client: stored.value,

@@ -19,7 +19,9 @@ async fn names(clients: &Clients) -> Vec<String> {
 }
 
 async fn make(clients: &Clients, name: &str, role: Role) -> (Client, Secret) {
-    let made = clients.create(name, Some(role), Rates::default()).await;
+    let made = clients
+        .create(name, Some(role), Rates::default(), &[])
+        .await;
     made.unwrap()
 }
 
@@ -37,7 +39,7 @@ async fn a_key_is_recognisable_long_and_different_each_time() {
 #[tokio::test]
 async fn a_client_needs_a_name_that_is_free_and_a_role() {
     let clients = clients();
-    let Err(Error::Invalid(violations)) = clients.create("a/b", None, Rates::default()).await
+    let Err(Error::Invalid(violations)) = clients.create("a/b", None, Rates::default(), &[]).await
     else {
         panic!("it was made");
     };
@@ -45,7 +47,7 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
     assert_eq!(fields, ["name", "role"]);
     make(&clients, "a", Role::Ingest).await;
     let again = clients
-        .create("a", Some(Role::Admin), Rates::default())
+        .create("a", Some(Role::Admin), Rates::default(), &[])
         .await;
     assert!(matches!(again, Err(Error::AlreadyExists(_))));
 }

@@ -52,7 +52,7 @@ impl World {
     async fn key(&self, name: &str, role: Role) -> String {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default())
+            .create(name, Some(role), Rates::default(), &[])
             .await
             .unwrap();
         key.reveal().to_owned()

@@ -47,6 +47,7 @@ impl From<Client> for v1::Client {
             last_used_time: client.last_used_ms.map(timestamp),
             requests_per_second: client.rates.requests_per_second.unwrap_or(0),
             events_per_second: client.rates.events_per_second.unwrap_or(0),
+            dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
         }
     }
 }

@@ -25,6 +25,7 @@ async fn with_clients() -> Store {
             name: Name::parse(&format!("client {number}")).unwrap(),
             role: Role::Viewer,
             rates: Rates::default(),
+            dialects: std::collections::BTreeSet::new(),
             key_hash: [number; 32],
             create_ms: 0,
             last_used_ms: None,

@@ -285,18 +285,18 @@ fn what_is_wrong_is_named() {
 #[test]
 fn alertmanager_is_told_to_come_again_in_the_only_way_it_heeds() {
     let headers = HeaderMap::new();
-    let told = Told {
+    let context = FaultContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
     };
     for (status, expected) in [(429, 503), (503, 503), (400, 400), (401, 401)] {
         let fault = Fault::new(StatusCode::from_u16(status).unwrap(), "a sentence");
-        let answer = (DIALECTS[0].fault)(&told, &fault);
+        let answer = (DIALECTS[0].fault)(&context, &fault);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["message"], "a sentence");
     }
-    let answer = (DIALECTS[1].fault)(&told, &Fault::invalid("a sentence"));
+    let answer = (DIALECTS[1].fault)(&context, &Fault::invalid("a sentence"));
     assert_eq!(body_json(&answer), "a sentence");
 }
 

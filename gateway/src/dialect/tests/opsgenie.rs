@@ -174,14 +174,14 @@ fn what_is_wrong_is_named() {
         ),
     ];
     let headers = HeaderMap::new();
-    let told = Told {
+    let context = FaultContext {
         headers: &headers,
         request_id: "r1",
         took: Duration::from_millis(3),
     };
     for (path, ask, status, expected) in table {
         let fault = ask.read(path).unwrap_err();
-        let answer = (DIALECTS[3].fault)(&told, &fault);
+        let answer = (DIALECTS[3].fault)(&context, &fault);
         assert_eq!(answer.status, status, "{expected}");
         let body = body_json(&answer);
         assert!(

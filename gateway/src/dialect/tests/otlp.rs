@@ -172,12 +172,12 @@ fn protobuf_is_answered_in_protobuf() {
         "{}",
         told.message
     );
-    let told = Told {
+    let context = FaultContext {
         headers: &ask.headers,
         request_id: "r",
         took: Duration::ZERO,
     };
-    let fault = (DIALECTS[5].fault)(&told, &Fault::invalid("a sentence"));
+    let fault = (DIALECTS[5].fault)(&context, &Fault::invalid("a sentence"));
     let status = tonic_types::pb::Status::decode(fault.body).unwrap();
     assert_eq!((status.code, &*status.message), (3, "a sentence"));
 }

@@ -155,14 +155,14 @@ fn everything_that_is_wrong_is_listed() {
         ),
     ];
     let headers = HeaderMap::new();
-    let told = Told {
+    let context = FaultContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
     };
     for (path, body, expected) in table {
         let fault = Ask::body(body.to_string()).read(path).unwrap_err();
-        let answer = (DIALECTS[2].fault)(&told, &fault);
+        let answer = (DIALECTS[2].fault)(&context, &fault);
         assert_eq!(answer.status, 400, "{body}");
         let told = body_json(&answer);
         assert_eq!(told["status"], "invalid event");
@@ -173,7 +173,7 @@ fn everything_that_is_wrong_is_listed() {
 #[test]
 fn a_key_that_is_not_known_is_400_and_too_much_429() {
     let headers = HeaderMap::new();
-    let told = Told {
+    let context = FaultContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
@@ -186,7 +186,7 @@ fn a_key_that_is_not_known_is_400_and_too_much_429() {
         (503, 503, "error"),
     ] {
         let fault = Fault::new(StatusCode::from_u16(status).unwrap(), "a sentence");
-        let answer = (DIALECTS[2].fault)(&told, &fault);
+        let answer = (DIALECTS[2].fault)(&context, &fault);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["status"], word);
         assert_eq!(body_json(&answer)["errors"], json!(["a sentence"]));

@@ -247,8 +247,11 @@ pub(crate) enum ClientCommand {
             hide_default_value = true
         )]
         events_per_second: u32,
+        /// What it may send as other services do, such as prometheus or pagerduty; several times.
+        #[arg(long = "dialect", value_name = "NAME")]
+        dialects: Vec<String>,
     },
-    /// Change how much a client may ask for, from its next call on.
+    /// Change how much a client may ask for and what it may send, from its next call on.
     #[command(arg_required_else_help = true)]
     Update {
         /// Its name.
@@ -259,6 +262,12 @@ pub(crate) enum ClientCommand {
         /// How many events it may send in a second; 0 takes the limit away.
         #[arg(long, value_name = "NUMBER")]
         events_per_second: Option<u32>,
+        /// What it may send as other services do, in place of what it might before; several times.
+        #[arg(long = "dialect", value_name = "NAME")]
+        dialects: Vec<String>,
+        /// Allow it to send as here only.
+        #[arg(long, conflicts_with = "dialects")]
+        no_dialect: bool,
     },
     /// List the clients.
     List,

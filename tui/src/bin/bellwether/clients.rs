@@ -43,12 +43,14 @@ pub(crate) async fn run(
             role,
             requests_per_second,
             events_per_second,
+            dialects,
         } => {
             let request = CreateClientRequest {
                 name,
                 role: wire::Role::from(role).into(),
                 requests_per_second,
                 events_per_second,
+                dialects,
             };
             let answer = service.create_client(request).await.map_err(refused)?;
             writeln!(out, "{}", answer.into_inner().key)
@@ -57,11 +59,15 @@ pub(crate) async fn run(
             name,
             requests_per_second,
             events_per_second,
+            dialects,
+            no_dialect,
         } => {
+            let states_dialects = no_dialect || !dialects.is_empty();
             let request = UpdateClientRequest {
                 name,
                 requests_per_second,
                 events_per_second,
+                dialects: states_dialects.then_some(wire::Dialects { names: dialects }),
             };
             let answer = service.update_client(request).await.map_err(refused)?;
             let client = answer.into_inner().client.unwrap_or_default();
@@ -146,7 +152,8 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when its key was last used, and its limits; parted by tabs.
+/// Name, role, when it was made, when its key was last used, its limits and the dialects it may send;
+/// parted by tabs.
 fn line(client: &wire::Client) -> String {
     let role = client
         .role()
@@ -161,7 +168,10 @@ fn line(client: &wire::Client) -> String {
     let limits = limits.into_iter().filter(|(limit, _)| *limit > 0);
     let limits = limits.map(|(limit, what)| format!("\t{limit} {what}/s"));
     let limits: String = limits.collect();
-    format!("{}\t{role}\tmade {made}\tused {used}{limits}", client.name)
+    let dialects = client.dialects.iter().map(|it| format!("\t{it}"));
+    let dialects: String = dialects.collect();
+    let name = &client.name;
+    format!("{name}\t{role}\tmade {made}\tused {used}{limits}{dialects}")
 }
 
 fn time(time: Option<prost_types::Timestamp>) -> String {

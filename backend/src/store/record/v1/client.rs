@@ -1,6 +1,6 @@
 //! Clients.
 
-use crate::domain::{Client, Name, Rates, RecordId, Role};
+use crate::domain::{Client, Dialect, Name, Rates, RecordId, Role};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ClientV1 {
@@ -20,6 +20,8 @@ pub(crate) struct ClientV1 {
     requests_per_second: Option<u32>,
     #[prost(uint32, optional, tag = "8")]
     events_per_second: Option<u32>,
+    #[prost(string, repeated, tag = "9")]
+    dialects: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -51,6 +53,7 @@ impl From<&Client> for ClientV1 {
             last_used_ms: client.last_used_ms,
             requests_per_second: client.rates.requests_per_second,
             events_per_second: client.rates.events_per_second,
+            dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
         }
     }
 }
@@ -65,7 +68,9 @@ impl ClientV1 {
             RoleV1::Editor => Role::Editor,
             RoleV1::Admin => Role::Admin,
         };
+        let dialects = self.dialects.iter().map(|word| Dialect::of_word(word));
         Some(Client {
+            dialects: dialects.collect::<Option<_>>()?,
             id: RecordId::from_bytes(self.id.try_into().ok()?),
             name: Name::parse(&self.name).ok()?,
             role,

@@ -1,0 +1,101 @@
+//! Dialects of other services: whether the client that a gateway translated for may send them.
+
+use tonic::metadata::MetadataMap;
+
+use crate::{
+    domain::{Dialect, Role},
+    error::Error,
+    ops::client::Caller,
+};
+
+/// Names the dialect that a request was translated from.
+const DIALECT: &str = "bellwether-dialect";
+/// Says that the key came in the path of a request, where others may have written it down.
+const KEY_IN_PATH: &str = "bellwether-key-in-path";
+
+/// Lets a request through that was sent as here, or as its client may send.
+///
+/// # Errors
+/// [`Error::PermissionDenied`] for a dialect that the client may not send, and for a key in a path
+/// that can do more than send.
+pub(super) fn admit(metadata: &MetadataMap, caller: &Caller) -> Result<(), Error> {
+    let Some(word) = metadata.get(DIALECT) else {
+        return Ok(());
+    };
+    let (name, word) = (&caller.name, word.to_str().unwrap_or_default());
+    if metadata.contains_key(KEY_IN_PATH) && caller.role != Role::Ingest {
+        let role = caller.role.word();
+        return Err(Error::PermissionDenied(format!(
+            "a key in a path has to be of the role `ingest`; the key of `{name}` has the role `{role}`"
+        )));
+    }
+    let is_allowed = caller.role == Role::Admin
+        || Dialect::of_word(word).is_some_and(|dialect| caller.dialects.contains(&dialect));
+    if is_allowed {
+        return Ok(());
+    }
+    Err(Error::PermissionDenied(format!(
+        "the client `{name}` may not send the dialect `{word}`; an admin allows it with \
+         `bellwether client update {name} --dialect {word}`"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        domain::{Name, Rates, RecordId},
+        ops::client::Meter,
+    };
+
+    fn caller(role: Role, dialects: &[Dialect]) -> Caller {
+        Caller {
+            id: RecordId::from_parts(0, 1),
+            name: Name::parse("sender").unwrap(),
+            role,
+            dialects: dialects.iter().copied().collect::<BTreeSet<_>>(),
+            meter: Arc::new(Meter::new(Rates::default(), 0)),
+            revoked: CancellationToken::new(),
+        }
+    }
+
+    #[test]
+    fn a_dialect_is_off_unless_the_client_may_send_it() {
+        use Dialect::{Otlp, Prometheus};
+        let table: &[(Role, &[Dialect], Option<&'static str>, bool)] = &[
+            (Role::Ingest, &[], None, true),
+            (Role::Ingest, &[], Some("otlp"), false),
+            (Role::Ingest, &[Prometheus], Some("otlp"), false),
+            (Role::Ingest, &[Prometheus, Otlp], Some("otlp"), true),
+            (Role::Ingest, &[Prometheus, Otlp], Some("another"), false),
+            (Role::Admin, &[], Some("otlp"), true),
+        ];
+        for (role, dialects, word, is_admitted) in table {
+            let mut metadata = MetadataMap::new();
+            if let Some(word) = word {
+                metadata.insert(DIALECT, word.parse().unwrap());
+            }
+            let admitted = admit(&metadata, &caller(*role, dialects));
+            assert_eq!(admitted.is_ok(), *is_admitted, "{dialects:?} {word:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_a_path_can_do_no_more_than_send() {
+        let mut metadata = MetadataMap::new();
+        metadata.insert(DIALECT, "otlp".parse().unwrap());
+        metadata.insert(KEY_IN_PATH, "true".parse().unwrap());
+        assert!(admit(&metadata, &caller(Role::Ingest, &[Dialect::Otlp])).is_ok());
+        let refused = admit(&metadata, &caller(Role::Admin, &[])).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .contains("has to be of the role `ingest`"),
+            "{refused}"
+        );
+    }
+}
