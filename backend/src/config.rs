@@ -114,7 +114,7 @@ pub struct DeliveryConfig {
     pub timeout: Duration,
     /// Attempts under way at once, over all destinations.
     pub max_in_flight: usize,
-    /// Attempts under way at once to one destination, when it does not say.
+    /// Attempts under way at once to one destination, at most, when it does not say.
     pub max_in_flight_per_destination: u32,
     /// Failures without a success after which a destination is paused.
     pub pause_after: Duration,
@@ -140,7 +140,7 @@ impl Default for DeliveryConfig {
             connect_timeout: 5 * second,
             timeout: 15 * second,
             max_in_flight: 256,
-            max_in_flight_per_destination: 8,
+            max_in_flight_per_destination: 32,
             pause_after: 5 * 24 * HOUR,
             retention: 30 * 24 * HOUR,
         }

@@ -1,19 +1,27 @@
 //! Sending: from the decision to notify to what became of every attempt.
 
 pub mod dispatcher;
+pub mod recovery;
 pub mod retention;
 
+pub(crate) mod backoff;
 pub(crate) mod breaker;
+pub(crate) mod clock_step;
 pub(crate) mod dead_letters;
 pub(crate) mod decide;
+pub(crate) mod follow;
 pub(crate) mod health;
 #[cfg(test)]
 mod journey_tests;
-pub(crate) mod lane;
+pub(crate) mod ledger;
 pub(crate) mod notice;
+pub(crate) mod notices;
+pub(crate) mod queue;
+pub(crate) mod queues;
 pub(crate) mod rate;
-pub mod recovery;
-pub(crate) mod schedule;
+pub(crate) mod resync;
+pub(crate) mod sequencing;
+pub(crate) mod width;
 
-pub use dispatcher::{Dispatcher, Standing};
+pub use dispatcher::{Dispatcher, DispatcherStatus};
 pub use retention::Retention;

@@ -2,7 +2,9 @@
 
 pub mod backup;
 pub mod engine;
+pub mod follow;
 pub mod open;
+pub mod pages;
 pub mod record;
 pub mod restore;
 #[cfg(test)]
@@ -11,6 +13,7 @@ pub mod seal;
 pub mod verify;
 
 pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range};
+pub use follow::LogFollower;
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};
 pub use restore::restore;

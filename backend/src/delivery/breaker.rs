@@ -1,8 +1,12 @@
-//! Leaves a failing destination alone for a while, then tries it with one message.
+//! Leaves a failing destination alone for a while, then tries it with one message at a time.
 
 use std::time::Duration;
 
-use crate::clock::millis;
+use crate::{
+    clock::millis,
+    destination::{Verdict, verdict::Fault},
+    domain::RecordId,
+};
 
 /// Failures in a row that open a breaker.
 const FAILURES_MAX: u32 = 5;
@@ -17,6 +21,18 @@ pub(crate) struct Breaker {
     failures: u32,
     open_until_ms: i64,
     probes: u32,
+    /// The last failure: its message, and whether the destination is wrong rather than unwell.
+    last: Option<(RecordId, bool)>,
+}
+
+/// Which message an open breaker is tried with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Probe {
+    /// The message that failed last: another one tells more, where there is one.
+    pub(crate) not: Option<RecordId>,
+    /// Whether a young message is to be tried: a wrong destination is not to use up what has waited
+    /// long.
+    pub(crate) is_young: bool,
 }
 
 impl Breaker {
@@ -31,12 +47,24 @@ impl Breaker {
 
     /// How many attempts may start, and from when on, in milliseconds since 1970, with that many
     /// under way.
-    pub(crate) fn room(&self, in_flight: usize) -> (usize, i64) {
-        match (self.failures >= FAILURES_MAX, in_flight) {
+    pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
+        match (self.is_open(), in_flight) {
             (false, _) => (usize::MAX, i64::MIN),
             (true, 0) => (1, self.open_until_ms),
             (true, _) => (0, self.open_until_ms),
         }
+    }
+
+    /// What to try next while it is open.
+    pub(crate) fn probe(&self) -> Option<Probe> {
+        self.is_open().then(|| Probe {
+            not: self.last.map(|(message, _)| message),
+            is_young: self.last.is_some_and(|(_, is_wrong)| is_wrong),
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.failures >= FAILURES_MAX
     }
 
     /// Moves along with a clock that was set.
@@ -44,12 +72,13 @@ impl Breaker {
         self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
     }
 
-    /// Takes note of an attempt's end.
-    pub(crate) fn note(&mut self, delivered: bool, now_ms: i64) {
-        if delivered {
+    /// Takes note of an attempt's end. A receiver that refuses a message for what it is, is well.
+    pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
+        let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {
             *self = Self::default();
             return;
-        }
+        };
+        self.last = Some((message, fault == Fault::Destination));
         self.failures = self.failures.saturating_add(1);
         if self.failures == FAILURES_MAX {
             self.open_until_ms = now_ms.saturating_add(millis(OPEN_TIME));
@@ -64,29 +93,69 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::Advice;
+
+    fn id(number: u64) -> RecordId {
+        RecordId::from_parts(number, 1)
+    }
+
+    fn refused(advice: Advice) -> Verdict {
+        Verdict::rejected("no", advice)
+    }
 
     #[test]
     fn five_failures_open_it_and_a_probe_closes_it_or_doubles_the_wait() {
+        let unwell = refused(Advice::Again);
         let mut breaker = Breaker::default();
         for _ in 0..4 {
-            breaker.note(false, 0);
+            breaker.note(id(1), &unwell, 0);
         }
-        assert_eq!(breaker.room(3), (usize::MAX, i64::MIN));
-        breaker.note(false, 0);
-        assert_eq!(breaker.room(0), (1, 10_000));
-        assert_eq!(breaker.room(1), (0, 10_000));
-        breaker.note(false, 9_000);
-        assert_eq!(breaker.room(0), (1, 10_000), "a late failure is no probe");
-        breaker.note(false, 10_000);
-        assert_eq!(breaker.room(0), (1, 30_000));
+        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
+        assert_eq!(breaker.probe(), None);
+        breaker.note(id(1), &unwell, 0);
+        assert_eq!(breaker.allowance(0), (1, 10_000));
+        assert_eq!(breaker.allowance(1), (0, 10_000));
+        breaker.note(id(1), &unwell, 9_000);
+        assert_eq!(
+            breaker.allowance(0),
+            (1, 10_000),
+            "a late failure is no probe"
+        );
+        breaker.note(id(1), &unwell, 10_000);
+        assert_eq!(breaker.allowance(0), (1, 30_000));
         for _ in 0..40 {
-            let (_, until_ms) = breaker.room(0);
-            breaker.note(false, until_ms);
+            let (_, until_ms) = breaker.allowance(0);
+            breaker.note(id(1), &unwell, until_ms);
         }
-        let (_, before_ms) = breaker.room(0);
-        breaker.note(false, before_ms);
-        assert_eq!(breaker.room(0).1 - before_ms, 300_000);
-        breaker.note(true, before_ms);
-        assert_eq!(breaker.room(0), (usize::MAX, i64::MIN));
+        let (_, before_ms) = breaker.allowance(0);
+        breaker.note(id(1), &unwell, before_ms);
+        assert_eq!(breaker.allowance(0).1 - before_ms, 300_000);
+        breaker.note(id(1), &Verdict::delivered("ok"), before_ms);
+        assert_eq!(breaker.allowance(0), (usize::MAX, i64::MIN));
+    }
+
+    #[test]
+    fn messages_that_are_refused_for_what_they_are_do_not_open_it() {
+        let mut breaker = Breaker::default();
+        for advice in [Advice::GiveUp, Advice::FewMore]
+            .into_iter()
+            .cycle()
+            .take(20)
+        {
+            breaker.note(id(1), &refused(advice), 0);
+        }
+        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
+    }
+
+    #[test]
+    fn a_probe_is_another_message_and_a_young_one_where_the_destination_is_wrong() {
+        for (advice, is_young) in [(Advice::Again, false), (Advice::Mend, true)] {
+            let mut breaker = Breaker::default();
+            for number in 1..=5 {
+                breaker.note(id(number), &refused(advice), 0);
+            }
+            let not = Some(id(5));
+            assert_eq!(breaker.probe(), Some(Probe { not, is_young }));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    delivery::schedule::{Next, Schedule, Tried},
+    delivery::backoff::{Backoff, Next, Tried},
     destination::Advice,
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
     limits::CUT_OFFS_MAX,
@@ -14,7 +14,7 @@ use crate::{
 /// What a decision rests on.
 #[derive(Debug)]
 pub(crate) struct Circumstances<'a> {
-    pub(crate) schedule: &'a Schedule,
+    pub(crate) backoff: &'a Backoff,
     pub(crate) now_ms: i64,
     /// From 0 to 1, for the jitter.
     pub(crate) random: f64,
@@ -127,8 +127,7 @@ pub(crate) fn after(
         None => (DeliveryState::Cancelled, Some(now_ms)),
         Some(settings) => {
             let tried = Tried::of(number, around.cut_off + u32::from(is_cut_off(ended)));
-            let schedule = around.schedule;
-            match schedule.next(tried, advice, settings, now_ms, random) {
+            match around.backoff.next(tried, advice, settings, now_ms, random) {
                 Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 Next::Dead => (DeliveryState::Dead, Some(now_ms)),
             }

@@ -1,19 +1,9 @@
 //! Takes due deliveries, has them sent, and records what became of them.
 
-mod follow;
-mod jump;
-mod lease;
-mod order;
-mod plan;
-mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use rand::rngs::StdRng;
 use tokio::{
@@ -26,10 +16,12 @@ use crate::{
     clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
-        dead_letters::DeadLetters,
-        decide,
-        lane::{Lane, Lease},
-        schedule::{self, Schedule},
+        clock_step::ClockWatch,
+        follow::{Followed, Follower},
+        ledger::Ledger,
+        notices::Notices,
+        queue::Lease,
+        queues::{Next, Queues},
     },
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{RecordId, Transcript},
@@ -50,54 +42,20 @@ pub struct Dispatcher {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
-    config: DeliveryConfig,
-    schedule: Schedule,
-    random: StdRng,
-    /// By destination, in an order in which they take turns.
-    lanes: BTreeMap<RecordId, Lane>,
-    /// The lane that was served last.
-    turn: RecordId,
-    /// The deliveries that are leased here.
-    unrecorded: HashMap<RecordId, Finishing>,
-    /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
-    /// tells about them up to there is our own doing.
-    recorded: HashMap<RecordId, u64>,
-    /// Deliveries that cannot be read.
-    set_aside: HashSet<RecordId>,
-    dead_letters: DeadLetters,
-    /// How far the change log was read; none before the first look at all that waits.
-    cursor: Option<u64>,
-    /// What the clock was like when it was last looked at.
-    heed: jump::Heed,
-    /// Leases that have not ended.
-    under_way: usize,
+    clock_watch: ClockWatch,
+    follower: Follower,
+    queues: Queues,
+    ledger: Ledger,
+    notices: Notices,
     attempts: JoinSet<Report>,
     /// The delivery of each attempt under way.
     tasks: HashMap<Id, RecordId>,
-    standing: watch::Sender<Standing>,
-}
-
-/// A lease of ours whose end is not recorded yet.
-#[derive(Debug)]
-struct Finishing {
-    destination: RecordId,
-    number: u32,
-    /// None while the attempt is under way or has not begun.
-    end: Option<End>,
-}
-
-/// How a lease ended.
-#[derive(Debug, Clone)]
-enum End {
-    /// With an attempt.
-    Made(Arc<Report>),
-    /// Before the attempt began.
-    GivenBack,
+    status: watch::Sender<DispatcherStatus>,
 }
 
 /// What a dispatcher is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct DispatcherStatus {
     /// Deliveries that are leased and whose ends are not recorded yet.
     pub in_flight: usize,
     /// When it goes on by itself, in milliseconds since 1970; the end of time when it need not.
@@ -117,31 +75,25 @@ impl Dispatcher {
         config: DeliveryConfig,
         random: StdRng,
     ) -> Self {
+        let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
+            clock_watch: ClockWatch::new(a_store(), a_clock()),
+            follower: Follower::new(a_store(), a_clock()),
+            queues: Queues::new(config.clone()),
+            ledger: Ledger::new(a_store(), a_clock(), config, random),
+            notices: Notices::new(a_clock(), sender.clone()),
+            attempts: JoinSet::new(),
+            tasks: HashMap::new(),
+            status: watch::Sender::default(),
             store,
             clock,
             sender,
-            schedule: Schedule::new(&config),
-            config,
-            random,
-            lanes: BTreeMap::new(),
-            turn: RecordId::from_parts(0, 0),
-            unrecorded: HashMap::new(),
-            recorded: HashMap::new(),
-            set_aside: HashSet::new(),
-            dead_letters: DeadLetters::default(),
-            cursor: None,
-            heed: jump::Heed::default(),
-            under_way: 0,
-            attempts: JoinSet::new(),
-            tasks: HashMap::new(),
-            standing: watch::Sender::default(),
         }
     }
 
     /// Follows what it is doing.
-    pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    pub fn status(&self) -> watch::Receiver<DispatcherStatus> {
+        self.status.subscribe()
     }
 
     /// Delivers until shutdown; then takes nothing new and lets attempts under way end for a
@@ -158,10 +110,10 @@ impl Dispatcher {
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
             };
-            self.standing.send_replace(Standing {
-                in_flight: self.unrecorded.len(),
+            self.status.send_replace(DispatcherStatus {
+                in_flight: self.ledger.len(),
                 wakes_ms,
-                log_sequence: self.cursor.unwrap_or_default(),
+                log_sequence: self.follower.sequence(),
                 is_held_up,
             });
             tokio::select! {
@@ -179,81 +131,44 @@ impl Dispatcher {
 
     /// Follows the change log, then commits ends and leases and starts what was leased.
     async fn advance(&mut self) -> Result<(), Error> {
-        self.heed_clock().await?;
-        self.follow().await?;
-        self.cancel_for_gone().await?;
-        let plan = self.commit_plan(true).await?;
-        for lease in plan.leases {
-            self.hold(lease);
+        let (queues, notices) = (&mut self.queues, &mut self.notices);
+        self.clock_watch.look(queues, &self.ledger).await?;
+        let mut followed = Followed {
+            queues,
+            ledger: &mut self.ledger,
+            notices,
+        };
+        self.follower.follow(&mut followed).await?;
+        self.follower.cancel_for_gone(queues, notices).await?;
+        self.ledger.commit(queues, notices, true).await?;
+        for destination in self.queues.ids() {
+            self.begin_next(destination);
         }
-        let lanes: Vec<_> = self.lanes.keys().copied().collect();
-        for lane in lanes {
-            self.begin_ahead(lane);
-        }
-        self.tell_what_is_over();
+        self.notices.take_back();
         Ok(())
     }
 
-    /// Keeps what was leased until its attempt begins.
-    fn hold(&mut self, lease: Lease) {
-        let now_ms = self.clock.now_ms();
-        let finishing = Finishing {
-            destination: lease.destination.id,
-            number: lease.delivery.attempts,
-            end: None,
-        };
-        self.unrecorded.insert(lease.delivery.id, finishing);
-        self.under_way += 1;
-        if let Some(lane) = self.lanes.get_mut(&lease.destination.id) {
-            lane.unrecorded += 1;
-            lane.rate.note(1, now_ms);
-            lane.ahead.push_back(lease);
-        }
-    }
-
     /// Begins as many attempts to a destination as there are places for.
-    fn begin_ahead(&mut self, destination: RecordId) {
-        let now_ms = self.clock.now_ms();
-        let in_flight_default = self.config.max_in_flight_per_destination;
-        while let Some(lane) = self.lanes.get_mut(&destination) {
-            let is_closed = lane.is_closed(now_ms);
-            if !is_closed && !lane.has_place(in_flight_default) {
-                return;
+    fn begin_next(&mut self, destination: RecordId) {
+        while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
+            match next {
+                Next::Begin(lease, timeout) => self.begin(lease, timeout),
+                Next::GiveBack(delivery) => self.ledger.give_back(delivery),
             }
-            let Some(lease) = lane.ahead.pop_front() else {
-                return;
-            };
-            let timeout = schedule::timeout(&self.config, &lease.destination);
-            if is_closed || !decide::may_begin(&lease.delivery, timeout, now_ms) {
-                self.give_back(lease.delivery.id);
-            } else {
-                lane.running += 1;
-                self.begin(lease, timeout);
-            }
-        }
-    }
-
-    fn give_back(&mut self, delivery: RecordId) {
-        self.under_way -= 1;
-        if let Some(finishing) = self.unrecorded.get_mut(&delivery) {
-            finishing.end = Some(End::GivenBack);
         }
     }
 
     fn begin(&mut self, lease: Lease, timeout: Duration) {
-        let Lease {
-            delivery,
-            destination,
-        } = lease;
-        let id = delivery.id;
+        let id = lease.delivery.value.id;
         let sender = self.sender.clone();
         let task = self.attempts.spawn(async move {
+            let delivery = &lease.delivery.value;
             let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
                 content: &delivery.content,
                 destination_name: &delivery.destination_name,
-                kind: &destination.kind,
+                kind: &lease.destination.kind,
                 timeout,
             };
             sender.send(request).await
@@ -270,53 +185,40 @@ impl Dispatcher {
     /// Keeps an attempt's end until it is recorded.
     fn collect(&mut self, ended: Result<(Id, Report), JoinError>) {
         let (task, report) = ended.unwrap_or_else(|error| (error.id(), fault_of_our_own(&error)));
-        let delivery = self.tasks.remove(&task);
-        let Some(finishing) = delivery.and_then(|id| self.unrecorded.get_mut(&id)) else {
+        let report = Arc::new(report);
+        let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
-        let destination = finishing.destination;
-        if let Some(lane) = self.lanes.get_mut(&destination) {
-            lane.note(&report, self.clock.now_ms());
-        }
-        finishing.end = Some(End::Made(Arc::new(report)));
-        self.under_way -= 1;
-        self.begin_ahead(destination);
+        let Some(destination) = self.ledger.end(delivery, &report) else {
+            return;
+        };
+        let now_ms = self.clock.now_ms();
+        self.queues.ended(destination, delivery, &report, now_ms);
+        self.begin_next(destination);
     }
 
     /// When to go on though nothing happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
-        if self.under_way < self.unrecorded.len() {
+        if !self.ledger.is_recorded() {
             return now_ms;
         }
-        let in_flight_default = self.config.max_in_flight_per_destination;
-        let is_full = self.under_way >= self.config.max_in_flight;
-        let lanes = self.lanes.values_mut();
-        let wake = |lane: &mut Lane| match lane.opening(in_flight_default, now_ms) {
-            // There is no place; the next end of an attempt wakes.
-            Some(opening) if is_full && opening.from_ms <= now_ms => i64::MAX,
-            Some(opening) => opening.from_ms,
-            None if lane.is_gone() && lane.due_ms < i64::MAX => now_ms,
-            None => i64::MAX,
-        };
-        let wakes_ms = lanes.map(wake).min().unwrap_or(i64::MAX);
-        wakes_ms.min(self.dead_letters.next_ms())
+        let wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        wakes_ms.min(self.notices.next_ms())
     }
 
     async fn drain(&mut self) {
-        let lanes = self.lanes.values_mut();
-        let ahead: Vec<_> = lanes.flat_map(|lane| lane.ahead.drain(..)).collect();
-        for lease in ahead {
-            self.give_back(lease.delivery.id);
+        for delivery in self.queues.let_go(None) {
+            self.ledger.give_back(delivery);
         }
         let ends = async {
-            if let Err(error) = self.commit_plan(false).await {
+            if let Err(error) = self.record().await {
                 tracing::warn!(%error, "deliveries could not be given back");
             }
             while let Some(ended) = self.attempts.join_next_with_id().await {
                 self.collect(ended);
                 self.collect_ended();
-                if let Err(error) = self.commit_plan(false).await {
+                if let Err(error) = self.record().await {
                     tracing::warn!(%error, "the end of an attempt could not be recorded");
                 }
             }
@@ -324,6 +226,12 @@ impl Dispatcher {
         if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {
             tracing::warn!("attempts under way were cut off; they are made again");
         }
+    }
+
+    /// Records the ends there are, and leases nothing.
+    async fn record(&mut self) -> Result<(), Error> {
+        let (queues, notices) = (&mut self.queues, &mut self.notices);
+        Ok(self.ledger.commit(queues, notices, false).await?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Advice, Verdict},
+    destination::{Advice, Verdict, verdict::Fault},
     domain::{Destination, Health, HealthState, Outcome, RecordId},
 };
 
@@ -18,6 +18,9 @@ pub(crate) fn after(
 ) -> Option<Health> {
     let state = old.map(|health| health.state);
     if state == Some(HealthState::Paused) {
+        return None;
+    }
+    if verdict.fault() == Some(Fault::Message) {
         return None;
     }
     if verdict.outcome == Outcome::Delivered {

@@ -16,7 +16,7 @@ pub(crate) struct Rate {
 
 impl Rate {
     /// How many may start now, and when the next ones may, in milliseconds since 1970.
-    pub(crate) fn room(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
+    pub(crate) fn allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
         let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
             return (usize::MAX, i64::MIN);
         };
@@ -75,8 +75,8 @@ mod tests {
         let mut starts = Vec::new();
         let mut now_ms = 0;
         while now_ms < 300_000 {
-            let (room, _) = rate.room(Some(10), now_ms);
-            let count = room.min(3);
+            let (allowance, _) = rate.allowance(Some(10), now_ms);
+            let count = allowance.min(3);
             rate.note(u32::try_from(count).unwrap(), now_ms);
             starts.extend(vec![now_ms; count]);
             now_ms += 700;
@@ -95,11 +95,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_says_when_there_is_room() {
+    fn a_full_window_says_when_more_may_start() {
         let mut rate = Rate::default();
         rate.note(2, 500);
-        assert_eq!(rate.room(Some(2), 600), (0, 61_000));
-        assert_eq!(rate.room(Some(2), 61_000), (2, i64::MIN));
-        assert_eq!(rate.room(None, 0), (usize::MAX, i64::MIN));
+        assert_eq!(rate.allowance(Some(2), 600), (0, 61_000));
+        assert_eq!(rate.allowance(Some(2), 61_000), (2, i64::MIN));
+        assert_eq!(rate.allowance(None, 0), (usize::MAX, i64::MIN));
     }
 }

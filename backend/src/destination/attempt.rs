@@ -135,7 +135,7 @@ impl AttemptContext<'_> {
             "the answer {} is not one of {provider}'s: something else stands at this address",
             answer.status
         );
-        Verdict::rejected(explanation, Advice::Again)
+        Verdict::rejected(explanation, Advice::Mend)
     }
 
     /// A sentence of a provider for people: masked, and not too long.

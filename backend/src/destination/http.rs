@@ -163,9 +163,9 @@ async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {
                 let Some(data) = frame.data_ref() else {
                     continue;
                 };
-                let room = ANSWER_BYTES_MAX - read.len();
-                read.extend_from_slice(&data[..data.len().min(room)]);
-                if data.len() > room {
+                let left = ANSWER_BYTES_MAX - read.len();
+                read.extend_from_slice(&data[..data.len().min(left)]);
+                if data.len() > left {
                     return (read.freeze(), End::Cut);
                 }
             }
@@ -210,8 +210,8 @@ impl Answer {
             Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs()),
             _ => String::new(),
         };
-        let room_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
-        let explanation = masker.mask(&explanation, room_bytes);
+        let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
+        let explanation = masker.mask(&explanation, left_bytes);
         Verdict::rejected(explanation + &wish, advice)
     }
 
@@ -220,6 +220,8 @@ impl Answer {
         match self.status.as_u16() {
             410 => Advice::Pause,
             408 | 425 | 429 => self.again(now_ms),
+            400 | 413 | 415 | 422 => Advice::GiveUp,
+            300..=399 | 401..=405 | 407 => Advice::Mend,
             400..=499 => Advice::FewMore,
             _ => self.again(now_ms),
         }

@@ -33,7 +33,9 @@ pub enum Advice {
     Again,
     /// Try again, not before that much time has passed: the receiver asked for it.
     AgainAfter(Duration),
-    /// The receiver will hardly change its mind: give up after a few tries.
+    /// Try again as the schedule says; it helps once somebody mends the destination.
+    Mend,
+    /// The receiver will hardly change its mind about this message: give up after a few tries.
     FewMore,
     /// Another try would end the same way.
     GiveUp,
@@ -41,7 +43,28 @@ pub enum Advice {
     Pause,
 }
 
+/// What a failed attempt speaks against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The receiver, which is unwell: it is not reached, does not answer in time, or says so.
+    Receiver,
+    /// The destination, which is wrong: nobody is let in there, or nothing is there.
+    Destination,
+    /// The message, which this receiver does not take; others may go.
+    Message,
+}
+
 impl Verdict {
+    /// What a failed attempt speaks against; none when the message was taken.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match (self.outcome, self.advice) {
+            (Outcome::Delivered, _) => None,
+            (_, Advice::Again | Advice::AgainAfter(_)) => Some(Fault::Receiver),
+            (_, Advice::Mend | Advice::Pause) => Some(Fault::Destination),
+            (_, Advice::FewMore | Advice::GiveUp) => Some(Fault::Message),
+        }
+    }
+
     pub(crate) fn delivered(explanation: impl Into<String>) -> Self {
         Self::new(Outcome::Delivered, explanation, Advice::Again)
     }
@@ -55,7 +78,7 @@ impl Verdict {
     }
 
     pub(crate) fn blocked(explanation: impl Into<String>) -> Self {
-        Self::new(Outcome::Blocked, explanation, Advice::Again)
+        Self::new(Outcome::Blocked, explanation, Advice::Mend)
     }
 
     pub(crate) fn unknown(explanation: impl Into<String>) -> Self {

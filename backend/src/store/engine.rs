@@ -201,6 +201,11 @@ impl Range {
             end: (!end.is_empty()).then_some(end),
         }
     }
+
+    /// Leaves out everything up to a key.
+    pub fn go_on_after(&mut self, key: &[u8]) {
+        self.start = [key, &[0]].concat();
+    }
 }
 
 /// One step of the change log.

@@ -56,6 +56,17 @@ pub struct Stored<T> {
     pub value: T,
 }
 
+impl<T> Stored<T> {
+    /// A record as the commit at that place in the change log has left it.
+    pub(crate) fn written(sequence: u64, value: T) -> Self {
+        Self {
+            version: sequence,
+            bytes: 0,
+            value,
+        }
+    }
+}
+
 /// Typed access to an engine. Clones share the engine.
 #[derive(Debug, Clone)]
 pub struct Store {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, ManualClock},
     config::{Config, LifetimeConfig},
-    delivery::{Dispatcher, Standing, recovery::recover},
+    delivery::{Dispatcher, DispatcherStatus, recovery::recover},
     destination::{Guard, Sender},
     ops::{
         deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
@@ -35,7 +35,7 @@ pub(super) struct Service {
 struct Life {
     deciding: Deciding,
     intake: Intake,
-    standing: watch::Receiver<Standing>,
+    status: watch::Receiver<DispatcherStatus>,
     tasks: JoinSet<()>,
 }
 
@@ -76,14 +76,14 @@ impl Service {
         let random = StdRng::seed_from_u64(self.lives);
         let delivery = self.config.delivery.clone();
         let dispatcher = Dispatcher::new(store, clock, sender, delivery, random);
-        let standing = dispatcher.standing();
+        let status = dispatcher.status();
         let mut tasks = JoinSet::new();
         tasks.spawn(workers.run(CancellationToken::new()));
         tasks.spawn(dispatcher.run(CancellationToken::new()));
         self.life = Some(Life {
             deciding,
             intake,
-            standing,
+            status,
             tasks,
         });
     }
@@ -155,9 +155,9 @@ impl Service {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
         let life = self.life.as_mut().expect("it lives");
-        let settled = life.standing.wait_for(|standing| {
-            let is_idle = standing.in_flight == 0 && standing.log_sequence >= head;
-            standing.wakes_ms > clock.now_ms() && (is_idle || standing.is_held_up)
+        let settled = life.status.wait_for(|status| {
+            let is_idle = status.in_flight == 0 && status.log_sequence >= head;
+            status.wakes_ms > clock.now_ms() && (is_idle || status.is_held_up)
         });
         let settled = tokio::time::timeout(PATIENCE, settled).await;
         settled.expect("settles in time").unwrap().wakes_ms

@@ -331,8 +331,8 @@ async fn a_hanging_destination_delays_nobody_else() {
     world.notify(&slow, 500).await;
     world.notify(&quick, 500).await;
     world.start();
-    let mut standing = world.running.as_ref().unwrap().standing.clone();
-    let done = standing.wait_for(|standing| standing.in_flight == 8 && good.count() == 500);
+    let mut status = world.running.as_ref().unwrap().status.clone();
+    let done = status.wait_for(|status| status.in_flight == 8 && good.count() == 500);
     tokio::time::timeout(10 * SECOND, done)
         .await
         .expect("the quick one is done")

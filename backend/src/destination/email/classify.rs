@@ -31,10 +31,11 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, sent: bool) -
     if let Some(code) = error.status() {
         let explanation =
             attempt.explain(&format!("the mail server answered {code}: {}", said(error)));
-        let advice = if error.is_transient() {
-            Advice::Again
-        } else {
-            Advice::FewMore
+        let advice = match u16::from(code) {
+            // Who may send, and to whom; all else is about the mail.
+            530 | 534 | 535 | 538 | 550 | 551 | 553 => Advice::Mend,
+            _ if error.is_transient() => Advice::Again,
+            _ => Advice::FewMore,
         };
         return Verdict::rejected(explanation, advice);
     }

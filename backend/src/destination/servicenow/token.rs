@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
 use crate::{
-    destination::{Advice, AttemptContext, Ending, Verdict, http::HttpRequest},
+    destination::{Advice, AttemptContext, Ending, Verdict, http::HttpRequest, verdict::Fault},
     domain::{Outcome, destination::ServiceNow},
 };
 
@@ -81,6 +81,9 @@ pub(super) async fn fetch(
             if verdict.outcome == Outcome::Unknown {
                 verdict.outcome = Outcome::Unreachable;
             }
+            if verdict.fault() == Some(Fault::Message) {
+                verdict.advice = Advice::Mend;
+            }
             return Err(Box::new((verdict, transcript)));
         }
     };
@@ -89,7 +92,7 @@ pub(super) async fn fetch(
         .as_str()
         .filter(|token| !token.is_empty())
     else {
-        let verdict = Verdict::rejected("no token: the answer holds none", Advice::FewMore);
+        let verdict = Verdict::rejected("no token: the answer holds none", Advice::Mend);
         return Err(Box::new((verdict, transcript)));
     };
     let seconds = match &said["expires_in"] {

@@ -17,6 +17,24 @@ const PASSING: [&str; 6] = [
     "service_unavailable",
 ];
 
+/// Errors that are about the token or the channel, whatever the message.
+const WRONG_DESTINATION: [&str; 14] = [
+    "access_denied",
+    "account_inactive",
+    "channel_is_archived",
+    "channel_not_found",
+    "ekm_access_denied",
+    "invalid_auth",
+    "is_archived",
+    "missing_scope",
+    "not_authed",
+    "not_in_channel",
+    "org_login_required",
+    "team_access_not_granted",
+    "token_expired",
+    "token_revoked",
+];
+
 /// What Slack's answer begins with when it took the message.
 const TAKEN: &[u8] = br#"{"ok":true,"#;
 
@@ -30,7 +48,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         Err(_) if answer.end == End::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's answer");
         }
-        Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Again),
+        Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Mend),
     };
     if said["ok"] == true {
         return taken();
@@ -45,6 +63,8 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         .collect();
     let advice = if PASSING.contains(&error) {
         answer.again(attempt.start_ms)
+    } else if WRONG_DESTINATION.contains(&error) {
+        Advice::Mend
     } else {
         Advice::FewMore
     };

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
-    delivery::{Dispatcher, Standing},
+    delivery::{Dispatcher, DispatcherStatus},
     destination::{
         Guard, Sender,
         receiver::{Received, Receiver, RecordingSink, Reply},
@@ -42,7 +42,7 @@ pub(super) struct World {
 }
 
 pub(super) struct Running {
-    pub(super) standing: watch::Receiver<Standing>,
+    pub(super) status: watch::Receiver<DispatcherStatus>,
     shutdown: CancellationToken,
     task: JoinSet<()>,
 }
@@ -78,12 +78,12 @@ impl World {
             self.config.delivery.clone(),
             StdRng::seed_from_u64(7),
         );
-        let standing = dispatcher.standing();
+        let status = dispatcher.status();
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(dispatcher.run(shutdown.clone()));
         self.running = Some(Running {
-            standing,
+            status,
             shutdown,
             task,
         });
@@ -98,8 +98,8 @@ impl World {
         let destination = self.destination("hook", receiver.url("/"), settings).await;
         let [id] = self.notify(&destination, 1).await.try_into().unwrap();
         self.start();
-        let mut standing = self.running.as_ref().unwrap().standing.clone();
-        let under_way = standing.wait_for(|standing| standing.in_flight == 1);
+        let mut status = self.running.as_ref().unwrap().status.clone();
+        let under_way = status.wait_for(|status| status.in_flight == 1);
         under_way.await.unwrap();
         id
     }
@@ -121,10 +121,8 @@ impl World {
         let head = self.store.engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
         let running = self.running.as_mut().unwrap();
-        let settled = running.standing.wait_for(|standing| {
-            standing.in_flight == 0
-                && standing.wakes_ms > clock.now_ms()
-                && standing.log_sequence >= head
+        let settled = running.status.wait_for(|status| {
+            status.in_flight == 0 && status.wakes_ms > clock.now_ms() && status.log_sequence >= head
         });
         let settled = tokio::time::timeout(20 * SECOND, settled).await;
         settled.expect("settles within 20 s").unwrap().wakes_ms

@@ -4,16 +4,16 @@
 //! waits that were begun before are moved along; what is decided afterwards is in the new time
 //! already. Which is which is told by the change log.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::Dispatcher;
 use crate::{
-    clock::{STEP_MIN_MS, millis},
+    clock::{Clock, STEP_MIN_MS, millis},
+    delivery::{ledger::Ledger, queues::Queues},
     domain::{Delivery, DeliveryState},
     error::Error,
     ops::commit::commit,
     store::{
-        Direction, Index, Lane as Queue, Stored,
+        Direction, Index, Lane, Store, Stored,
         engine::Range,
         record::bytes::{id_at, moment_at},
     },
@@ -25,39 +25,44 @@ const PAGE: usize = 256;
 /// time is due.
 const FORWARD_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What the clock was like when it was last looked at.
-#[derive(Debug, Default)]
-pub(super) struct Heed {
-    /// How far it was ahead of the time that has passed; none before the first look.
+/// Notices when the clock is set.
+#[derive(Debug)]
+pub(crate) struct ClockWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    /// How far the clock was ahead of the time that has passed; none before the first look.
     offset_ms: Option<i64>,
     /// The newest place in the change log then.
     sequence: u64,
 }
 
-impl Dispatcher {
+impl ClockWatch {
+    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            clock,
+            offset_ms: None,
+            sequence: 0,
+        }
+    }
+
     /// Moves what waits along with a clock that was set since the last look.
-    pub(super) async fn heed_clock(&mut self) -> Result<(), Error> {
+    pub(crate) async fn look(&mut self, queues: &mut Queues, ledger: &Ledger) -> Result<(), Error> {
         let offset_ms = self.clock.offset_ms();
-        let by_ms = offset_ms - self.heed.offset_ms.unwrap_or(offset_ms);
+        let by_ms = offset_ms - self.offset_ms.unwrap_or(offset_ms);
         if by_ms.abs() >= STEP_MIN_MS {
             tracing::warn!(by_ms, "the clock was set; what waits is moved along");
-            for lane in self.lanes.values_mut() {
-                lane.breaker.shift(by_ms);
-                lane.rate.shift(by_ms);
-                lane.due_ms = i64::MIN;
-            }
+            queues.shift(by_ms);
             if by_ms <= millis(FORWARD_MAX) {
-                self.move_along(by_ms).await?;
+                self.move_along(by_ms, ledger).await?;
             }
         }
-        self.heed = Heed {
-            offset_ms: Some(offset_ms),
-            sequence: self.store.engine().log_head().await?,
-        };
+        self.offset_ms = Some(offset_ms);
+        self.sequence = self.store.engine().log_head().await?;
         Ok(())
     }
 
-    async fn move_along(&self, by_ms: i64) -> Result<(), Error> {
+    async fn move_along(&self, by_ms: i64, ledger: &Ledger) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let before_ms = now_ms.saturating_sub(by_ms);
         let mut range = Range::under(&[]);
@@ -69,12 +74,12 @@ impl Dispatcher {
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
-            range.start = [last, &[0][..]].concat();
+            range.go_on_after(last);
             let waiting = page.into_iter().filter(|(entry, _)| {
                 let is_later =
                     moment_at(entry, 16).is_some_and(|due_ms| due_ms > before_ms.min(now_ms));
                 let id = id_at(entry, 24);
-                is_later && id.is_some_and(|id| !self.unrecorded.contains_key(&id))
+                is_later && id.is_some_and(|id| !ledger.holds(id))
             });
             let keys: Vec<_> = waiting.map(|(_, key)| key).collect();
             if keys.is_empty() {
@@ -94,19 +99,18 @@ impl Dispatcher {
                 }
                 Ok((changes, ()))
             };
-            commit(&self.store, Queue::Bulk, decide).await?;
+            commit(&self.store, Lane::Bulk, decide).await?;
         }
     }
 
     /// The state of a delivery after the clock was set; none when it stays as it is.
     fn moved(&self, delivery: &Stored<Delivery>, by_ms: i64, now_ms: i64) -> Option<DeliveryState> {
-        if delivery.version > self.heed.sequence {
+        if delivery.version > self.sequence {
             return None;
         }
-        let shift = |due_ms: i64| due_ms.saturating_add(by_ms);
         match delivery.value.state {
             DeliveryState::Retry { due_ms } => Some(DeliveryState::Retry {
-                due_ms: shift(due_ms),
+                due_ms: due_ms.saturating_add(by_ms),
             }),
             // The first attempt is due when it is decided.
             DeliveryState::Pending { due_ms } if due_ms > now_ms => {

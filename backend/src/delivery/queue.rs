@@ -1,22 +1,23 @@
-//! What the dispatcher knows of one destination while it runs.
+//! What waits for one destination while the dispatcher runs, and how much of it may begin.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use crate::{
-    delivery::{breaker::Breaker, rate::Rate},
+    delivery::{breaker::Breaker, rate::Rate, width::Width},
     destination::Report,
-    domain::{Delivery, Destination, Outcome},
+    domain::{Attempt, Delivery, Destination, Outcome, RecordId},
+    store::Stored,
 };
 
 /// An attempt that ends within this time makes its destination a quick one.
-const QUICK: Duration = Duration::from_millis(100);
+pub(crate) const QUICK: Duration = Duration::from_millis(100);
 /// Leases that a quick destination may hold for each attempt that may be under way, so that the
 /// next attempts need not wait for a commit.
 const LEASES_PER_PLACE: usize = 8;
 
-/// One destination's way out.
+/// The deliveries to one destination.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct DestinationQueue {
     /// The destination's name, under which it is stored.
     pub(crate) name: String,
     /// The destination; none when it is gone.
@@ -41,66 +42,91 @@ pub(crate) struct Lane {
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
     pub(crate) rate: Rate,
+    pub(crate) width: Width,
+    /// The place in the index of what waits before which nothing is left; empty for its beginning.
+    pub(crate) cursor: Vec<u8>,
 }
 
-/// A delivery to send.
+/// A delivery to send, as it was stored when it was leased.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: Arc<Stored<Delivery>>,
+    pub(crate) attempt: Arc<Stored<Attempt>>,
     pub(crate) destination: Arc<Destination>,
 }
 
-/// When a lane may go on, and with how many attempts.
+/// When a queue may go on, and with how many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// From when on, in milliseconds since 1970.
     pub(crate) from_ms: i64,
     /// How many deliveries may be leased then.
-    pub(crate) room: usize,
+    pub(crate) allowance: usize,
 }
 
-impl Lane {
+impl DestinationQueue {
+    /// The queue of a destination, before anything is known to wait in it.
+    pub(crate) fn new(name: String, destination: Option<Arc<Destination>>, failures: u32) -> Self {
+        Self {
+            name,
+            destination,
+            unreadable: false,
+            paused: false,
+            due_ms: i64::MAX,
+            ahead: VecDeque::new(),
+            running: 0,
+            unrecorded: 0,
+            set_aside: 0,
+            quick: false,
+            breaker: Breaker::after_failures(failures),
+            rate: Rate::default(),
+            width: Width::default(),
+            cursor: Vec::new(),
+        }
+    }
+
     /// Whether there is no such destination any more.
     pub(crate) fn is_gone(&self) -> bool {
         self.destination.is_none() && !self.unreadable
     }
 
-    /// Takes note of a delivery that waits.
+    /// Takes note of a delivery that waits, wherever it stands.
     pub(crate) fn expect(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
+        self.cursor.clear();
     }
 
     /// When it may go on; none when there is nothing to do before something else happens.
-    pub(crate) fn opening(&mut self, in_flight_default: u32, now_ms: i64) -> Option<Opening> {
+    pub(crate) fn opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.due_ms == i64::MAX {
             return None;
         }
         let settings = destination.delivery;
-        let places = self.places(in_flight_default);
+        let width = self.width(width_max);
         let leases = if self.quick && settings.max_per_minute.is_none() {
-            places * LEASES_PER_PLACE
+            width * LEASES_PER_PLACE
         } else {
-            places
+            width
         };
         let held = self.held();
-        let (permitted, closed_until_ms) = self.breaker.room(held);
-        let room = leases.saturating_sub(held).min(permitted);
-        if room == 0 {
+        let (permitted, closed_until_ms) = self.breaker.allowance(held);
+        let allowance = leases.saturating_sub(held).min(permitted);
+        if allowance == 0 {
             return None;
         }
-        let (allowed, full_until_ms) = self.rate.room(settings.max_per_minute, now_ms);
+        let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
         Some(Opening {
             from_ms: self.due_ms.max(closed_until_ms).max(full_until_ms),
-            room: room.min(allowed),
+            allowance: allowance.min(allowed),
         })
     }
 
-    /// How many attempts may be under way.
-    pub(crate) fn places(&self, in_flight_default: u32) -> usize {
+    /// How many attempts may be under way; at most so many where the destination does not say.
+    pub(crate) fn width(&self, width_max: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
-        let places = settings.and_then(|settings| settings.max_in_flight);
-        places.unwrap_or(in_flight_default) as usize
+        let stated = settings.and_then(|settings| settings.max_in_flight);
+        self.width.now(stated.unwrap_or(width_max))
     }
 
     /// Leases that have not ended.
@@ -108,22 +134,22 @@ impl Lane {
         self.running + self.ahead.len()
     }
 
-    /// Whether another attempt may begin.
-    pub(crate) fn has_place(&self, in_flight_default: u32) -> bool {
-        self.running < self.places(in_flight_default)
-    }
-
     /// Whether what is leased and has not begun must not begin.
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
-        let (permitted, closed_until_ms) = self.breaker.room(self.running);
+        let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
         self.paused || self.destination.is_none() || permitted == 0 || closed_until_ms > now_ms
     }
 
     /// Takes note of an attempt's end.
-    pub(crate) fn note(&mut self, report: &Report, now_ms: i64) {
+    pub(crate) fn note(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;
         self.quick = delivered && report.duration <= QUICK;
-        self.breaker.note(delivered, now_ms);
+        self.breaker.note(delivery, &report.verdict, now_ms);
+        let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;
+        self.width.note(report, waiting);
+        if self.running == 0 && !waiting {
+            self.width = Width::default();
+        }
     }
 }

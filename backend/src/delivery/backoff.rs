@@ -17,7 +17,7 @@ const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Decides what follows a failed attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Schedule {
+pub(crate) struct Backoff {
     steps: Vec<Duration>,
     jitter: f64,
 }
@@ -53,7 +53,7 @@ pub(crate) enum Next {
     Dead,
 }
 
-impl Schedule {
+impl Backoff {
     pub(crate) fn new(config: &DeliveryConfig) -> Self {
         Self {
             steps: config.schedule.clone(),
@@ -86,7 +86,7 @@ impl Schedule {
         let refused = match advice {
             Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
-            Advice::Again | Advice::AgainAfter(_) | Advice::Pause => false,
+            Advice::Again | Advice::AgainAfter(_) | Advice::Mend | Advice::Pause => false,
         };
         let step = self.steps.get(tried.made as usize);
         let (Some(step), false) = (step, refused || self.is_used_up(tried, settings)) else {
@@ -125,8 +125,8 @@ mod tests {
         settings: DeliverySettings,
         random: f64,
     ) -> Option<i64> {
-        let schedule = Schedule::new(&DeliveryConfig::default());
-        match schedule.next(tried, advice, settings, 1_000, random) {
+        let backoff = Backoff::new(&DeliveryConfig::default());
+        match backoff.next(tried, advice, settings, 1_000, random) {
             Next::Retry { due_ms } => Some(due_ms - 1_000),
             Next::Dead => None,
         }

@@ -1,0 +1,305 @@
+//! Keeps the queues in step with the store: a look at all that waits, then the change log.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::{
+    clock::Clock,
+    delivery::{
+        breaker::Breaker, ledger::Ledger, notices::Notices, queue::DestinationQueue,
+        queues::Queues, resync::Resync,
+    },
+    domain::{Delivery, Destination, Health, HealthState, RecordId},
+    error::Error,
+    ops,
+    store::{
+        Direction, EngineError, Index, Kind, Store, Stored,
+        engine::Range,
+        follow::{LogFollower, News},
+        record::bytes::{id_at, moment_at},
+    },
+};
+
+/// The kinds whose changes matter here.
+const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
+/// Deliveries to a destination that is gone, that are cancelled at once.
+const CANCEL_PAGE: usize = 256;
+/// Deliveries that are looked at for the name of their destination.
+const NAMING_PAGE: usize = 4;
+
+/// Follows what others change.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    log: LogFollower,
+}
+
+/// What follows from what others change.
+pub(crate) struct Followed<'a> {
+    pub(crate) queues: &'a mut Queues,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) notices: &'a mut Notices,
+}
+
+impl Follower {
+    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
+            store,
+            clock,
+        }
+    }
+
+    /// How far the change log was read.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.log.sequence()
+    }
+
+    fn resync(&self) -> Resync<'_> {
+        Resync {
+            store: &self.store,
+            clock: &*self.clock,
+        }
+    }
+
+    /// Learns what was committed since the last look.
+    pub(crate) async fn follow(&mut self, to: &mut Followed<'_>) -> Result<(), EngineError> {
+        while let Some(news) = self.log.next().await? {
+            let News::Changed(commits) = news else {
+                self.resync().all(to.notices).await?;
+                self.look_at_all(to).await?;
+                self.log.done();
+                continue;
+            };
+            let mut deliveries = HashSet::new();
+            let mut destinations = HashSet::new();
+            for commit in commits {
+                for (kind, key) in commit.changed {
+                    match kind {
+                        Kind::Delivery if !to.ledger.is_own_doing(&key, commit.sequence) => {
+                            deliveries.insert(key);
+                        }
+                        Kind::Destination => {
+                            destinations.insert(key);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            self.reload(to, &destinations).await?;
+            // Where a look costs one entry a destination, no record has to be read.
+            if deliveries.len() > to.queues.len() {
+                self.look_at_all(to).await?;
+            } else {
+                self.expect(to, deliveries.into_iter().collect()).await?;
+            }
+            self.log.done();
+        }
+        to.ledger.forget_through(self.log.sequence());
+        Ok(())
+    }
+
+    /// Walks from destination to destination that something waits for.
+    async fn look_at_all(&self, to: &mut Followed<'_>) -> Result<(), EngineError> {
+        let mut range = Range::under(&[]);
+        loop {
+            let engine = self.store.engine();
+            let index = Index::DeliveryByDue;
+            let mut first = engine
+                .entries(index, range, Direction::Ascending, 1)
+                .await?;
+            let Some((entry, _)) = first.pop() else {
+                return Ok(());
+            };
+            let (Some(destination), Some(due_ms)) = (id_at(&entry, 0), moment_at(&entry, 16))
+            else {
+                return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
+            };
+            if to.queues.get(destination).is_none() {
+                self.open_by_deliveries(to, destination).await?;
+            }
+            to.queues.expect(destination, due_ms);
+            let Some(next) = Range::under(&destination.to_bytes()).end else {
+                return Ok(());
+            };
+            range = Range {
+                start: next,
+                end: None,
+            };
+        }
+    }
+
+    /// Opens the queue of a destination that only deliveries tell of.
+    async fn open_by_deliveries(
+        &self,
+        to: &mut Followed<'_>,
+        destination: RecordId,
+    ) -> Result<(), EngineError> {
+        let range = Range::under(&destination.to_bytes());
+        let index = Index::DeliveryByDue;
+        let engine = self.store.engine();
+        let entries = engine.entries(index, range, Direction::Ascending, NAMING_PAGE);
+        let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
+        let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
+        let name = match found.into_iter().flatten().next() {
+            Some(delivery) => Some(delivery.value.destination_name),
+            None => self.resync().name_of(destination).await?,
+        };
+        // Nothing is stored under an id: such a destination counts as gone.
+        let name = name.unwrap_or_else(|| destination.to_string());
+        self.open(to, destination, name).await
+    }
+
+    /// Takes note of when deliveries are due.
+    async fn expect(&self, to: &mut Followed<'_>, keys: Vec<Vec<u8>>) -> Result<(), EngineError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // What cannot be read is set aside when it is due.
+        let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
+        for delivery in deliveries.into_iter().flatten() {
+            let delivery = delivery.value;
+            let Some(due_ms) = delivery.state.due_ms().filter(|_| !delivery.test) else {
+                continue;
+            };
+            if to.queues.get(delivery.destination).is_none() {
+                self.open(to, delivery.destination, delivery.destination_name)
+                    .await?;
+            }
+            to.queues.expect(delivery.destination, due_ms);
+        }
+        Ok(())
+    }
+
+    async fn open(
+        &self,
+        to: &mut Followed<'_>,
+        id: RecordId,
+        name: String,
+    ) -> Result<(), EngineError> {
+        let (destination, unreadable) = match self.load(id, &name).await {
+            Ok(destination) => (destination, false),
+            Err(EngineError::Corrupt(why)) => {
+                tracing::error!(
+                    destination = name,
+                    why,
+                    "messages wait for a damaged record"
+                );
+                (None, true)
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(destination) = &destination {
+            // Somebody may have edited it while nobody followed the change log.
+            self.resync().resume(destination, to.notices).await?;
+        }
+        let health = self.resync().health(id).await?.map(|stored| stored.value);
+        let failures = health.as_ref().map_or(0, |health| health.failures);
+        let mut queue = DestinationQueue::new(name, destination, failures);
+        queue.unreadable = unreadable;
+        queue.paused = is_paused(health.as_ref());
+        to.queues.insert(id, queue);
+        Ok(())
+    }
+
+    /// The destination of that identity, unless it is gone.
+    async fn load(
+        &self,
+        id: RecordId,
+        name: &str,
+    ) -> Result<Option<Arc<Destination>>, EngineError> {
+        let found = self.store.get::<Destination>(name.into()).await?;
+        let destination = found.map(|found| found.value);
+        Ok(destination.filter(|found| found.id == id).map(Arc::new))
+    }
+
+    /// Reads destinations that were edited or deleted again.
+    async fn reload(
+        &self,
+        to: &mut Followed<'_>,
+        keys: &HashSet<Vec<u8>>,
+    ) -> Result<(), EngineError> {
+        for key in keys {
+            let read = self.store.get_readable(vec![key.clone()]);
+            let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
+            if !unreadable.is_empty() {
+                // What is known of it goes on.
+                continue;
+            }
+            let found = found.pop().flatten().map(|found| Arc::new(found.value));
+            match &found {
+                Some(destination) => self.resync().resume(destination, to.notices).await?,
+                None => self.resync().close_for_deleted(key, to.notices).await?,
+            }
+            for id in to.queues.ids_where(|queue| queue.name.as_bytes() == key) {
+                let destination = found.clone().filter(|found| found.id == id);
+                self.replace(to, id, destination).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a destination as it is now.
+    async fn replace(
+        &self,
+        to: &mut Followed<'_>,
+        id: RecordId,
+        destination: Option<Arc<Destination>>,
+    ) -> Result<(), EngineError> {
+        let revision = destination.as_ref().map(|found| found.revision);
+        if revision != to.queues.destination(id).map(|found| found.revision) {
+            // What has not begun is to go to the destination as it is now.
+            for delivery in to.queues.let_go(Some(id)) {
+                to.ledger.give_back(delivery);
+            }
+        }
+        if destination.is_none() {
+            to.notices.forget(id);
+        }
+        let health = self.resync().health(id).await?.map(|stored| stored.value);
+        let paused = is_paused(health.as_ref());
+        if let Some(queue) = to.queues.get_mut(id) {
+            queue.destination = destination;
+            queue.unreadable = false;
+            if queue.paused && !paused {
+                queue.breaker = Breaker::default();
+            }
+            queue.paused = paused;
+        }
+        Ok(())
+    }
+
+    /// Cancels some of what waits for destinations that are gone, and forgets those for which
+    /// nothing waits.
+    pub(crate) async fn cancel_for_gone(
+        &self,
+        queues: &mut Queues,
+        notices: &Notices,
+    ) -> Result<(), Error> {
+        for id in queues.ids_where(DestinationQueue::is_gone) {
+            let set_aside = queues.get(id).map_or(0, |queue| queue.set_aside);
+            let now_ms = self.clock.now_ms();
+            let limit = CANCEL_PAGE + set_aside;
+            let (cancelled, unreadable) =
+                ops::delivery::cancel_waiting(&self.store, id, now_ms, limit).await?;
+            for delivery in unreadable.iter().filter_map(|key| id_at(key, 0)) {
+                if let Some(name) = queues.set_aside(id, delivery) {
+                    notices.unreadable(delivery, name);
+                }
+            }
+            let Some(queue) = queues.get_mut(id) else {
+                continue;
+            };
+            let is_done = cancelled == 0 && queue.set_aside == set_aside;
+            queue.due_ms = if is_done { i64::MAX } else { i64::MIN };
+            if is_done && queue.unrecorded == 0 {
+                queues.remove(id);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_paused(health: Option<&Health>) -> bool {
+    health.is_some_and(|health| health.state == HealthState::Paused)
+}

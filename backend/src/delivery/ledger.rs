@@ -1,0 +1,318 @@
+//! The ends of attempts and the leases of those that begin, in shared commits.
+
+mod ends;
+mod leases;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use rand::rngs::StdRng;
+
+use crate::{
+    clock::Clock,
+    config::DeliveryConfig,
+    delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
+    destination::Report,
+    domain::{Attempt, Delivery, DeliveryState, Health, RecordId},
+    ops::delivery::attempt::attempt_key,
+    store::{Changes, EngineError, Lane, Store, Stored, record::bytes::id_at},
+};
+
+/// Times a commit is planned anew because somebody else changed what it rests on.
+const TRIES_MAX: usize = 16;
+
+/// What is leased here, and what of it is not recorded yet.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    config: DeliveryConfig,
+    backoff: Backoff,
+    random: StdRng,
+    /// The deliveries that are leased here.
+    unrecorded: HashMap<RecordId, Unrecorded>,
+    /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
+    /// tells about them up to there is our own doing.
+    recorded: HashMap<RecordId, u64>,
+    /// Leases that have not ended.
+    under_way: usize,
+}
+
+/// A lease of ours whose end is not recorded yet.
+#[derive(Debug)]
+struct Unrecorded {
+    destination: RecordId,
+    number: u32,
+    /// The delivery as it was read or written last; none when it is gone.
+    delivery: Option<Arc<Stored<Delivery>>>,
+    attempt: Option<Arc<Stored<Attempt>>>,
+    /// None while the attempt is under way or has not begun.
+    end: Option<End>,
+}
+
+/// How a lease ended.
+#[derive(Debug, Clone)]
+enum End {
+    /// With an attempt.
+    Made(Arc<Report>),
+    /// Before the attempt began.
+    GivenBack,
+}
+
+/// What one commit does, and what follows from it once it is on disk.
+#[derive(Debug)]
+struct Plan {
+    changes: Changes,
+    /// The deliveries whose ends are recorded, with when they are due next.
+    ends: Vec<(RecordId, Option<i64>)>,
+    /// Destinations that are paused from now on.
+    paused: Vec<Health>,
+    /// Deliveries that died: their destination, and what their last attempt said.
+    dead: Vec<(RecordId, String)>,
+    /// What is left of the destinations that were looked at.
+    left: Vec<leases::Left>,
+    /// What is to be sent.
+    leases: Vec<leases::Leased>,
+}
+
+impl Plan {
+    /// Takes note of a delivery as it is after an attempt.
+    fn note_end(&mut self, delivery: &Delivery) {
+        if delivery.state == DeliveryState::Dead {
+            let error = delivery.last_error.clone();
+            self.dead.push((delivery.destination, error));
+        }
+    }
+}
+
+impl Ledger {
+    /// The ledger of a process that has leased nothing yet; `random` spreads the retries.
+    pub(crate) fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        config: DeliveryConfig,
+        random: StdRng,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            backoff: Backoff::new(&config),
+            config,
+            random,
+            unrecorded: HashMap::new(),
+            recorded: HashMap::new(),
+            under_way: 0,
+        }
+    }
+
+    /// Whether a delivery is leased here.
+    pub(crate) fn holds(&self, delivery: RecordId) -> bool {
+        self.unrecorded.contains_key(&delivery)
+    }
+
+    /// Deliveries that are leased here.
+    pub(crate) fn len(&self) -> usize {
+        self.unrecorded.len()
+    }
+
+    /// Whether there is nothing to commit by itself.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.under_way == self.unrecorded.len()
+    }
+
+    /// Whether no more may be leased before an attempt ends.
+    pub(crate) fn is_full(&self) -> bool {
+        self.under_way >= self.config.max_in_flight
+    }
+
+    /// Whether what the change log tells of a delivery is our own doing.
+    pub(crate) fn is_own_doing(&self, key: &[u8], sequence: u64) -> bool {
+        id_at(key, 0).is_some_and(|id| {
+            let recorded = self.recorded.get(&id);
+            self.holds(id) || recorded.is_some_and(|until| sequence <= *until)
+        })
+    }
+
+    /// Forgets what was recorded up to a place in the change log.
+    pub(crate) fn forget_through(&mut self, sequence: u64) {
+        self.recorded.retain(|_, until| *until > sequence);
+    }
+
+    /// Keeps the end of an attempt until it is recorded; answers the destination.
+    pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
+        self.finish(delivery, End::Made(Arc::clone(report)))
+    }
+
+    /// Gives a lease back whose attempt did not begin.
+    pub(crate) fn give_back(&mut self, delivery: RecordId) {
+        self.finish(delivery, End::GivenBack);
+    }
+
+    fn finish(&mut self, delivery: RecordId, end: End) -> Option<RecordId> {
+        let unrecorded = self.unrecorded.get_mut(&delivery)?;
+        unrecorded.end = Some(end);
+        self.under_way -= 1;
+        Some(unrecorded.destination)
+    }
+
+    /// Records the ends there are and, when asked to, leases what is due into the queues.
+    pub(crate) async fn commit(
+        &mut self,
+        queues: &mut Queues,
+        notices: &mut Notices,
+        leasing: bool,
+    ) -> Result<(), EngineError> {
+        for _ in 0..TRIES_MAX {
+            let mut plan = Plan {
+                changes: self.store.changes(),
+                ends: Vec::new(),
+                paused: Vec::new(),
+                dead: Vec::new(),
+                left: Vec::new(),
+                leases: Vec::new(),
+            };
+            self.plan_ends(&mut plan, queues).await?;
+            if leasing {
+                self.plan_leases(&mut plan, queues, notices).await?;
+            }
+            let changes = std::mem::replace(&mut plan.changes, self.store.changes());
+            let mut sequence = None;
+            if !changes.is_empty() {
+                match self.store.apply(Lane::Bulk, changes).await {
+                    Ok(applied) => sequence = Some(applied),
+                    Err(EngineError::Conflict) => {
+                        self.read_again(queues, notices).await?;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            self.adopt(plan, sequence, queues, notices);
+            return Ok(());
+        }
+        Err(EngineError::Conflict)
+    }
+
+    /// Reads the deliveries that ended, which somebody else may have changed.
+    async fn read_again(
+        &mut self,
+        queues: &mut Queues,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let ended = self.unrecorded.iter_mut();
+        let mut ended: Vec<_> = ended.filter(|(_, it)| it.end.is_some()).collect();
+        let keys = ended.iter().map(|(id, _)| id.to_bytes().into()).collect();
+        let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+        let keys = ended.iter().map(|(id, it)| attempt_key(**id, it.number));
+        let (attempts, _) = self.store.get_readable::<Attempt>(keys.collect()).await?;
+        for (((id, it), delivery), attempt) in ended.iter_mut().zip(deliveries).zip(attempts) {
+            it.delivery = delivery.map(Arc::new);
+            it.attempt = attempt.map(Arc::new);
+            if unreadable.iter().any(|key| key[..] == id.to_bytes()[..])
+                && let Some(name) = queues.set_aside(it.destination, **id)
+            {
+                notices.unreadable(**id, name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over into memory what is on disk now.
+    fn adopt(
+        &mut self,
+        plan: Plan,
+        sequence: Option<u64>,
+        queues: &mut Queues,
+        notices: &mut Notices,
+    ) {
+        let now_ms = self.clock.now_ms();
+        for left in plan.left {
+            if left.again
+                && let Some(queue) = queues.get_mut(left.destination)
+            {
+                queue.quick = false;
+            }
+            let cursor = (!left.is_full).then_some(left.cursor).flatten();
+            queues.served(left.destination, left.due_ms, cursor);
+        }
+        for (delivery, due_ms) in plan.ends {
+            let Some(finished) = self.unrecorded.remove(&delivery) else {
+                continue;
+            };
+            if let Some(sequence) = sequence {
+                self.recorded.insert(delivery, sequence);
+            }
+            if let Some(queue) = queues.get_mut(finished.destination) {
+                queue.unrecorded -= 1;
+                if let Some(due_ms) = due_ms {
+                    queue.expect(due_ms);
+                }
+            }
+        }
+        for health in plan.paused {
+            if let Some(queue) = queues.get_mut(health.destination) {
+                queue.paused = true;
+                notices.paused(&queue.name, &health.last_error);
+            }
+        }
+        for (destination, last_error) in plan.dead {
+            if let Some(queue) = queues.get(destination) {
+                notices.dead(destination, &queue.name, &last_error);
+            }
+        }
+        for leased in plan.leases {
+            // What is leased is changed, so there was something to commit.
+            let lease = leased.stored(sequence.unwrap_or_default());
+            let unrecorded = Unrecorded {
+                destination: lease.destination.id,
+                number: lease.delivery.value.attempts,
+                delivery: Some(Arc::clone(&lease.delivery)),
+                attempt: Some(Arc::clone(&lease.attempt)),
+                end: None,
+            };
+            self.unrecorded.insert(lease.delivery.value.id, unrecorded);
+            self.under_way += 1;
+            queues.hold(lease, now_ms);
+        }
+    }
+
+    /// How many of the first attempts of a delivery were cut off. One that cannot be read was not.
+    async fn cut_offs(&self, delivery: RecordId, attempts: u32) -> Result<u32, EngineError> {
+        if attempts == 0 {
+            return Ok(0);
+        }
+        let keys = (1..=attempts).map(|number| attempt_key(delivery, number));
+        let (found, _) = self.store.get_readable::<Attempt>(keys.collect()).await?;
+        let found = found.iter().flatten();
+        let cut_off = found.filter(|attempt| decide::is_cut_off(&attempt.value));
+        Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
+    }
+
+    /// The health of destinations, where it can be read: as it is stored, and as it becomes.
+    async fn healths(&self, destinations: HashSet<RecordId>) -> Result<ends::Healths, EngineError> {
+        let destinations: Vec<_> = destinations.into_iter().collect();
+        let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
+        let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
+        let both = stored.into_iter().map(|old| {
+            let current = old.as_ref().map(|old| old.value.clone());
+            (old, current)
+        });
+        let all = destinations.into_iter().zip(both);
+        let is_readable =
+            |id: &RecordId| !unreadable.iter().any(|key| key[..] == id.to_bytes()[..]);
+        Ok(all.filter(|(id, _)| is_readable(id)).collect())
+    }
+}
+
+impl leases::Leased {
+    /// The lease as it is stored by the commit at that place in the change log.
+    fn stored(self, version: u64) -> Lease {
+        Lease {
+            delivery: Arc::new(Stored::written(version, self.delivery)),
+            attempt: Arc::new(Stored::written(version, self.attempt)),
+            destination: self.destination,
+        }
+    }
+}

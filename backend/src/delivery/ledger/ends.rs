@@ -1,0 +1,150 @@
+//! The part of a commit that ends: what became of deliveries and how their destinations fare.
+
+use std::collections::BTreeMap;
+
+use rand::Rng;
+
+use super::{End, Ledger, Plan, Unrecorded};
+use crate::{
+    delivery::{
+        decide::{self, Circumstances},
+        health,
+        queues::Queues,
+    },
+    domain::{Destination, Health, HealthState, Outcome, RecordId},
+    ops::delivery::attempt,
+    store::{EngineError, Stored},
+};
+
+/// The health of destinations: as it is stored, and as it becomes.
+pub(super) type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
+
+impl Ledger {
+    pub(super) async fn plan_ends(
+        &mut self,
+        plan: &mut Plan,
+        queues: &Queues,
+    ) -> Result<(), EngineError> {
+        let ended = self.unrecorded.iter().filter(|(_, it)| it.end.is_some());
+        let ended: Vec<_> = ended.map(|(id, it)| (*id, it.destination)).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let destinations = ended.iter().map(|(_, destination)| *destination);
+        let mut healths = self.healths(destinations.collect()).await?;
+        for (id, destination) in ended {
+            let random = self.random.random();
+            let now_ms = self.clock.now_ms();
+            let Some((unrecorded, end)) = self.ended(id) else {
+                continue;
+            };
+            let settings = queues.destination(destination).map(|found| found.delivery);
+            let cut_off = match end {
+                End::Made(report) if report.verdict.outcome != Outcome::Delivered => {
+                    let before = unrecorded.number.saturating_sub(1);
+                    self.cut_offs(id, before).await?
+                }
+                _ => 0,
+            };
+            let around = Circumstances {
+                backoff: &self.backoff,
+                now_ms,
+                random,
+                cut_off,
+                settings,
+            };
+            let due_ms = plan_end(plan, unrecorded, end, &around);
+            plan.ends.push((id, due_ms));
+            if let (End::Made(report), true) = (end, settings.is_some()) {
+                // One that cannot be read stays as it is.
+                let Some((_, current)) = healths.get_mut(&destination) else {
+                    continue;
+                };
+                let old = current.as_ref();
+                let pause_after = self.config.pause_after;
+                let next = health::after(old, destination, &report.verdict, now_ms, pause_after);
+                *current = next.or(current.take());
+            }
+        }
+        for (id, (old, current)) in healths {
+            self.plan_health(plan, queues, id, old.as_ref(), current)
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn ended(&self, delivery: RecordId) -> Option<(&Unrecorded, &End)> {
+        let unrecorded = self.unrecorded.get(&delivery)?;
+        Some((unrecorded, unrecorded.end.as_ref()?))
+    }
+
+    /// Records a destination's health when it changed.
+    async fn plan_health(
+        &self,
+        plan: &mut Plan,
+        queues: &Queues,
+        id: RecordId,
+        old: Option<&Stored<Health>>,
+        current: Option<Health>,
+    ) -> Result<(), EngineError> {
+        let Some(current) = current else {
+            return Ok(());
+        };
+        match old {
+            Some(old) if old.value == current => return Ok(()),
+            Some(old) => plan.changes.update(old, &current),
+            None => {
+                // A destination that is deleted at this moment must not leave its health behind.
+                let name = queues.get(id).map(|queue| queue.name.as_bytes().into());
+                let destination = self.store.get::<Destination>(name.unwrap_or_default());
+                let destination = destination.await?.filter(|found| found.value.id == id);
+                let Some(destination) = destination else {
+                    return Ok(());
+                };
+                plan.changes.touch(&destination);
+                plan.changes.insert(&current);
+            }
+        }
+        if current.state == HealthState::Paused {
+            plan.paused.push(current);
+        }
+        Ok(())
+    }
+}
+
+/// Records the end of a lease; answers when the delivery is due next.
+fn plan_end(
+    plan: &mut Plan,
+    unrecorded: &Unrecorded,
+    end: &End,
+    around: &Circumstances<'_>,
+) -> Option<i64> {
+    let delivery = unrecorded.delivery.as_ref()?;
+    let (attempt, number) = (&unrecorded.attempt, unrecorded.number);
+    let next = match end {
+        End::GivenBack => {
+            if let Some(attempt) = attempt {
+                plan.changes.delete(attempt);
+            }
+            Some(decide::given_back(&delivery.value, number, around.now_ms))
+        }
+        End::Made(report) => {
+            let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
+            let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
+            let ended = attempt::ended(&begun, report);
+            if let Some(attempt) = attempt {
+                plan.changes.update(attempt, &ended);
+            }
+            let advice = report.verdict.advice;
+            let next = decide::after(&delivery.value, number, &ended, advice, around);
+            if next.is_none() {
+                // The log does not tell of attempts: that of their delivery does.
+                plan.changes.touch(delivery);
+            }
+            next
+        }
+    }?;
+    plan.changes.update(delivery, &next);
+    plan.note_end(&next);
+    next.state.due_ms()
+}

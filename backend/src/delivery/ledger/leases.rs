@@ -1,0 +1,357 @@
+//! The part of a commit that begins: which deliveries are due, and their leases.
+
+use std::sync::Arc;
+
+use rand::Rng;
+
+use super::{Ledger, Plan};
+use crate::{
+    delivery::{
+        backoff::{Tried, timeout},
+        decide::{self, Circumstances},
+        notices::Notices,
+        queues::{Queues, Ready},
+        sequencing,
+    },
+    destination::Advice,
+    domain::{Attempt, Delivery, DeliveryState, Destination, RecordId},
+    limits::CUT_OFFS_MAX,
+    ops::delivery::attempt::{self, attempt_key},
+    store::{
+        Direction, EngineError, Index, Stored,
+        engine::Range,
+        record::bytes::{Key, id_at, moment_at},
+    },
+};
+
+/// Messages among which one is chosen to try a failing destination with.
+const PROBES_LOOKED_AT: usize = 4;
+
+/// A delivery that is to be sent.
+#[derive(Debug)]
+pub(super) struct Leased {
+    pub(super) delivery: Delivery,
+    pub(super) attempt: Attempt,
+    pub(super) destination: Arc<Destination>,
+}
+
+/// What is left of a destination after a commit.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) destination: RecordId,
+    /// When the first delivery that is left is due.
+    pub(super) due_ms: i64,
+    /// The place in the index before which nothing is left, when that is known.
+    pub(super) cursor: Option<Vec<u8>>,
+    /// Attempts that may begin as soon as they are leased.
+    places: usize,
+    /// Whether a delivery that was tried before is among those that are due.
+    pub(super) again: bool,
+    /// Whether nothing more is to be leased in this commit.
+    pub(super) is_full: bool,
+}
+
+impl Left {
+    /// Whether a delivery may be leased now. One that was tried before is leased when its attempt
+    /// can begin at once: whoever is cut off a second time was cut off in an attempt of its own.
+    fn admits(&mut self, delivery: &Delivery) -> bool {
+        let is_again = delivery.attempts > 0;
+        self.again |= is_again;
+        self.is_full |= is_again && self.places == 0;
+        if self.is_full {
+            let due_ms = delivery.state.due_ms().unwrap_or(i64::MAX);
+            self.due_ms = self.due_ms.min(due_ms);
+            return false;
+        }
+        self.places = self.places.saturating_sub(1);
+        true
+    }
+}
+
+impl Plan {
+    /// Takes note of a delivery that is left.
+    fn leave(&mut self, destination: RecordId, due_ms: i64) {
+        let left = self.left.iter_mut();
+        for left in left.filter(|left| left.destination == destination) {
+            left.due_ms = left.due_ms.min(due_ms);
+        }
+    }
+
+    /// Has a delivery that is due wait, without an attempt.
+    fn hold_back(&mut self, delivery: &Stored<Delivery>, until_ms: i64) {
+        let mut held = delivery.value.clone();
+        held.state = match held.state {
+            DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: until_ms },
+            _ => DeliveryState::Pending { due_ms: until_ms },
+        };
+        self.changes.update(delivery, &held);
+        self.leave(held.destination, until_ms);
+    }
+}
+
+/// A delivery that is due.
+struct Due {
+    destination: Arc<Destination>,
+    key: Vec<u8>,
+    /// The place of its destination among what is left.
+    at: usize,
+}
+
+impl Ledger {
+    /// Leases what is due and may begin, and takes over what others leased and lost.
+    pub(super) async fn plan_leases(
+        &mut self,
+        plan: &mut Plan,
+        queues: &mut Queues,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let due = self.due(plan, queues).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let keys = due.iter().map(|due| due.key.clone()).collect();
+        let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+        for (due, delivery) in due.into_iter().zip(deliveries) {
+            let Some(delivery) = delivery else {
+                if unreadable.contains(&due.key)
+                    && let Some(id) = id_at(&due.key, 0)
+                    && let Some(name) = queues.set_aside(due.destination.id, id)
+                {
+                    notices.unreadable(id, name);
+                }
+                continue;
+            };
+            match delivery.value.state {
+                DeliveryState::Leased { .. } => {
+                    self.plan_lost(plan, &delivery, &due.destination).await?;
+                }
+                DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
+                    self.plan_lease(plan, &delivery, due).await?;
+                }
+                DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Leases a delivery that waits, unless it has to go on waiting or gets no more attempts.
+    async fn plan_lease(
+        &self,
+        plan: &mut Plan,
+        delivery: &Stored<Delivery>,
+        due: Due,
+    ) -> Result<(), EngineError> {
+        let now_ms = self.clock.now_ms();
+        let attempts = delivery.value.attempts;
+        let settings = due.destination.delivery;
+        // As long as all of them together are too few, nobody needs to know which were cut off.
+        if self.backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
+            let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
+            let tried = Tried::of(attempts, cut_off);
+            if self.backoff.is_used_up(tried, settings) {
+                let dead = decide::used_up(&delivery.value, tried, now_ms);
+                plan.changes.update(delivery, &dead);
+                plan.note_end(&dead);
+                return Ok(());
+            }
+        }
+        let held = sequencing::held_until(&self.store, &delivery.value, now_ms);
+        if let Some(until_ms) = held.await? {
+            plan.hold_back(delivery, until_ms);
+            return Ok(());
+        }
+        if !plan.left[due.at].admits(&delivery.value) {
+            return Ok(());
+        }
+        let limit = timeout(&self.config, &due.destination);
+        let (begun, attempt) = attempt::begun(&delivery.value, limit, now_ms);
+        plan.changes.update(delivery, &begun);
+        plan.changes.insert(&attempt);
+        plan.leases.push(Leased {
+            delivery: begun,
+            attempt,
+            destination: due.destination,
+        });
+        Ok(())
+    }
+
+    /// A delivery whose lease ran out goes on as after a failed attempt.
+    async fn plan_lost(
+        &mut self,
+        plan: &mut Plan,
+        delivery: &Stored<Delivery>,
+        destination: &Destination,
+    ) -> Result<(), EngineError> {
+        let number = delivery.value.attempts;
+        let key = attempt_key(delivery.value.id, number);
+        let (mut found, _) = self.store.get_readable::<Attempt>(vec![key]).await?;
+        let attempt = found.pop().flatten();
+        let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
+        let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
+        let lost = decide::lost(&begun);
+        let around = Circumstances {
+            backoff: &self.backoff,
+            now_ms: self.clock.now_ms(),
+            random: self.random.random(),
+            cut_off: self
+                .cut_offs(delivery.value.id, number.saturating_sub(1))
+                .await?,
+            settings: Some(destination.delivery),
+        };
+        let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
+        if let Some(next) = next {
+            let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
+            plan.changes.update(delivery, &next);
+            plan.note_end(&next);
+            plan.leave(destination.id, due_ms);
+        } else {
+            plan.changes.touch(delivery);
+        }
+        if let Some(attempt) = attempt {
+            plan.changes.update(&attempt, &lost);
+        }
+        Ok(())
+    }
+
+    /// The deliveries that may begin now.
+    async fn due(&self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
+        let now_ms = self.clock.now_ms();
+        let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();
+        let ready = queues.ready(&paused, now_ms);
+        let mut free = self.config.max_in_flight.saturating_sub(queues.running());
+        let share = (free / ready.len().max(1)).max(1);
+        let mut due = Vec::new();
+        for ready in ready {
+            if free == 0 {
+                break;
+            }
+            let wanted = ready.allowance.min(share).min(free);
+            let (keys, left) = if ready.probe.is_some() {
+                self.probe(&ready, queues, now_ms).await?
+            } else {
+                self.first(&ready, queues, wanted, now_ms).await?
+            };
+            free -= keys.len();
+            let at = plan.left.len();
+            plan.left.push(left);
+            due.extend(keys.into_iter().map(|key| Due {
+                destination: Arc::clone(&ready.destination),
+                key,
+                at,
+            }));
+        }
+        Ok(due)
+    }
+
+    /// The first deliveries that are due, at most as many as wanted, and what is left after them.
+    async fn first(
+        &self,
+        ready: &Ready,
+        queues: &Queues,
+        wanted: usize,
+        now_ms: i64,
+    ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
+        let mut range = Range::under(&ready.destination.id.to_bytes());
+        if !ready.cursor.is_empty() {
+            range.start.clone_from(&ready.cursor);
+        }
+        // Our own leases, and what is set aside, stand among the entries; one more tells what comes
+        // after.
+        let limit = wanted + ready.ours + 1;
+        let mut left = Left::of(ready);
+        let mut keys = Vec::new();
+        for (entry, key) in self.entries(range, Direction::Ascending, limit).await? {
+            let (id, due_ms) = read(&entry)?;
+            if self.holds(id) || queues.is_set_aside(id) {
+                continue;
+            }
+            if due_ms > now_ms || keys.len() == wanted {
+                left.due_ms = due_ms;
+                break;
+            }
+            left.cursor = Some([&entry[..], &[0]].concat());
+            keys.push(key);
+        }
+        Ok((keys, left))
+    }
+
+    /// One delivery that is due, to try a failing destination with: not the one that failed last,
+    /// unless it is the only one.
+    async fn probe(
+        &self,
+        ready: &Ready,
+        queues: &Queues,
+        now_ms: i64,
+    ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
+        let destination = ready.destination.id;
+        let range = Range {
+            start: destination.to_bytes().into(),
+            end: Some(Key::new().id(destination).moment(now_ms + 1).build()),
+        };
+        let is_young = ready.probe.is_some_and(|probe| probe.is_young);
+        let direction = if is_young {
+            Direction::Descending
+        } else {
+            Direction::Ascending
+        };
+        let limit = PROBES_LOOKED_AT + ready.ours;
+        let mut candidates = Vec::new();
+        for (entry, key) in self.entries(range, direction, limit).await? {
+            let (id, _) = read(&entry)?;
+            if !self.holds(id) && !queues.is_set_aside(id) {
+                candidates.push((id, key));
+            }
+        }
+        let mut left = Left::of(ready);
+        if candidates.is_empty() {
+            // Nothing is due any more; what waits for later is found from the beginning.
+            let all = Range::under(&destination.to_bytes());
+            let entries = self.entries(all, Direction::Ascending, limit).await?;
+            for (entry, _) in entries {
+                let (id, due_ms) = read(&entry)?;
+                if !self.holds(id) && !queues.is_set_aside(id) {
+                    left.due_ms = due_ms;
+                    break;
+                }
+            }
+            return Ok((Vec::new(), left));
+        }
+        let not = ready.probe.and_then(|probe| probe.not);
+        let other = candidates.iter().position(|(id, _)| Some(*id) != not);
+        let (_, key) = candidates.swap_remove(other.unwrap_or_default());
+        // The others are looked at once this one has ended.
+        left.due_ms = now_ms;
+        Ok((vec![key], left))
+    }
+
+    async fn entries(
+        &self,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+        let engine = self.store.engine();
+        engine
+            .entries(Index::DeliveryByDue, range, direction, limit)
+            .await
+    }
+}
+
+impl Left {
+    fn of(ready: &Ready) -> Self {
+        Self {
+            destination: ready.destination.id,
+            due_ms: i64::MAX,
+            cursor: None,
+            places: ready.places,
+            again: false,
+            is_full: false,
+        }
+    }
+}
+
+/// The delivery of an entry, and when it is due.
+fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
+    let read = id_at(entry, 24).zip(moment_at(entry, 16));
+    read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
+}

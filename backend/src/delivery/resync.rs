@@ -1,0 +1,139 @@
+//! What the service says of its destinations, held against what earlier lives said.
+
+use crate::{
+    clock::Clock,
+    delivery::{health, notice, notices::Notices},
+    domain::{Destination, EventId, Health, HealthState, RecordId, Status},
+    ops::find,
+    store::{EngineError, Lane, Store, Stored, engine::Range},
+};
+
+/// Looks at destinations that nobody followed for a while.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resync<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a dyn Clock,
+}
+
+impl Resync<'_> {
+    /// Looks at all destinations: records that those that were edited while nobody followed the
+    /// change log are resumed, says what an earlier life did not get to say, and takes back what
+    /// does not hold any more.
+    pub(crate) async fn all(self, notices: &mut Notices) -> Result<(), EngineError> {
+        let mut pages = self.store.pages::<Destination>(Range::under(&[]));
+        while let Some(page) = whole(pages.next().await)? {
+            for destination in page {
+                self.one(&destination.value, notices).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a destination that is only known by its identity; none when it is gone.
+    pub(crate) async fn name_of(self, id: RecordId) -> Result<Option<String>, EngineError> {
+        let mut pages = self.store.pages::<Destination>(Range::under(&[]));
+        while let Some(page) = whole(pages.next().await)? {
+            let mut page = page.into_iter();
+            if let Some(found) = page.find(|destination| destination.value.id == id) {
+                return Ok(Some(found.value.name.as_str().into()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn one(
+        self,
+        destination: &Destination,
+        notices: &mut Notices,
+    ) -> Result<(), EngineError> {
+        let name = destination.name.as_str();
+        let now_ms = self.clock.now_ms();
+        let health = self
+            .health(destination.id)
+            .await?
+            .map(|health| health.value);
+        let paused = health.filter(|health| health.state == HealthState::Paused);
+        let is_said = self.is_open(notice::resumed(name, now_ms).id()).await?;
+        match paused {
+            Some(health) if !health::is_paused(&health, destination) => {
+                self.resume(destination, notices).await?;
+            }
+            Some(health) if !is_said => notices.paused(name, &health.last_error),
+            None if is_said => notices.resumed(name),
+            _ => {}
+        }
+        let letters = notice::no_dead_letters(name, now_ms);
+        if self.is_open(letters.id()).await? {
+            notices.take_up(destination.id, name);
+        }
+        Ok(())
+    }
+
+    /// The health of a destination; one that cannot be read counts as none.
+    pub(crate) async fn health(self, id: RecordId) -> Result<Option<Stored<Health>>, EngineError> {
+        let key = id.to_bytes().into();
+        let (mut found, _) = self.store.get_readable::<Health>(vec![key]).await?;
+        Ok(found.pop().flatten())
+    }
+
+    /// Records that a paused destination is not paused any more when somebody edited it.
+    pub(crate) async fn resume(
+        self,
+        destination: &Destination,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let Some(health) = self.health(destination.id).await? else {
+            return Ok(());
+        };
+        let was_paused = health.value.state == HealthState::Paused;
+        if !was_paused || health::is_paused(&health.value, destination) {
+            return Ok(());
+        }
+        let mut changes = self.store.changes();
+        let resumed = health::resumed(&health.value, self.clock.now_ms());
+        changes.update(&health, &resumed);
+        match self.store.apply(Lane::Admin, changes).await {
+            // Whoever else changed it meanwhile did so after the edit as well.
+            Ok(_) | Err(EngineError::Conflict) => {
+                notices.resumed(destination.name.as_str());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes back what was said of a destination that is deleted.
+    pub(crate) async fn close_for_deleted(
+        self,
+        name: &[u8],
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let name = String::from_utf8_lossy(name);
+        for closing in notice::deleted(&name, self.clock.now_ms()) {
+            if self.is_open(closing.id()).await? {
+                notices.say(closing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the newest occurrence of an event is not closed.
+    async fn is_open(self, event: EventId) -> Result<bool, EngineError> {
+        let newest = match find::newest(self.store, event).await {
+            Err(EngineError::Corrupt(_)) => return Ok(false),
+            newest => newest?,
+        };
+        Ok(newest.is_some_and(|newest| newest.status != Status::Closed))
+    }
+}
+
+/// A page of destinations; what cannot be read ends the walk.
+fn whole(
+    page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
+) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {
+    if let Err(EngineError::Corrupt(why)) = &page {
+        tracing::error!(why, "not all destinations could be looked at");
+        return Ok(None);
+    }
+    page
+}

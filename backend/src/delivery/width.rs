@@ -1,0 +1,88 @@
+//! How many attempts to a destination are under way at once: more while it answers quickly, fewer
+//! when it does not.
+
+use std::time::Duration;
+
+use crate::{
+    delivery::queue::QUICK,
+    destination::{Report, verdict::Fault},
+};
+
+/// Attempts at once to a destination of which nothing is known yet.
+const START: usize = 8;
+/// An answer that takes longer than this is a sign of trouble.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The width of one destination's way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Width(usize);
+
+impl Default for Width {
+    fn default() -> Self {
+        Self(START)
+    }
+}
+
+impl Width {
+    /// How many attempts may be under way, of at most so many.
+    pub(crate) fn now(self, most: u32) -> usize {
+        self.0.min(most as usize).max(1)
+    }
+
+    /// Takes note of an attempt's end, with whether more waits: one more after a quick answer, half
+    /// as many after trouble. A message that is refused says nothing about its receiver.
+    pub(crate) fn note(&mut self, report: &Report, waiting: bool) {
+        let fault = report.verdict.fault();
+        let in_trouble = matches!(fault, Some(Fault::Receiver | Fault::Destination));
+        if in_trouble || report.duration > SLOW {
+            self.0 = (self.0 / 2).max(1);
+        } else if waiting && report.duration <= QUICK {
+            self.0 = (self.0 + 1).min(WIDTH_MAX);
+        }
+    }
+}
+
+/// The widest that a way grows.
+const WIDTH_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        destination::{Advice, Verdict},
+        domain::Transcript,
+    };
+
+    fn after(verdict: Verdict, millis: u64) -> Report {
+        Report {
+            verdict,
+            duration: Duration::from_millis(millis),
+            transcript: Transcript::default(),
+        }
+    }
+
+    #[test]
+    fn it_grows_by_one_with_quick_answers_and_is_halved_by_trouble() {
+        let quick = after(Verdict::delivered("ok"), 5);
+        let refused = after(Verdict::rejected("400", Advice::GiveUp), 5);
+        let unwell = after(Verdict::rejected("503", Advice::Again), 5);
+        let slow = after(Verdict::delivered("ok"), 1_500);
+        let middling = after(Verdict::delivered("ok"), 500);
+        let mut width = Width::default();
+        assert_eq!((width.now(32), width.now(4)), (8, 4));
+        width.note(&quick, false);
+        assert_eq!(width.now(32), 8, "nothing waits");
+        for _ in 0..100 {
+            width.note(&quick, true);
+        }
+        assert_eq!((width.now(32), width.now(4)), (32, 4));
+        for (report, then) in [(&middling, 64), (&refused, 64), (&unwell, 32), (&slow, 16)] {
+            width.note(report, true);
+            assert_eq!(width.now(64), then.min(64), "{report:?}");
+        }
+        for _ in 0..10 {
+            width.note(&unwell, true);
+        }
+        assert_eq!(width.now(32), 1);
+    }
+}
