@@ -20,7 +20,6 @@ pub(crate) mod queue;
 pub(crate) mod queues;
 pub(crate) mod rate;
 pub(crate) mod resync;
-pub(crate) mod sequencing;
 pub(crate) mod width;
 
 pub use dispatcher::{Dispatcher, DispatcherStatus};

@@ -44,7 +44,7 @@ pub use egress::Guard;
 pub use event::EventSink;
 pub use sender::{SendRequest, Sender};
 pub use verdict::{Advice, Report, Verdict};
-pub use webhook::is_secret_header;
+pub use webhook::{is_plain_header, is_secret_header};
 
 /// What a type of destination has to say for itself; implemented by its settings.
 pub(crate) trait DestinationType: Send + Sync + 'static {
@@ -55,7 +55,7 @@ pub(crate) trait DestinationType: Send + Sync + 'static {
     const BYTES_MAX: Option<usize> = None;
 
     /// Looks for what is wrong with the settings, secrets filled in.
-    fn check(&self, checks: &mut Checks);
+    fn check(&self, checks: &mut Checks<'_>);
 
     /// The templates, by field.
     fn templates(&self) -> Vec<(&'static str, &str)> {
@@ -111,9 +111,10 @@ fn of_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
 }
 
 /// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
-/// destination, such as `type.email.subject`.
-pub fn check(kind: &DestinationKind) -> Vec<Violation> {
-    let mut checks = Checks::of(kind);
+/// destination, such as `type.email.subject`. With a guard, addresses are those that it lets messages
+/// go to, as far as that can be told without resolving names.
+pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
+    let mut checks = Checks::new(kind, guard);
     with_type!(kind, settings => {
         for (field, source) in settings.templates() {
             checks.template(field, source);

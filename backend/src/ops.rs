@@ -6,6 +6,7 @@ pub mod commit;
 pub mod deciding;
 pub mod delivery;
 pub mod destination;
+pub mod disk_space;
 pub mod edit;
 pub mod etag;
 pub mod explain;
@@ -22,7 +23,6 @@ pub mod recent;
 pub mod resource;
 pub mod review;
 pub mod revision;
-pub mod room;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]

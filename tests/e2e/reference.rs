@@ -29,6 +29,7 @@ fn value(field: &str) -> Value {
         "url" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),
         "method" => json!("PUT"),
         "headers" => json!({"x-team": "ops"}),
+        "plainHeaders" => json!(["x-team"]),
         "signingSecret" => json!("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
         "to" => json!("ops@example.com"),
         "severity" => json!("SEVERITY_ERROR"),

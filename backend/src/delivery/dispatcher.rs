@@ -26,6 +26,7 @@ use crate::{
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{RecordId, Transcript},
     error::Error,
+    ops::delivery::Holds,
     store::Store,
 };
 
@@ -51,6 +52,7 @@ pub struct Dispatcher {
     /// The delivery of each attempt under way.
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
+    holds: Holds,
 }
 
 /// What a dispatcher is doing.
@@ -85,6 +87,7 @@ impl Dispatcher {
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
             status: watch::Sender::default(),
+            holds: Holds::default(),
             store,
             clock,
             sender,
@@ -94,6 +97,13 @@ impl Dispatcher {
     /// Follows what it is doing.
     pub fn status(&self) -> watch::Receiver<DispatcherStatus> {
         self.status.subscribe()
+    }
+
+    /// Keeps current there what keeps deliveries waiting.
+    #[must_use]
+    pub fn with_holds(mut self, holds: Holds) -> Self {
+        self.holds = holds;
+        self
     }
 
     /// Delivers until shutdown; then takes nothing new and lets attempts under way end for a
@@ -145,6 +155,7 @@ impl Dispatcher {
             self.begin_next(destination);
         }
         self.notices.take_back();
+        self.holds.replace(self.queues.holds(self.clock.now_ms()));
         Ok(())
     }
 
@@ -169,6 +180,7 @@ impl Dispatcher {
                 content: &delivery.content,
                 destination_name: &delivery.destination_name,
                 kind: &lease.destination.kind,
+                opening: lease.opening,
                 timeout,
             };
             sender.send(request).await

@@ -313,6 +313,7 @@ impl leases::Leased {
             delivery: Arc::new(Stored::written(version, self.delivery)),
             attempt: Arc::new(Stored::written(version, self.attempt)),
             destination: self.destination,
+            opening: self.opening,
         }
     }
 }

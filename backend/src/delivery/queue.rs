@@ -6,6 +6,7 @@ use crate::{
     delivery::{breaker::Breaker, rate::Rate, width::Width},
     destination::Report,
     domain::{Attempt, Delivery, Destination, Outcome, RecordId},
+    ops::delivery::Hold,
     store::Stored,
 };
 
@@ -53,6 +54,8 @@ pub(crate) struct Lease {
     pub(crate) delivery: Arc<Stored<Delivery>>,
     pub(crate) attempt: Arc<Stored<Attempt>>,
     pub(crate) destination: Arc<Destination>,
+    /// The delivery that told first of what this one tells a change of, when that arrived.
+    pub(crate) opening: Option<RecordId>,
 }
 
 /// When a queue may go on, and with how many attempts.
@@ -120,6 +123,29 @@ impl DestinationQueue {
             from_ms: self.due_ms.max(closed_until_ms).max(full_until_ms),
             allowance: allowance.min(allowed),
         })
+    }
+
+    /// What keeps deliveries that are due from being tried now.
+    pub(crate) fn hold(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
+        let settings = self.destination.as_ref()?.delivery;
+        if self.paused {
+            return Some(Hold::Paused);
+        }
+        let (permitted, closed_until_ms) = self.breaker.allowance(self.held());
+        if permitted == 0 || closed_until_ms > now_ms {
+            let probe_ms = closed_until_ms.max(now_ms);
+            return Some(Hold::Breaker { probe_ms });
+        }
+        let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
+        if let (0, Some(per_minute)) = (allowed, settings.max_per_minute) {
+            let until_ms = full_until_ms.max(now_ms);
+            return Some(Hold::Rate {
+                per_minute,
+                until_ms,
+            });
+        }
+        let running = self.running;
+        (running >= self.width(width_max)).then_some(Hold::Width { running })
     }
 
     /// How many attempts may be under way; at most so many where the destination does not say.

@@ -1,7 +1,7 @@
 //! What waits, and whose turn it is: the queues of all destinations, in memory.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     ops::Bound,
     sync::Arc,
     time::Duration,
@@ -18,6 +18,7 @@ use crate::{
     destination::Report,
     domain::{Destination, RecordId},
     limits::SET_ASIDE_MAX,
+    ops::delivery::Hold,
 };
 
 /// The queues, by destination.
@@ -228,6 +229,14 @@ impl Queues {
             None => i64::MAX,
         };
         self.all.values_mut().map(wake).min().unwrap_or(i64::MAX)
+    }
+
+    /// What keeps deliveries to which destination waiting.
+    pub(crate) fn holds(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
+        let width_max = self.config.max_in_flight_per_destination;
+        let held = self.all.iter_mut();
+        held.filter_map(|(id, queue)| Some((*id, queue.hold(width_max, now_ms)?)))
+            .collect()
     }
 
     /// Moves along with a clock that was set.

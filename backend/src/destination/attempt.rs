@@ -26,6 +26,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) rule: Option<RecordId>,
     /// What there is to tell.
     pub(super) content: &'a Content,
+    /// The delivery that told first of what this one tells a change of.
+    pub(super) opening: Option<RecordId>,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.

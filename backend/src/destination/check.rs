@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::Guard;
 use crate::{
     domain::{DestinationKind, Secret},
     error::Violation,
@@ -11,15 +12,17 @@ use crate::{
 
 /// What is wrong with a destination's settings, so far.
 #[derive(Debug)]
-pub(crate) struct Checks {
+pub(crate) struct Checks<'a> {
     kind: &'static str,
+    guard: Option<&'a Guard>,
     pub(super) found: Vec<Violation>,
 }
 
-impl Checks {
-    pub(super) fn of(kind: &DestinationKind) -> Self {
+impl<'a> Checks<'a> {
+    pub(super) fn new(kind: &DestinationKind, guard: Option<&'a Guard>) -> Self {
         Self {
             kind: kind.word(),
+            guard,
             found: Vec::new(),
         }
     }
@@ -95,6 +98,8 @@ impl Checks {
                 field,
                 "holds a user name or password; send credentials in a header",
             );
+        } else if let Some(Err(refusal)) = self.guard.map(|guard| guard.check_url(text)) {
+            self.add(field, format!("leads nowhere: {refusal}"));
         }
     }
 }

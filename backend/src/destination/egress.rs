@@ -4,7 +4,7 @@ mod networks;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use ipnet::IpNet;
 use url::{Host, Url};
@@ -15,7 +15,7 @@ use crate::config::EgressConfig;
 ///
 /// It is asked with the very addresses that are then dialled, so that a name cannot lead elsewhere
 /// after it was checked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Guard {
     allow: Vec<IpNet>,
     allow_names: Vec<String>,
@@ -78,6 +78,11 @@ impl Guard {
         let literal: IpAddr = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
+            // Such names lead to this machine, whoever resolves them.
+            Some(Host::Domain(name)) if is_local(name) => {
+                self.check(name, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
+                return Ok(url);
+            }
             Some(Host::Domain(_)) => return Ok(url),
             None => return Err(Refusal::Unreadable("it names no host".into())),
         };
@@ -118,11 +123,8 @@ impl Guard {
                 .allow
                 .iter()
                 .any(|network| network.contains(&canonical));
-        match networks::DENIED
-            .iter()
-            .find(|rule| rule.0.contains(&canonical))
-        {
-            Some(&(network, reason)) if !allowed => Err(Refusal::Network {
+        match networks::denied(canonical) {
+            Some((network, reason)) if !allowed => Err(Refusal::Network {
                 address: canonical,
                 network,
                 reason,
@@ -141,6 +143,11 @@ impl Guard {
                     && is_of_this_machine(address.ip())
         })
     }
+}
+
+fn is_local(name: &str) -> bool {
+    let name = bare(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Only an address of this machine can be bound.

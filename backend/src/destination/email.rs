@@ -27,7 +27,7 @@ pub(crate) struct Mail {
 impl DestinationType for Email {
     type Message = Mail;
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         if self.to.is_empty() {
             checks.add("to", "is required: one mail address");
         } else if self.to.len() > SETTING_BYTES_MAX || self.to.parse::<Address>().is_err() {

@@ -31,7 +31,7 @@ pub trait EventSink: Debug + Send + Sync + 'static {
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {
             checks.required(field, text);
         }

@@ -14,7 +14,7 @@ impl DestinationType for MsTeams {
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         checks.url("url", self.url.reveal());
     }
 

@@ -55,6 +55,8 @@ pub struct SendRequest<'a> {
     pub destination_name: &'a str,
     /// Where to: the destination as it is now.
     pub kind: &'a DestinationKind,
+    /// The delivery that told first of what this one tells a change of, when that arrived.
+    pub opening: Option<RecordId>,
     /// How long it may take in all.
     pub timeout: Duration,
 }
@@ -142,6 +144,7 @@ impl Sender {
             id: request.delivery,
             rule: request.rule,
             content,
+            opening: request.opening,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,

@@ -15,7 +15,7 @@ impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         checks.url("instanceUrl", &self.instance_url);
         checks.setting("clientId", &self.client_id);
         checks.secret("clientSecret", &self.client_secret);

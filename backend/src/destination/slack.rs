@@ -13,7 +13,7 @@ impl DestinationType for Slack {
     /// `chat.postMessage` without `channel`.
     type Message = Value;
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         checks.setting("channel", &self.channel);
         checks.secret("token", &self.token);
     }

@@ -384,7 +384,7 @@ fn no_template_loses_a_notification() {
 #[test]
 fn what_is_wrong_with_templates_is_told_at_save() {
     let places = |kind: &DestinationKind| -> Vec<String> {
-        let violations = check(kind).into_iter();
+        let violations = check(kind, None).into_iter();
         violations.map(|violation| violation.field).collect()
     };
     assert_eq!(places(&webhook("{{", None)), ["type.webhook.payload"]);

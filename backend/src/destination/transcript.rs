@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use base64::{
+    Engine as _,
+    engine::general_purpose::{GeneralPurpose, STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
 use http::HeaderMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::{Position, Url, form_urlencoded};
@@ -16,6 +20,9 @@ const HEADER_BYTES_MAX: usize = 1024;
 const HEADERS_MAX: usize = 64;
 /// Bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
+
+/// Bytes that a text has at least for its derived spellings to be told from chance.
+const DERIVED_BYTES_MIN: usize = 6;
 
 /// What stands in an address as `%XX`.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -47,12 +54,16 @@ impl Masker {
         });
         let parts = words_of(secret).chain(address.into_iter().flatten());
         for text in [secret.trim()].into_iter().chain(parts) {
-            let json = serde_json::Value::from(text).to_string();
-            let percent = utf8_percent_encode(text, RESERVED).to_string();
-            let form = form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            for spelling in [text, &json[1..json.len() - 1], &percent, &form] {
-                if !spelling.is_empty() && !self.needles.iter().any(|known| known == spelling) {
-                    self.needles.push(spelling.into());
+            self.add_spellings(text);
+            // Credentials of the scheme `Basic`, and signing secrets.
+            let encoded = text.strip_prefix("whsec_").unwrap_or(text);
+            let decoded = STANDARD.decode(encoded).map(String::from_utf8);
+            if let Ok(Ok(decoded)) = decoded {
+                let (_, password) = decoded.split_once(':').unwrap_or_default();
+                for text in [&decoded, password, encoded] {
+                    if text.len() >= DERIVED_BYTES_MIN {
+                        self.add_spellings(text);
+                    }
                 }
             }
         }
@@ -61,18 +72,77 @@ impl Masker {
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
     }
 
+    fn add_spellings(&mut self, text: &str) {
+        let json = serde_json::Value::from(text).to_string();
+        let percent = utf8_percent_encode(text, RESERVED).to_string();
+        let form = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        let mut spellings = vec![text.into(), json[1..json.len() - 1].into(), percent, form];
+        if text.len() >= DERIVED_BYTES_MIN {
+            let bytes = text.as_bytes();
+            spellings.push(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+            spellings.push(bytes.iter().map(|byte| format!("{byte:02X}")).collect());
+            for offset in 0..3 {
+                spellings
+                    .extend([STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|to| within(to, text, offset)));
+            }
+        }
+        for spelling in spellings {
+            if !spelling.is_empty() && !self.needles.contains(&spelling) {
+                self.needles.push(spelling);
+            }
+        }
+    }
+
     /// The text without secrets, at most so many bytes of it.
     pub(crate) fn mask(&self, text: &str, limit_bytes: usize) -> String {
         let longest = self.needles.first().map_or(0, String::len);
-        // What lies further on cannot show, not even the end of a secret that begins before.
-        let mut text = cut(text, limit_bytes.saturating_add(longest)).to_owned();
+        // What lies further on cannot show, not even the end of a secret that begins before; `%XX` makes
+        // three bytes of one.
+        let mut text = cut(text, limit_bytes.saturating_add(3 * longest)).to_owned();
         for needle in &self.needles {
             if text.contains(needle.as_str()) {
                 text = text.replace(needle.as_str(), MASK);
             }
         }
+        text = self.mask_percent(text);
         text.truncate(cut(&text, limit_bytes).len());
         text
+    }
+
+    /// Masks secrets of which some characters are written as `%XX`, whichever they are.
+    fn mask_percent(&self, text: String) -> String {
+        if !text.contains('%') || self.needles.is_empty() {
+            return text;
+        }
+        let mut read = Vec::with_capacity(text.len());
+        // Where each byte that was read stands in the text.
+        let mut from = Vec::with_capacity(text.len() + 1);
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            from.push(at);
+            let written = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+            let byte = written.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+            read.push(byte.unwrap_or(bytes[at]));
+            at += if byte.is_some() { 3 } else { 1 };
+        }
+        from.push(at);
+        let mut masked = String::with_capacity(text.len());
+        let (mut at, mut kept) = (0, 0);
+        while at < read.len() {
+            let needles = self.needles.iter().map(String::as_bytes);
+            let mut needles = needles.filter(|needle| read[at..].starts_with(needle));
+            let Some(needle) = needles.next() else {
+                at += 1;
+                continue;
+            };
+            masked.push_str(&text[from[kept]..from[at]]);
+            masked.push_str(MASK);
+            at += needle.len();
+            kept = at;
+        }
+        masked.push_str(&text[from[kept]..]);
+        masked
     }
 
     /// A body without secrets; bytes that are no text are replaced.
@@ -96,6 +166,15 @@ impl Masker {
         }
         masked
     }
+}
+
+/// How a text stands in base64 of something longer that has so many bytes before it, but for the
+/// letters that what is around it has a part in.
+fn within(base64: GeneralPurpose, text: &str, offset: usize) -> String {
+    let before = [&b"\0\0"[..offset], text.as_bytes()].concat();
+    let whole = before.len() / 3 * 3;
+    let written = base64.encode(&before[..whole]);
+    written[offset.div_ceil(3) * 4..].to_owned()
 }
 
 /// The words of a secret that are secret themselves. A scheme such as `Bearer` is not.
@@ -147,6 +226,37 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(masker.mask(text, 100), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_base64_hex_and_any_mixture_of_percent() {
+        let masker = masker(&["Bearer tr0ub4dor&3~x", "Basic dXNlcjpzM2NyM3QtcGFzcw=="]);
+        let hex: String = "tr0ub4dor&3~x"
+            .bytes()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        for before in ["", "a", "ab", "abc", "user:"] {
+            let whole = format!("{before}tr0ub4dor&3~x and more");
+            for written in [STANDARD.encode(&whole), URL_SAFE_NO_PAD.encode(&whole)] {
+                let shown = masker.mask(&written, 1_000);
+                assert!(shown.contains(MASK), "{before}: {written} became {shown}");
+            }
+        }
+        let cases = [
+            (hex.clone(), "********"),
+            (hex.to_uppercase(), "********"),
+            ("t=%74r0ub4dor%263%7ex!".into(), "t=********!"),
+            (
+                "%74%72%30%75%62%34%64%6f%72%26%33%7E%78%".into(),
+                "********%",
+            ),
+            ("user:s3cr3t-pass".into(), "********"),
+            ("said s3cr3t-pass".into(), "said ********"),
+            ("100 % and \u{e4}%C3%A4".into(), "100 % and \u{e4}%C3%A4"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(masker.mask(&text, 1_000), shown, "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{domain::destination::Webhook, message::Facts};
 
-pub use check::is_secret_header;
+pub use check::{is_plain_header, is_secret_header};
 
 /// The body of a request.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Body {
 impl DestinationType for Webhook {
     type Message = Body;
 
-    fn check(&self, checks: &mut Checks) {
+    fn check(&self, checks: &mut Checks<'_>) {
         check::check(self, checks);
     }
 

@@ -5,8 +5,10 @@ pub(crate) mod attempt;
 mod bulk;
 mod list;
 mod obligation;
+pub(crate) mod sequencing;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -23,18 +25,31 @@ use again::Templates;
 pub use bulk::{Deed, Selection, Skip, Tally};
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
+pub use waiting::{Hold, Holds, Waiting};
 
 /// Reads and steers deliveries.
 #[derive(Debug, Clone)]
 pub struct Deliveries {
     store: Store,
     clock: Arc<dyn Clock>,
+    holds: Holds,
 }
 
 impl Deliveries {
     /// Over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self {
+            store,
+            clock,
+            holds: Holds::default(),
+        }
+    }
+
+    /// Tells why deliveries wait by what the dispatcher says of their destinations.
+    #[must_use]
+    pub fn with_holds(mut self, holds: Holds) -> Self {
+        self.holds = holds;
+        self
     }
 
     /// Reads a delivery and its attempts, oldest first.

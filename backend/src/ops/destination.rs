@@ -5,8 +5,10 @@ mod secrets;
 mod sink;
 mod tester;
 
+use std::sync::Arc;
+
 use crate::{
-    destination,
+    destination::{self, Guard},
     domain::{DeliverySettings, Destination, DestinationKind, Health, Name},
     error::{Error, Violation},
     ops::{
@@ -17,7 +19,7 @@ use crate::{
     store::Changes,
 };
 
-pub use crate::destination::is_secret_header;
+pub use crate::destination::{is_plain_header, is_secret_header};
 pub use tester::{About, Target, Test, Tester};
 
 /// A destination as its author describes it, not checked yet.
@@ -38,15 +40,6 @@ pub struct DestinationDraft {
     pub etag: String,
     /// What was wrong with how the draft was written.
     pub faults: Vec<Violation>,
-}
-
-/// Where the test of a draft may send the secrets that it leaves out and that are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoredSecrets {
-    /// Wherever the draft says: its author could store it as well.
-    ToAnyAddress,
-    /// To the scheme, host and port that they are stored for.
-    ToStoredAddress,
 }
 
 /// A destination, and what is known about its use.
@@ -85,7 +78,7 @@ impl Drafted for Destination {
         faults.texts(&draft.description, &draft.tags);
         check::settings(draft.delivery, &mut faults);
         let kept = stored.map(|stored| &stored.kind);
-        let kind = checked_kind(draft.kind.clone(), kept, &mut faults);
+        let kind = checked_kind(draft.kind.clone(), kept, Some(&all.guard), &mut faults);
         let destination = name.zip(kind).map(|(name, kind)| Self {
             id: origin.id,
             name,
@@ -135,6 +128,13 @@ impl Drafted for Destination {
 }
 
 impl Destinations {
+    /// Stores only what leads to where that guard lets messages go.
+    #[must_use]
+    pub fn behind(mut self, guard: Arc<Guard>) -> Self {
+        self.guard = guard;
+        self
+    }
+
     /// Checks a draft as for storing it, without a name when it has none, and stores nothing.
     /// Secrets that it leaves out are taken from the stored destination of its name.
     ///
@@ -144,7 +144,6 @@ impl Destinations {
     pub async fn try_draft(
         &self,
         draft: DestinationDraft,
-        secrets: StoredSecrets,
     ) -> Result<(DestinationKind, DeliverySettings), Error> {
         let stored = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
@@ -156,23 +155,21 @@ impl Destinations {
             faults.name(&draft.name);
         }
         check::settings(draft.delivery, &mut faults);
-        let kind = checked_kind(draft.kind.clone(), kept, &mut faults);
-        if let (StoredSecrets::ToStoredAddress, Some(draft), Some(kind), Some(kept)) =
-            (secrets, &draft.kind, &kind, kept)
-        {
-            secrets::hold_to_address(draft, kind, kept, &mut faults);
-        }
+        // Where the guard does not let it go, the test says so.
+        let kind = checked_kind(draft.kind, kept, None, &mut faults);
         Ok((faults.or(kind)?, draft.delivery))
     }
 }
 
+/// Where messages are to go, with the secrets that are kept; checked, also by a guard when there is
+/// one.
 fn checked_kind(
     kind: Option<DestinationKind>,
     kept: Option<&DestinationKind>,
+    guard: Option<&Guard>,
     faults: &mut Faults,
 ) -> Option<DestinationKind> {
-    let mut kind = kind?;
-    secrets::keep(&mut kind, kept);
-    faults.extend(destination::check(&kind));
+    let kind = secrets::keep(kind?, kept, faults);
+    faults.extend_new(destination::check(&kind, guard));
     Some(kind)
 }

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     clock::Clock,
+    destination::Guard,
     domain::{Destination, Name, RecordId, Rule, Trigger, Was},
     error::Error,
     ops::{
@@ -219,6 +220,8 @@ pub struct Resources<T> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: Recent,
     pub(super) fields: FieldsSeen,
+    /// Where destinations may lead.
+    pub(super) guard: Arc<Guard>,
     /// Held while one is made, so that no two that look alike are made at once.
     looks: Arc<Mutex<Looks>>,
     kind: PhantomData<fn() -> T>,
@@ -230,6 +233,7 @@ impl<T: Drafted> Resources<T> {
         Self {
             recent: Recent::new(store.clone(), Arc::clone(&clock)),
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
+            guard: Arc::default(),
             looks: Arc::default(),
             store,
             clock,

@@ -91,6 +91,15 @@ impl Faults {
         }
     }
 
+    /// Adds what others found wrong with fields of which nothing is said yet.
+    pub(super) fn extend_new(&mut self, violations: Vec<Violation>) {
+        for violation in violations {
+            if !self.0.iter().any(|known| known.field == violation.field) {
+                self.0.push(violation);
+            }
+        }
+    }
+
     /// Adds what others found wrong.
     pub(super) fn extend(&mut self, violations: Vec<Violation>) {
         self.0.extend(violations);

@@ -7,7 +7,11 @@ use super::{
     audit,
     convert::{bulk, delivery as convert, obligation},
 };
-use crate::ops::delivery::{Deed, Deliveries};
+use crate::{
+    domain::{Attempt, Delivery},
+    error::Error,
+    ops::delivery::{Deed, Deliveries},
+};
 
 /// Serves deliveries.
 #[derive(Debug, Clone)]
@@ -20,6 +24,16 @@ impl DeliveryCalls {
     pub fn new(deliveries: Deliveries) -> Self {
         Self { deliveries }
     }
+
+    /// A delivery, with why it waits.
+    async fn shown(
+        &self,
+        delivery: Delivery,
+        attempts: Vec<Attempt>,
+    ) -> Result<v1::Delivery, Error> {
+        let waiting = self.deliveries.waiting(&delivery, true).await?;
+        Ok(convert::delivery(delivery, attempts, waiting))
+    }
 }
 
 #[async_trait]
@@ -30,9 +44,13 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::ListDeliveriesResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
-        let without_attempts = |delivery| convert::delivery(delivery, Vec::new());
+        let mut shown = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            let waiting = self.deliveries.waiting(&delivery, false).await?;
+            shown.push(convert::delivery(delivery, Vec::new(), waiting));
+        }
         Ok(Response::new(v1::ListDeliveriesResponse {
-            deliveries: deliveries.into_iter().map(without_attempts).collect(),
+            deliveries: shown,
             next_page_token,
         }))
     }
@@ -43,7 +61,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let delivery = Some(convert::delivery(delivery, attempts));
+        let delivery = Some(self.shown(delivery, attempts).await?);
         Ok(Response::new(v1::GetDeliveryResponse { delivery }))
     }
 
@@ -53,7 +71,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::RetryDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.retry(id).await?;
-        let delivery = Some(convert::delivery(delivery, Vec::new()));
+        let delivery = Some(self.shown(delivery, Vec::new()).await?);
         Ok(audit::of(id, v1::RetryDeliveryResponse { delivery }))
     }
 
@@ -63,7 +81,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::CancelDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.cancel(id).await?;
-        let delivery = Some(convert::delivery(delivery, Vec::new()));
+        let delivery = Some(self.shown(delivery, Vec::new()).await?);
         Ok(audit::of(id, v1::CancelDeliveryResponse { delivery }))
     }
 

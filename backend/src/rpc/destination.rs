@@ -4,17 +4,16 @@ use bellwether_proto::v1::{self, destination_service_server::DestinationService}
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    access, audit,
+    audit,
     convert::{
         delivery as convert,
         list::{count, page_and_filter},
     },
-    methods::Need,
 };
 use crate::{
     error::Error,
     message::check_message,
-    ops::destination::{DestinationDraft, Destinations, StoredSecrets, Target, Test, Tester},
+    ops::destination::{DestinationDraft, Destinations, Target, Test, Tester},
 };
 
 /// Serves destinations.
@@ -34,11 +33,7 @@ impl DestinationApi {
     }
 
     /// What a request asks to test: without a type, the stored destination of that name.
-    async fn target(
-        &self,
-        request: v1::TestDestinationRequest,
-        secrets: StoredSecrets,
-    ) -> Result<Target, Error> {
+    async fn target(&self, request: v1::TestDestinationRequest) -> Result<Target, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {
                 let fault = "is required: a destination to test, or the `name` of a stored one";
@@ -53,7 +48,7 @@ impl DestinationApi {
             ..v1::Destination::default()
         });
         let name = draft.name.clone();
-        let (kind, settings) = self.destinations.try_draft(draft, secrets).await?;
+        let (kind, settings) = self.destinations.try_draft(draft).await?;
         Ok(Target::Draft {
             name,
             kind,
@@ -138,11 +133,6 @@ impl DestinationService for DestinationApi {
         &self,
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
-        let secrets = if Need::Editor.allows(access::caller(&request)?.role) {
-            StoredSecrets::ToAnyAddress
-        } else {
-            StoredSecrets::ToStoredAddress
-        };
         let mut request = request.into_inner();
         let event = request.event.take();
         let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
@@ -151,7 +141,7 @@ impl DestinationService for DestinationApi {
         if !faults.is_empty() {
             return Err(Error::Invalid(faults).into());
         }
-        let target = self.target(request, secrets).await?;
+        let target = self.target(request).await?;
         let test = Test {
             target,
             message,

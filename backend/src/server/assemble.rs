@@ -37,14 +37,14 @@ use crate::{
     ops::{
         client::{Clients, Keys},
         deciding::Deciding,
-        delivery::Deliveries,
+        delivery::{Deliveries, Holds},
         destination::{Destinations, Tester},
+        disk_space::DiskSpaceWatch,
         intake::{Intake, IntakeWorkers},
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
         recent::Traffic,
         review::Reviewer,
-        room::RoomWatch,
         rule::{Installation, Rules},
         ruleset::Ruleset,
         trigger::Triggers,
@@ -75,6 +75,8 @@ struct Rooms {
     deciding: Deciding,
     intake: Intake,
     sender: Sender,
+    egress: Arc<EgressGuard>,
+    holds: Holds,
 }
 
 /// Opens the store and puts the services and the work beside them together. `own` is the address
@@ -104,7 +106,9 @@ pub(super) async fn assemble(
         keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
         deciding,
         intake,
-        sender: Sender::new(config, egress, Arc::clone(&clock), Some(sink)),
+        sender: Sender::new(config, Arc::clone(&egress), Arc::clone(&clock), Some(sink)),
+        egress,
+        holds: Holds::default(),
         store,
         clock,
         clients,
@@ -126,16 +130,17 @@ impl Rooms {
             self.sender.clone(),
             config.delivery.clone(),
             StdRng::from_os_rng(),
-        );
+        )
+        .with_holds(self.holds.clone());
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
         let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
-        let room = RoomWatch::new(self.store.clone(), clock(), self.intake.clone());
+        let disk_space = DiskSpaceWatch::new(self.store.clone(), clock(), self.intake.clone());
         let receipts = ReceiptSweep::new(self.store.clone(), clock());
         let keys = Arc::clone(&self.keys);
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("review", |stop| reviewer.run(stop));
-        work.add("room watch", |stop| room.run(stop));
+        work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("dispatcher", |stop| dispatcher.run(stop));
         work.add("retention", |stop| retention.run(stop));
         work.add("receipt sweep", |stop| receipts.run(stop));
@@ -174,10 +179,10 @@ impl Rooms {
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()), self.tester(config)),
+                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config)),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock())),
+            DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             OverviewServiceServer: Overviews::new(store(), clock(), traffic(), ruleset()),

@@ -135,7 +135,8 @@ impl Service {
     }
 
     pub(super) fn destinations(&self) -> Destinations {
-        Destinations::new(self.store().clone(), self.clock())
+        let guard = Guard::new(&self.config.egress, Vec::new());
+        Destinations::new(self.store().clone(), self.clock()).behind(Arc::new(guard))
     }
 
     pub(super) fn deliveries(&self) -> Deliveries {

@@ -4,6 +4,7 @@ mod clock;
 mod damage;
 mod kills;
 mod notices;
+mod probes;
 mod simulation;
 mod world;
 
@@ -85,10 +86,10 @@ async fn failures_are_retried_by_the_schedule_until_the_delivery_is_dead() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_final_after_three_tries_and_a_receiver_may_ask_for_time() {
+async fn a_conflict_is_final_after_three_tries_and_a_receiver_may_ask_for_time() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
-    let (refusing, _) = switch(Reply::status(404)).await;
+    let (refusing, _) = switch(Reply::status(409)).await;
     let asked = vec![("retry-after", "90".to_owned())];
     let (busy, reply) = switch(Reply::Answer(429, asked, String::new())).await;
     let first = world

@@ -11,21 +11,23 @@ use crate::{
         decide::{self, Circumstances},
         notices::Notices,
         queues::{Queues, Ready},
-        sequencing,
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, RecordId},
     limits::CUT_OFFS_MAX,
-    ops::delivery::attempt::{self, attempt_key},
+    ops::delivery::{
+        attempt::{self, attempt_key},
+        sequencing,
+    },
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
-        record::bytes::{Key, id_at, moment_at},
+        record::bytes::{id_at, moment_at},
     },
 };
 
-/// Messages among which one is chosen to try a failing destination with.
-const PROBES_LOOKED_AT: usize = 4;
+/// The newest messages among which one is chosen to try a wrong destination with.
+const YOUNG_LOOKED_AT: usize = 64;
 
 /// A delivery that is to be sent.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ pub(super) struct Leased {
     pub(super) delivery: Delivery,
     pub(super) attempt: Attempt,
     pub(super) destination: Arc<Destination>,
+    pub(super) opening: Option<RecordId>,
 }
 
 /// What is left of a destination after a commit.
@@ -155,8 +158,8 @@ impl Ledger {
                 return Ok(());
             }
         }
-        let held = sequencing::held_until(&self.store, &delivery.value, now_ms);
-        if let Some(until_ms) = held.await? {
+        let before = sequencing::before(&self.store, &delivery.value, now_ms).await?;
+        if let Some(until_ms) = before.held_until_ms {
             plan.hold_back(delivery, until_ms);
             return Ok(());
         }
@@ -171,6 +174,7 @@ impl Ledger {
             delivery: begun,
             attempt,
             destination: due.destination,
+            opening: before.opening,
         });
         Ok(())
     }
@@ -283,45 +287,50 @@ impl Ledger {
         queues: &Queues,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
-        let destination = ready.destination.id;
-        let range = Range {
-            start: destination.to_bytes().into(),
-            end: Some(Key::new().id(destination).moment(now_ms + 1).build()),
+        let Some(probe) = ready.probe else {
+            return Ok((Vec::new(), Left::of(ready)));
         };
-        let is_young = ready.probe.is_some_and(|probe| probe.is_young);
-        let direction = if is_young {
-            Direction::Descending
-        } else {
-            Direction::Ascending
-        };
-        let limit = PROBES_LOOKED_AT + ready.ours;
-        let mut candidates = Vec::new();
-        for (entry, key) in self.entries(range, direction, limit).await? {
-            let (id, _) = read(&entry)?;
-            if !self.holds(id) && !queues.is_set_aside(id) {
-                candidates.push((id, key));
+        // Enough to see whether anything else is due.
+        let (mut due, mut left) = self.first(ready, queues, 2, now_ms).await?;
+        left.cursor = None;
+        let id_of = |key: &[u8]| id_at(key, 0);
+        if let Some(key) = due.first() {
+            left.due_ms = now_ms;
+            let is_last = id_of(key) == probe.not;
+            let other = due.get(1).filter(|_| is_last);
+            let mut chosen = other.unwrap_or(key).clone();
+            if probe.is_young
+                && let Some(young) = self.youngest(ready, probe.not, queues, now_ms).await?
+            {
+                chosen = young;
             }
+            due = vec![chosen];
         }
-        let mut left = Left::of(ready);
-        if candidates.is_empty() {
-            // Nothing is due any more; what waits for later is found from the beginning.
-            let all = Range::under(&destination.to_bytes());
-            let entries = self.entries(all, Direction::Ascending, limit).await?;
-            for (entry, _) in entries {
-                let (id, due_ms) = read(&entry)?;
-                if !self.holds(id) && !queues.is_set_aside(id) {
-                    left.due_ms = due_ms;
-                    break;
-                }
-            }
-            return Ok((Vec::new(), left));
-        }
-        let not = ready.probe.and_then(|probe| probe.not);
-        let other = candidates.iter().position(|(id, _)| Some(*id) != not);
-        let (_, key) = candidates.swap_remove(other.unwrap_or_default());
-        // The others are looked at once this one has ended.
-        left.due_ms = now_ms;
-        Ok((vec![key], left))
+        Ok((due, left))
+    }
+
+    /// Of the newest deliveries to a destination, one that is due and was tried least.
+    async fn youngest(
+        &self,
+        ready: &Ready,
+        not: Option<RecordId>,
+        queues: &Queues,
+        now_ms: i64,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let range = Range::under(&ready.destination.id.to_bytes());
+        let index = Index::NotificationByDestination;
+        let engine = self.store.engine();
+        let newest = engine.entries(index, range, Direction::Descending, YOUNG_LOOKED_AT);
+        let keys = newest.await?.into_iter().map(|(_, key)| key).collect();
+        let (newest, _) = self.store.get_readable::<Delivery>(keys).await?;
+        let newest = newest.into_iter().flatten().map(|stored| stored.value);
+        let due = newest.filter(|it| {
+            let is_free = !self.holds(it.id) && !queues.is_set_aside(it.id);
+            is_free && Some(it.id) != not && it.state.due_ms().is_some_and(|due| due <= now_ms)
+        });
+        // The first of those that were tried least is the newest.
+        let youngest = due.min_by_key(|it| it.attempts);
+        Ok(youngest.map(|it| it.id.to_bytes().into()))
     }
 
     async fn entries(

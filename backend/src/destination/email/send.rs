@@ -29,7 +29,7 @@ use crate::{
     destination::{
         Advice, AttemptContext, Ending, Verdict, dial::Dialer, transcript::BODY_BYTES_MAX,
     },
-    domain::{Transcript, delivery, destination::Email},
+    domain::{RecordId, Transcript, delivery, destination::Email},
 };
 
 pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
@@ -102,7 +102,9 @@ fn compose(
         .parse()
         .map_err(|error| format!("`{to}` is no mail address: {error}"))?;
     // The same over all attempts, so that a mail program shows one mail.
-    let message_id = format!("<{}@{}>", attempt.id, from.email.domain());
+    let id_of = |delivery: RecordId| format!("<{delivery}@{}>", from.email.domain());
+    let message_id = id_of(attempt.id);
+    let opening = attempt.opening.map(id_of);
     let headers = [
         ("from", from.to_string()),
         ("to", to.to_string()),
@@ -116,7 +118,12 @@ fn compose(
         headers: BTreeMap::from(headers),
         body: attempt.masker.mask(&mail.text, BODY_BYTES_MAX),
     };
-    let message = Message::builder()
+    let mut message = Message::builder();
+    if let Some(opening) = opening {
+        // Mail programs show what belongs together as one conversation.
+        message = message.in_reply_to(opening.clone()).references(opening);
+    }
+    let message = message
         .from(from)
         .to(to)
         .subject(mail.subject)

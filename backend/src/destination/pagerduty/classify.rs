@@ -30,6 +30,8 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     );
     let advice = if answer.status.is_success() {
         Advice::FewMore
+    } else if errors.contains("routing_key") {
+        Advice::Mend
     } else {
         answer.advice(attempt.start_ms)
     };

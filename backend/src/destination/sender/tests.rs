@@ -83,18 +83,41 @@ async fn send_content(
     content: &Content,
     rule: Option<RecordId>,
 ) -> Report {
-    let request = SendRequest {
+    let report = sender.send(request(kind, content, rule)).await;
+    let shown = format!("{report:?}");
+    assert!(!shown.contains("canary-"), "a secret shows in {shown}");
+    report
+}
+
+/// What an attempt is asked for with.
+fn request<'a>(
+    kind: &'a DestinationKind,
+    content: &'a Content,
+    rule: Option<RecordId>,
+) -> SendRequest<'a> {
+    SendRequest {
         delivery: id(),
         rule,
         content,
         destination_name: "the-destination",
         kind,
+        opening: None,
         timeout: Duration::from_millis(500),
+    }
+}
+
+#[tokio::test]
+async fn the_first_16_kib_of_an_answer_are_kept() {
+    let said = "0123456789abcdef".repeat(1_100);
+    let receiver = {
+        let said = said.clone();
+        Receiver::start(move |_| Reply::Answer(422, Vec::new(), said.clone())).await
     };
-    let report = sender.send(request).await;
-    let shown = format!("{report:?}");
-    assert!(!shown.contains("canary-"), "a secret shows in {shown}");
-    report
+    let kind = DestinationKind::Webhook(webhook(receiver.url("/")));
+    let report = World::new().send(&kind).await;
+    let kept = report.transcript.response.unwrap().body;
+    assert_eq!(kept.len(), 16 * 1024);
+    assert!(said.starts_with(&kept));
 }
 
 /// Says everything back that it was told.
@@ -185,6 +208,12 @@ async fn no_secret_comes_back_from_a_receiver_that_echoes() {
     for kind in kinds {
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
+        if let DestinationKind::ServiceNow(_) = kind {
+            // What was asked for was a token.
+            assert_eq!(report.transcript.response, None);
+            assert!(!report.verdict.explanation.contains("/oauth_token.do"));
+            continue;
+        }
         let response = report.transcript.response.unwrap();
         assert!(
             response.body.contains("********"),
@@ -208,7 +237,7 @@ async fn slack_is_judged_by_what_it_says() {
             json!({"ok": false, "error": "channel_not_found"}),
             Outcome::Rejected,
             "channel_not_found",
-            Advice::FewMore,
+            Advice::Mend,
         ),
         (
             json!({"ok": false, "error": "ratelimited"}),
@@ -288,7 +317,7 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
                    "errors": ["'routing_key' is missing", "'payload' is missing"]}),
             Outcome::Rejected,
             "Event object is invalid: 'routing_key' is missing; 'payload' is missing",
-            Advice::FewMore,
+            Advice::Mend,
         ),
         (429, json!(null), Outcome::Rejected, "429", Advice::Again),
         (500, json!(null), Outcome::Rejected, "500", Advice::Again),

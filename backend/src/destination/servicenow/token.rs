@@ -11,7 +11,11 @@ use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
 use crate::{
-    destination::{Advice, AttemptContext, Ending, Verdict, http::HttpRequest, verdict::Fault},
+    destination::{
+        Advice, AttemptContext, Ending, Verdict,
+        http::{Answer, HttpRequest},
+        verdict::Fault,
+    },
     domain::{Outcome, destination::ServiceNow},
 };
 
@@ -19,6 +23,18 @@ use crate::{
 const TOKENS_MAX: usize = 1_000;
 /// A token is renewed so long before it ends.
 const RENEW_EARLY_MS: i64 = 60_000;
+/// The words by which OAuth refuses a token.
+const ERRORS: [&str; 9] = [
+    "access_denied",
+    "invalid_client",
+    "invalid_grant",
+    "invalid_request",
+    "invalid_scope",
+    "server_error",
+    "temporarily_unavailable",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
 /// How long a token lives when the server does not say.
 const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
 
@@ -71,12 +87,18 @@ pub(super) async fn fetch(
         headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
         body: token_form(servicenow).into(),
     };
-    let (result, transcript) = attempt.exchange(request).await;
+    let (result, mut transcript) = attempt.exchange(request).await;
+    // Nobody is to read in the log what an exchange of tokens answers.
+    transcript.response = None;
     let answer = match &result {
         Ok(answer) if answer.status.is_success() => answer,
         other => {
             let mut verdict = attempt.judge(other);
-            verdict.explanation = attempt.explain(&format!("no token: {}", verdict.explanation));
+            let said = match other {
+                Ok(answer) => refusal(answer),
+                Err(_) => verdict.explanation,
+            };
+            verdict.explanation = attempt.explain(&format!("no token: {said}"));
             // What broke was not the message.
             if verdict.outcome == Outcome::Unknown {
                 verdict.outcome = Outcome::Unreachable;
@@ -111,6 +133,14 @@ pub(super) async fn fetch(
         },
     );
     Ok(bearer.into())
+}
+
+/// What a refusal may tell: the status, and the word that OAuth has for it.
+fn refusal(answer: &Answer) -> String {
+    let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let word = said["error"].as_str().filter(|word| ERRORS.contains(word));
+    let word = word.map_or_else(String::new, |word| format!(" ({word})"));
+    format!("the receiver answered {}{word}", answer.status)
 }
 
 /// What a token is asked for with.

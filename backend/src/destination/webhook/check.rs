@@ -3,7 +3,7 @@
 use std::{collections::HashSet, ops::RangeInclusive};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderName, HeaderValue as WireValue};
+use http::{HeaderName, HeaderValue as WireValue, header::CONTENT_TYPE};
 
 use crate::{
     destination::Checks,
@@ -39,7 +39,7 @@ const FORBIDDEN_HEADERS: [&str; 13] = [
 const FORBIDDEN_PREFIX: &str = "webhook-";
 
 /// Checks a webhook's settings.
-pub(super) fn check(webhook: &Webhook, checks: &mut Checks) {
+pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     checks.url("url", &webhook.url);
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
@@ -71,7 +71,7 @@ fn header_path(header: &Header) -> String {
     format!("headers[{name}]")
 }
 
-fn check_header(header: &Header, checks: &mut Checks) {
+fn check_header(header: &Header, checks: &mut Checks<'_>) {
     let path = header_path(header);
     let Ok(name) = HeaderName::try_from(header.name.as_str()) else {
         return checks.add(&path, "is not the name of an HTTP header");
@@ -99,7 +99,12 @@ fn check_header(header: &Header, checks: &mut Checks) {
     }
 }
 
-/// Whether the values of headers of that name are kept secret.
+/// Whether the value of a header of that name is never secret: it says what the body is.
+pub fn is_plain_header(name: &str) -> bool {
+    name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())
+}
+
+/// Whether headers of that name carry a secret, whatever anybody says.
 pub fn is_secret_header(name: &str) -> bool {
     const PARTS: [&str; 9] = [
         "authorization",

@@ -2,23 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use url::Url;
+use url::{Position, Url};
 
 use crate::{
     destination::receivers,
     domain::{
-        DestinationKind, Secret,
+        DestinationKind,
         destination::{Header, HeaderValue, Webhook},
         secret::MASK,
     },
     ops::validate::Faults,
 };
 
-/// Puts the stored secrets where a draft leaves them out or repeats the mask. What is not stored
-/// either becomes empty.
-pub(super) fn keep(draft: &mut DestinationKind, stored: Option<&DestinationKind>) {
+/// The draft with the stored secrets where it leaves them out or repeats the mask. What is not
+/// stored either becomes empty; for a mask that is a fault, and so is leading stored secrets to
+/// another address.
+pub(super) fn keep(
+    mut draft: DestinationKind,
+    stored: Option<&DestinationKind>,
+    faults: &mut Faults,
+) -> DestinationKind {
     if let (DestinationKind::Webhook(draft), Some(DestinationKind::Webhook(stored))) =
-        (&mut *draft, stored)
+        (&mut draft, stored)
     {
         keep_headers(draft, stored);
     }
@@ -26,62 +31,73 @@ pub(super) fn keep(draft: &mut DestinationKind, stored: Option<&DestinationKind>
     let mut kept = BTreeMap::new();
     if let Some(stored) = stored {
         stored.clone().each_secret(|place, secret| {
-            kept.insert(place.name().to_ascii_lowercase(), secret.clone());
+            if !secret.is_empty() {
+                kept.insert(place.name().to_ascii_lowercase(), secret.clone());
+            }
         });
     }
+    let mut holds_stored = false;
     draft.each_secret(|place, secret| {
-        if is_left_out(secret) {
-            *secret = kept
-                .remove(&place.name().to_ascii_lowercase())
-                .unwrap_or_default();
+        let is_mask = secret.reveal() == MASK;
+        if !is_mask && !secret.is_empty() {
+            return;
         }
+        let stored = kept.remove(&place.name().to_ascii_lowercase());
+        holds_stored |= stored.is_some();
+        if is_mask && stored.is_none() {
+            faults.add(place.path(), "is the mask, and no secret is stored for it");
+        }
+        *secret = stored.unwrap_or_default();
     });
+    if let (true, Some(stored)) = (holds_stored, stored) {
+        hold_to_address(&draft, stored, faults);
+    }
+    draft
 }
 
-/// Refuses a draft that would send a stored secret elsewhere than to the scheme, host and port that
-/// it is stored for. `draft` is as its author wrote it, `kept` with the stored secrets in it.
-pub(super) fn hold_to_address(
-    draft: &DestinationKind,
-    kept: &DestinationKind,
-    stored: &DestinationKind,
-    faults: &mut Faults,
-) {
-    // Only a stored secret makes a difference.
-    let mut alone = draft.clone();
-    keep(&mut alone, None);
-    if alone == *kept {
-        return;
-    }
-    for ((field, to), (_, from)) in receivers(kept).into_iter().zip(receivers(stored)) {
+/// Refuses to lead stored secrets elsewhere than to the whole address that they are stored for: on
+/// the same host, another path can belong to somebody else.
+fn hold_to_address(draft: &DestinationKind, stored: &DestinationKind, faults: &mut Faults) {
+    for ((field, to), (_, from)) in receivers(draft).into_iter().zip(receivers(stored)) {
         // What is no address is refused as such.
-        if let (Some(to), Some(from)) = (origin(to), origin(from))
+        if let (Some(to), Some(from)) = (address(to), address(from))
             && to != from
         {
-            let fault = format!(
-                "leads to {to}, and the draft leaves out secrets that are stored for {from}; give \
-                 the secrets too, keep that address, or ask somebody with the role `editor`"
+            faults.add(
+                field,
+                "is another address than the one that secrets are stored for, and they are left \
+                 out; give the secrets too, or keep the address",
             );
-            faults.add(field, fault);
         }
     }
 }
 
-/// Scheme, host and port.
-fn origin(address: &str) -> Option<String> {
-    let url = Url::parse(address).ok()?;
-    Some(url.origin().ascii_serialization())
-}
-
-fn is_left_out(secret: &Secret) -> bool {
-    matches!(secret.reveal(), "" | MASK)
+/// Scheme, host, port, path and query.
+fn address(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    Some(url[..Position::AfterQuery].to_owned())
 }
 
 /// A draft without any headers keeps the secret ones; one that names other headers drops those it
-/// does not name.
+/// does not name. A header that everybody could read stays so as long as its value does.
 fn keep_headers(draft: &mut Webhook, stored: &Webhook) {
     if draft.headers.is_empty() {
         let is_secret = |header: &&Header| matches!(header.value, HeaderValue::Secret(_));
         let secret = stored.headers.iter().filter(is_secret);
         draft.headers = secret.cloned().collect();
+    }
+    for header in &mut draft.headers {
+        let was_plain = stored.headers.iter().find_map(|stored| {
+            let is_same = stored.name.eq_ignore_ascii_case(&header.name);
+            match (&stored.value, &header.value) {
+                (HeaderValue::Plain(text), HeaderValue::Secret(given))
+                    if is_same && given.reveal() == text =>
+                {
+                    Some(stored.value.clone())
+                }
+                _ => None,
+            }
+        });
+        header.value = was_plain.unwrap_or_else(|| header.value.clone());
     }
 }

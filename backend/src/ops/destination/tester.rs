@@ -170,6 +170,7 @@ impl Works {
             destination_name: &begun.destination_name,
             content: &begun.content,
             kind: &destination.kind,
+            opening: None,
             timeout,
         };
         let report = self.sender.send(request).await;

@@ -14,7 +14,12 @@ use crate::{
     },
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{delivery::Filter, destination::About, intake::check::check, page::PageRequest},
+    ops::{
+        delivery::{Filter, Waiting},
+        destination::About,
+        intake::check::check,
+        page::PageRequest,
+    },
 };
 
 pub(super) const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
@@ -22,7 +27,7 @@ pub(super) const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
 pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters and digits";
 
 /// A delivery with its attempts; a list leaves them out.
-pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
+pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {
     let content = delivery.content;
     // A test has a stand-in for a rule, and tells about a sample unless its event is named.
     let rule_name = if delivery.test {
@@ -43,7 +48,8 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>) -> v1::Delivery {
         state: state(delivery.state).into(),
         test: Some(delivery.test),
         attempts: attempts.into_iter().map(attempt).collect(),
-        next_attempt_time: delivery.state.due_ms().map(timestamp),
+        next_attempt_time: waiting.next_ms.map(timestamp),
+        wait_reason: waiting.reason,
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),

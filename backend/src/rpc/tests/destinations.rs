@@ -43,6 +43,15 @@ pub(super) fn header(name: &str, value: &str) -> Type {
     })
 }
 
+/// A webhook with headers of those names, of which those are to be plain.
+fn plain(headers: &[&str], plain: &[&str]) -> Type {
+    webhook(|webhook| {
+        let headers = headers.iter().map(|name| (name.to_string(), "a".into()));
+        webhook.headers = headers.collect();
+        webhook.plain_headers = plain.iter().map(ToString::to_string).collect();
+    })
+}
+
 pub(super) fn email(change: impl FnOnce(&mut v1::Email)) -> Type {
     let mut email = v1::Email {
         to: "ops@example.com".into(),
@@ -100,6 +109,8 @@ pub(super) fn every_kind() -> [(&'static str, Type); 7] {
             .headers
             .insert("Authorization".into(), format!("Bearer {CANARY}"));
         webhook.headers.insert("x-env".into(), "lab".into());
+        webhook.plain_headers = vec!["x-env".into()];
+        webhook.headers.insert("x-team".into(), CANARY.into());
         webhook.payload = "{\"text\": \"{{event.summary}}\"}".into();
         webhook.signing_secret = SIGNING.into();
     });
@@ -163,6 +174,31 @@ async fn an_address_is_http_and_carries_no_credentials() {
 }
 
 #[tokio::test]
+async fn an_inner_address_is_refused_on_save_with_the_setting_that_would_allow_it() {
+    let world = World::start().await;
+    let inner = "http://10.0.0.1/hook";
+    let cases = [
+        (webhook(|it| it.url = inner.into()), "type.webhook.url"),
+        (msteams(inner), "type.msteams.url"),
+        (
+            servicenow(|it| it.token_url = inner.into()),
+            "type.servicenow.tokenUrl",
+        ),
+    ];
+    for (kind, field) in cases {
+        let refused = world.create_destination(destination_of("a", kind)).await;
+        let said = refused.as_ref().unwrap_err().message().to_owned();
+        assert!(
+            said.contains("10.0.0.0/8") && said.contains("`egress.allow`"),
+            "{said}"
+        );
+        assert_eq!(fields(refused), [field]);
+    }
+    let allowed = webhook(|it| it.url = "http://127.0.0.1:9/".into());
+    try_all(&world, vec![(allowed, "")]).await;
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_webhook_is_named_by_its_path() {
     let world = World::start().await;
     let signed = |secret: &str| webhook(|webhook| webhook.signing_secret = secret.into());
@@ -192,7 +228,14 @@ async fn what_is_wrong_with_a_webhook_is_named_by_its_path() {
             "type.webhook.signingSecret",
         ),
         (signed(&format!("{SIGNING} {SIGNING}")), ""),
-        (signed(MASK), ""),
+        (signed(MASK), "type.webhook.signingSecret"),
+        (header("x-a", MASK), "type.webhook.headers[x-a]"),
+        (plain(&["x-a"], &["x-b"]), "type.webhook.plainHeaders[x-b]"),
+        (
+            plain(&["x-api-key"], &["x-api-key"]),
+            "type.webhook.plainHeaders[x-api-key]",
+        ),
+        (plain(&["x-a", "X-B"], &["X-A", "x-b"]), ""),
     ];
     try_all(&world, cases).await;
     let many = webhook(|webhook| {
@@ -239,6 +282,10 @@ async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
             "type.servicenow.tokenUrl",
         ),
         (servicenow(|it| it.refresh_token = String::new()), ""),
+        (
+            servicenow(|it| it.refresh_token = MASK.into()),
+            "type.servicenow.refreshToken",
+        ),
         (
             event(|it| it.name_template = " ".into()),
             "type.event.nameTemplate",

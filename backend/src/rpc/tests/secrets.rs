@@ -134,6 +134,11 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
     let signed = webhook(|webhook| {
         webhook.headers.insert("X-Api-Key".into(), CANARY.into());
         webhook.headers.insert("x-env".into(), "lab".into());
+        webhook.headers.insert("x-team".into(), "ops".into());
+        webhook
+            .headers
+            .insert("Content-Type".into(), "text/plain".into());
+        webhook.plain_headers = vec!["X-Env".into()];
         webhook.signing_secret = SIGNING.into();
     });
     let made = world
@@ -145,6 +150,24 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
     };
     assert_eq!(shown.headers["X-Api-Key"], MASK);
     assert_eq!(shown.headers["x-env"], "lab");
+    assert_eq!(shown.headers["x-team"], MASK, "not marked as plain");
+    assert_eq!(shown.headers["Content-Type"], "text/plain");
+    let mut plain = shown.plain_headers.clone();
+    plain.sort();
+    assert_eq!(plain, ["Content-Type", "x-env"]);
+    // Who knows nothing of marks and writes back what was read changes nothing.
+    let unmarked = webhook(|webhook| {
+        webhook.headers = shown.headers.clone();
+        webhook.signing_secret = MASK.into();
+    });
+    let again = update(&world, destination_of("a", unmarked)).await.unwrap();
+    let Some(Type::Webhook(again)) = again.r#type.unwrap().r#type else {
+        panic!("it is no webhook any more");
+    };
+    assert_eq!(again.headers, shown.headers);
+    update(&world, destination_of("a", header("X-Api-Key", MASK)))
+        .await
+        .unwrap();
     let kept = |name: &str| vec![(name.to_owned(), CANARY.to_owned())];
 
     update(&world, destination_of("a", webhook(|_| {})))
@@ -158,7 +181,11 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
     update(&world, destination_of("a", header("x-env", "live")))
         .await
         .unwrap();
-    assert_eq!(secrets().await, []);
+    assert_eq!(
+        secrets().await,
+        [("x-env".to_owned(), "live".to_owned())],
+        "another value is not marked as plain"
+    );
 }
 
 /// The test of a draft of a stored destination, by somebody with that key.
@@ -190,8 +217,8 @@ const HOME: &str = "http://127.0.0.1:9";
 const AWAY: &str = "http://127.0.0.2:9";
 
 /// A service with destinations that hold secrets and one that does not; each draft is refused to an
-/// operator for that field alone, or tried when there is none. An editor may try all of them.
-async fn try_all_as_operator(cases: Vec<(&str, Type, &str)>) {
+/// operator and to an editor for that field alone, or tried when there is none; so is each edit.
+async fn try_all_drafts(cases: Vec<(&str, Type, &str)>) {
     let world = World::start().await;
     let stored = [
         ("hook", signed(&format!("{HOME}/a"), SIGNING)),
@@ -207,29 +234,39 @@ async fn try_all_as_operator(cases: Vec<(&str, Type, &str)>) {
     let editor = world.key("edda", Role::Editor).await;
     for (name, kind, field) in cases {
         let described = format!("{name} {kind:?}");
-        let answer = try_draft(&world, &operator, name, kind.clone()).await;
-        if field.is_empty() {
-            assert!(answer.is_ok(), "{described}: {answer:?}");
-        } else {
-            let said = format!("{answer:?}");
-            assert!(!said.contains(SIGNING) && !said.contains(CANARY), "{said}");
-            assert_eq!(fields(answer), [field], "{described}");
+        let edit = v1::UpdateDestinationRequest {
+            destination: Some(destination_of(name, kind.clone())),
+            validate_only: true,
+        };
+        let edited = world.destinations().update_destination(edit).await;
+        let edited = edited.map(drop);
+        let by_operator = try_draft(&world, &operator, name, kind.clone()).await;
+        let by_editor = try_draft(&world, &editor, name, kind).await;
+        let answers = [edited, by_operator.map(drop), by_editor.map(drop)];
+        for answer in answers.into_iter().skip(usize::from(name == "new")) {
+            if field.is_empty() {
+                assert!(answer.is_ok(), "{described}: {answer:?}");
+            } else {
+                let said = format!("{answer:?}");
+                assert!(!said.contains(SIGNING) && !said.contains(CANARY), "{said}");
+                assert_eq!(fields(answer), [field], "{described}");
+            }
         }
-        let answer = try_draft(&world, &editor, name, kind).await;
-        assert!(answer.is_ok(), "{described} by an editor: {answer:?}");
     }
 }
 
 #[tokio::test]
-async fn an_operators_draft_of_a_webhook_takes_stored_secrets_to_their_own_address_only() {
+async fn a_draft_of_a_webhook_takes_stored_secrets_to_their_own_whole_address_only() {
     let url = "type.webhook.url";
     let header = webhook(|webhook| {
         webhook.url = AWAY.into();
         webhook.headers.insert("x-token".into(), CANARY.into());
     });
-    try_all_as_operator(vec![
-        ("hook", signed("http://127.0.0.1:9/b?c", ""), ""),
-        ("hook", signed("HTTP://127.0.0.1:9/", MASK), ""),
+    try_all_drafts(vec![
+        ("hook", signed("http://127.0.0.1:9/a#there", ""), ""),
+        ("hook", signed("HTTP://127.0.0.1:9/./a", MASK), ""),
+        ("hook", signed("http://127.0.0.1:9/b", ""), url),
+        ("hook", signed("http://127.0.0.1:9/a?c", ""), url),
         ("hook", signed(AWAY, ""), url),
         ("hook", signed(AWAY, MASK), url),
         ("hook", signed("https://127.0.0.1:9/", ""), url),
@@ -254,13 +291,14 @@ fn instance(url: &str, token_url: &str, secret: &str) -> Type {
 }
 
 #[tokio::test]
-async fn an_operators_draft_of_another_kind_takes_stored_secrets_to_their_own_address_only() {
+async fn a_draft_of_another_kind_takes_stored_secrets_to_their_own_whole_address_only() {
     let channel = Type::Slack(v1::Slack {
         channel: "#elsewhere".into(),
         token: String::new(),
     });
-    try_all_as_operator(vec![
-        ("now", instance(HOME, HOME, ""), ""),
+    try_all_drafts(vec![
+        ("now", instance(HOME, "", ""), ""),
+        ("now", instance(HOME, HOME, MASK), ""),
         ("now", instance(HOME, AWAY, ""), "type.servicenow.tokenUrl"),
         (
             "now",

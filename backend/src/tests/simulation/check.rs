@@ -117,9 +117,9 @@ impl Scenario {
                     true
                 }
                 (Mood::Refuses, state) => match state {
-                    DeliveryState::Dead => made == 3,
-                    // It was deleted before it had refused often enough.
-                    state => state == DeliveryState::Cancelled && made < 3,
+                    DeliveryState::Dead => made == 1,
+                    // It was deleted before it could refuse.
+                    state => state == DeliveryState::Cancelled && made == 0,
                 },
                 (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,

@@ -23,7 +23,10 @@ use crate::{
         destination::{Webhook, WebhookMethod},
     },
     message::sample,
-    ops::samples,
+    ops::{
+        delivery::{Deliveries, Holds, Waiting},
+        samples,
+    },
     store::{Direction, Lane, Store, engine::Range},
 };
 
@@ -38,6 +41,7 @@ pub(super) struct World {
     pub(super) clock: Arc<ManualClock>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
+    holds: Holds,
     pub(super) running: Option<Running>,
 }
 
@@ -58,6 +62,7 @@ impl World {
             clock: Arc::new(ManualClock::at(START_MS)),
             sink: Arc::default(),
             made: 0,
+            holds: Holds::default(),
             running: None,
         }
     }
@@ -77,7 +82,8 @@ impl World {
             sender,
             self.config.delivery.clone(),
             StdRng::seed_from_u64(7),
-        );
+        )
+        .with_holds(self.holds.clone());
         let status = dispatcher.status();
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
@@ -263,6 +269,15 @@ impl World {
             .unwrap()
             .unwrap()
             .value
+    }
+
+    /// Why a delivery waits, in whole seconds from the beginning of the world.
+    pub(super) async fn waiting(&self, id: RecordId) -> (String, Option<i64>) {
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
+        let delivery = self.delivery(id).await;
+        let Waiting { reason, next_ms } = deliveries.waiting(&delivery, true).await.unwrap();
+        (reason, next_ms.map(|next_ms| (next_ms - START_MS) / 1000))
     }
 
     pub(super) async fn attempts(&self, id: RecordId) -> Vec<Attempt> {

@@ -1,10 +1,11 @@
 //! Mail against a mail server that refuses on demand.
 
-use super::{CANARY, World, id};
+use super::{CANARY, NOW_MS, World, id, request};
 use crate::{
     config::{SmtpConfig, SmtpSecurity},
-    destination::{Advice, smtp_receiver::SmtpReceiver},
-    domain::{DestinationKind, Outcome, Secret, destination::Email},
+    destination::{Advice, SendRequest, smtp_receiver::SmtpReceiver},
+    domain::{DestinationKind, Outcome, RecordId, Secret, destination::Email},
+    message::sample,
 };
 
 fn smtp(receiver: &SmtpReceiver) -> SmtpConfig {
@@ -61,6 +62,30 @@ async fn a_mail_has_two_parts_and_one_identity_over_all_attempts() {
 }
 
 #[tokio::test]
+async fn a_mail_about_a_change_belongs_to_the_one_that_told_first() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let kind = email();
+    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let opening = RecordId::from_parts(7, 7);
+    for opening in [None, Some(opening)] {
+        let request = SendRequest {
+            opening,
+            ..request(&kind, &content, None)
+        };
+        let report = world.sender().send(request).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    }
+    let [first, change] = receiver.mails().try_into().unwrap();
+    for header in ["In-Reply-To", "References"] {
+        assert!(!first.data.contains(header), "{}", first.data);
+        let line = format!("{header}: <{opening}@example.com>");
+        assert!(change.data.contains(&line), "{line} in {}", change.data);
+    }
+}
+
+#[tokio::test]
 async fn a_mail_servers_answer_has_its_verdict() {
     use Outcome::{Rejected, Unknown, Unreachable};
     let cases: [(&'static [_], _, _, _); 6] = [
@@ -68,7 +93,7 @@ async fn a_mail_servers_answer_has_its_verdict() {
             &[("RCPT", "550 no such user")],
             Rejected,
             "no such user",
-            Advice::FewMore,
+            Advice::Mend,
         ),
         (
             &[("RCPT", "450 try later")],
@@ -80,7 +105,7 @@ async fn a_mail_servers_answer_has_its_verdict() {
             &[("AUTH", "535 wrong password")],
             Rejected,
             "wrong password",
-            Advice::FewMore,
+            Advice::Mend,
         ),
         (
             &[(".", "554 looks like spam")],

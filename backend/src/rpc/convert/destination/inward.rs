@@ -13,7 +13,7 @@ use crate::{
         },
     },
     error::Violation,
-    ops::destination::{DestinationDraft, is_secret_header},
+    ops::destination::{DestinationDraft, is_plain_header, is_secret_header},
 };
 
 impl From<v1::Destination> for DestinationDraft {
@@ -87,13 +87,33 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
             WebhookMethod::Post
         }
     };
-    let header = |(name, value): (String, String)| {
-        let value = if is_secret_header(&name) {
-            HeaderValue::Secret(Secret::new(value))
+    for name in &wire.plain_headers {
+        let fault = if !wire
+            .headers
+            .keys()
+            .any(|other| other.eq_ignore_ascii_case(name))
+        {
+            "is the name of no header that is given"
+        } else if is_secret_header(name) {
+            "speaks of a secret: the value of such a header is never shown"
         } else {
-            HeaderValue::Plain(value)
+            continue;
         };
-        Header { name, value }
+        let start: String = name.chars().take(100).collect();
+        let field = format!("type.webhook.plainHeaders[{start}]");
+        faults.push(Violation::new(field, fault));
+    }
+    let is_plain = |name: &str| {
+        let mut plain = wire.plain_headers.iter().map(String::as_str);
+        plain.any(|plain| plain.eq_ignore_ascii_case(name)) || is_plain_header(name)
+    };
+    let header = |(name, value): (String, String)| Header {
+        value: if is_plain(&name) {
+            HeaderValue::Plain(value)
+        } else {
+            HeaderValue::Secret(Secret::new(value))
+        },
+        name,
     };
     Webhook {
         url: wire.url,

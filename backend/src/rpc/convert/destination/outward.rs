@@ -48,6 +48,7 @@ fn shown(kind: DestinationKind) -> Type {
                 WebhookMethod::Patch => "PATCH",
             }
             .into(),
+            plain_headers: plain_headers(&webhook.headers),
             headers: webhook.headers.into_iter().map(header).collect(),
             payload: webhook.payload,
             signing_secret: webhook.signing_secret.to_string(),
@@ -81,6 +82,12 @@ fn shown(kind: DestinationKind) -> Type {
             severity: event.severity as i32,
         }),
     }
+}
+
+fn plain_headers(headers: &[Header]) -> Vec<String> {
+    let is_plain = |header: &&Header| matches!(header.value, HeaderValue::Plain(_));
+    let plain = headers.iter().filter(is_plain);
+    plain.map(|header| header.name.clone()).collect()
 }
 
 fn header(header: Header) -> (String, String) {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, millis},
     domain::{IncomingEvent, Severity, Status},
     error::Error,
     limits::{DISK_NEARLY_FULL_FLOORS, DISK_ROOM_FLOORS},
@@ -18,9 +18,9 @@ use crate::{
 const INTERVAL: Duration = Duration::from_secs(5);
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// Watches the room on the store's disk.
+/// Watches the free space on the store's disk.
 #[derive(Debug)]
-pub struct RoomWatch {
+pub struct DiskSpaceWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
@@ -31,7 +31,7 @@ pub struct RoomWatch {
 /// How full the disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    Roomy,
+    Spacious,
     NearlyFull,
     Full,
 }
@@ -45,12 +45,12 @@ impl Level {
         } else if room.free_bytes < floors(DISK_NEARLY_FULL_FLOORS) {
             Some(Self::NearlyFull)
         } else {
-            (room.free_bytes >= floors(DISK_ROOM_FLOORS)).then_some(Self::Roomy)
+            (room.free_bytes >= floors(DISK_ROOM_FLOORS)).then_some(Self::Spacious)
         }
     }
 }
 
-impl RoomWatch {
+impl DiskSpaceWatch {
     /// Watches for a store, and says so through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
@@ -65,13 +65,12 @@ impl RoomWatch {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                let interval_ms = i64::try_from(INTERVAL.as_millis()).unwrap_or(i64::MAX);
-                let next_ms = self.clock.now_ms().saturating_add(interval_ms);
+                let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
                 if let Some(room) = self.store.engine().room()
                     && let Err(error) = self.look(room).await
                 {
                     // It is said at the next look, if it still holds.
-                    tracing::warn!(%error, ?room, "the room on the disk was not told");
+                    tracing::warn!(%error, ?room, "how full the disk is was not said");
                 }
                 self.clock.wait_until(next_ms).await;
             }
@@ -89,7 +88,7 @@ impl RoomWatch {
         let event = event(level, room, self.clock.now_ms());
         let newest = find::newest(&self.store, event.id()).await?;
         let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
-        if level != Level::Roomy || is_open {
+        if level != Level::Spacious || is_open {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.said = Some(level);
@@ -99,7 +98,7 @@ impl RoomWatch {
 
 fn event(level: Level, room: DiskRoom, now_ms: i64) -> IncomingEvent {
     let (severity, status, what) = match level {
-        Level::Roomy => (None, Status::Closed, "there is room on the disk again"),
+        Level::Spacious => (None, Status::Closed, "the disk has space again"),
         Level::NearlyFull => (
             Some(Severity::Error),
             Status::Open,
@@ -136,13 +135,13 @@ mod tests {
     use crate::ops::samples;
 
     #[tokio::test]
-    async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_room() {
+    async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_space() {
         let store = samples::store();
         let (deciding, clock) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
-        let mut watch = RoomWatch::new(store.clone(), clock as _, intake);
+        let mut watch = DiskSpaceWatch::new(store.clone(), clock as _, intake);
         let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5];
-        let mut told = Vec::new();
+        let mut said = Vec::new();
         for free_mebibytes in free {
             let room = DiskRoom {
                 free_bytes: free_mebibytes * MEBIBYTE,
@@ -151,7 +150,7 @@ mod tests {
             watch.look(room).await.unwrap();
             let newest = find::newest(&store, event(Level::Full, room, 0).id()).await;
             let newest = newest.unwrap();
-            told.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
+            said.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
         }
         let (open, closed) = (Status::Open, Status::Closed);
         let (error, critical) = (Severity::Error, Severity::Critical);
@@ -169,6 +168,6 @@ mod tests {
             Some((1, closed, error, 4)),
             Some((2, open, critical, 1)),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(said, expected);
     }
 }

@@ -2,7 +2,7 @@
 //! what told of it first and is still being tried.
 
 use crate::{
-    domain::{Delivery, DeliveryState},
+    domain::{Delivery, DeliveryState, RecordId},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
@@ -11,15 +11,24 @@ const LOOKED_AT_MAX: usize = 64;
 /// How long a message waits at least for the one before it, in milliseconds.
 const WAIT_MS: i64 = 250;
 
-/// When a delivery that is due may be looked at again, because an earlier one of the same rule,
-/// destination and occurrence has not ended; none when nothing stands before it.
-pub(crate) async fn held_until(
+/// What went before a delivery: those of the same rule, destination and occurrence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// When it may be looked at again, because an earlier one has not ended; none when nothing stands
+    /// before it.
+    pub(crate) held_until_ms: Option<i64>,
+    /// The first one that arrived, for a message that tells of a change of what that one told of.
+    pub(crate) opening: Option<RecordId>,
+}
+
+/// Looks at what went before a delivery that is due.
+pub(crate) async fn before(
     store: &Store,
     delivery: &Delivery,
     now_ms: i64,
-) -> Result<Option<i64>, EngineError> {
+) -> Result<Before, EngineError> {
     let Some(event) = delivery.event.filter(|_| delivery.content.clear) else {
-        return Ok(None);
+        return Ok(Before::default());
     };
     let range = Range::under(&Key::new().event(event).build());
     let entries = store.engine().entries(
@@ -32,12 +41,20 @@ pub(crate) async fn held_until(
     // What cannot be read stands before nobody.
     let (others, _) = store.get_readable::<Delivery>(keys).await?;
     let before = others.iter().flatten().map(|other| &other.value);
-    let before = before.filter(|other| stands_before(other, delivery));
-    let until = before.filter_map(|other| match other.state {
+    let before: Vec<_> = before
+        .filter(|other| stands_before(other, delivery))
+        .collect();
+    let until = before.iter().filter_map(|other| match other.state {
         DeliveryState::Leased { .. } => Some(now_ms),
         state => state.due_ms(),
     });
-    Ok(until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS))
+    let openings = before
+        .iter()
+        .filter(|other| other.state == DeliveryState::Delivered && !other.content.clear);
+    Ok(Before {
+        held_until_ms: until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS),
+        opening: openings.map(|other| other.id).min(),
+    })
 }
 
 /// Whether a delivery has to end before another one begins. A first message waits for nobody, so

@@ -1,0 +1,163 @@
+//! Whom failures speak against: a message, its destination, or the receiver, and what that means for
+//! others that wait.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+};
+
+use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
+use crate::{
+    destination::receiver::{Receiver, Reply},
+    domain::{DeliverySettings, DeliveryState, HealthState},
+};
+
+/// One attempt at a time, so that all of them are in one order.
+fn one_by_one() -> DeliverySettings {
+    DeliverySettings {
+        max_in_flight: Some(1),
+        ..DeliverySettings::default()
+    }
+}
+
+/// The messages of the requests, in their order.
+fn messages(receiver: &Receiver) -> Vec<String> {
+    let received = receiver.received().into_iter();
+    received
+        .map(|request| request.header("webhook-id").to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn messages_that_are_refused_hold_no_good_one_back() {
+    for status in [400, 413, 415, 422] {
+        let bad = Arc::new(Mutex::new(HashSet::new()));
+        let refused = Arc::clone(&bad);
+        let receiver = Receiver::start(move |request| {
+            let is_bad = refused
+                .lock()
+                .unwrap()
+                .contains(request.header("webhook-id"));
+            Reply::status(if is_bad { status } else { 200 })
+        })
+        .await;
+        let mut world = World::new();
+        let destination = world.destination("hook", receiver.url("/"), one_by_one());
+        let destination = destination.await;
+        let ids = world.notify(&destination, 32).await;
+        // Twelve in a row, with good ones before and after.
+        let is_bad = |at: usize| (4..16).contains(&at);
+        for (at, id) in ids.iter().enumerate() {
+            if is_bad(at) {
+                bad.lock().unwrap().insert(id.to_string());
+            }
+        }
+        world.start();
+        world.settled().await;
+        for (at, id) in ids.into_iter().enumerate() {
+            let delivery = world.delivery(id).await;
+            let state = if is_bad(at) {
+                DeliveryState::Dead
+            } else {
+                DeliveryState::Delivered
+            };
+            assert_eq!((delivery.state, delivery.attempts), (state, 1), "{status}");
+            assert_eq!(delivery.end_ms, Some(START_MS), "no time passed");
+        }
+        let health = world.health(&destination).await.unwrap();
+        assert_eq!(health.state, HealthState::Healthy);
+    }
+}
+
+#[tokio::test]
+async fn a_failing_destination_is_tried_with_another_message_each_time() {
+    for status in [401, 403, 404, 503] {
+        let mut world = World::new();
+        let (receiver, reply) = switch(Reply::status(status)).await;
+        let destination = world.destination("hook", receiver.url("/"), one_by_one());
+        let destination = destination.await;
+        let ids = world.notify(&destination, 20).await;
+        world.start();
+        world.live(10 * MINUTE).await;
+        let tried = messages(&receiver);
+        assert!(tried.len() > 6, "{status}: {} tries", tried.len());
+        for pair in tried.windows(2) {
+            assert_ne!(pair[0], pair[1], "{status}: the same message twice running");
+        }
+        if status == 401 {
+            // What it is tried with once it is known to be wrong is young; the old ones wait.
+            let young: Vec<_> = ids[10..].iter().map(ToString::to_string).collect();
+            let probes = &tried[5..];
+            assert!(probes.iter().all(|id| young.contains(id)), "{probes:?}");
+        }
+        let health = world.health(&destination).await.unwrap();
+        assert_eq!(health.state, HealthState::Failing, "{status}");
+        set(&reply, 200);
+        world.live(60 * MINUTE).await;
+        for id in ids {
+            let state = world.delivery(id).await.state;
+            assert_eq!(state, DeliveryState::Delivered, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_only_message_that_waits_is_tried_again() {
+    let mut world = World::new();
+    let steps = [0, 5, 5, 5, 5, 5, 5, 5];
+    world.config.delivery.schedule = steps.map(|seconds| seconds * SECOND).into();
+    let (receiver, reply) = switch(Reply::status(503)).await;
+    let destination = world.destination("hook", receiver.url("/"), one_by_one());
+    let destination = destination.await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.live(40 * SECOND).await;
+    assert!((6..8).contains(&receiver.count()), "{}", receiver.count());
+    set(&reply, 200);
+    world.live(5 * MINUTE).await;
+    assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
+}
+
+#[tokio::test]
+async fn what_waits_says_why_and_until_when() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (failing, _) = switch(Reply::status(503)).await;
+    let (gone, _) = switch(Reply::status(410)).await;
+    let (good, _) = switch(Reply::status(200)).await;
+    let failing = world
+        .destination("failing", failing.url("/"), one_by_one())
+        .await;
+    let gone = world.destination("gone", gone.url("/"), one_by_one()).await;
+    let slow = DeliverySettings {
+        max_per_minute: Some(2),
+        ..DeliverySettings::default()
+    };
+    let rated = world.destination("rated", good.url("/"), slow).await;
+    let failing = world.notify(&failing, 9).await;
+    let gone = world.notify(&gone, 3).await;
+    let rated = world.notify(&rated, 7).await;
+    world.start();
+    world.settled().await;
+
+    let (reason, next_seconds) = world.waiting(failing[8]).await;
+    assert!(reason.contains("held by the breaker"), "{reason}");
+    assert_eq!(next_seconds, Some(10));
+    let (reason, next_seconds) = world.waiting(gone[2]).await;
+    assert_eq!(
+        (reason.as_str(), next_seconds),
+        ("the destination is paused", None)
+    );
+    let (reason, next_seconds) = world.waiting(rated[2]).await;
+    assert_eq!(
+        (reason.as_str(), next_seconds),
+        ("rate 2/min: 0 before it", Some(61))
+    );
+    let (reason, next_seconds) = world.waiting(rated[6]).await;
+    assert_eq!(
+        (reason.as_str(), next_seconds),
+        ("rate 2/min: 4 before it", Some(181))
+    );
+    let ended = world.waiting(rated[0]).await;
+    assert_eq!(ended, (String::new(), None));
+}

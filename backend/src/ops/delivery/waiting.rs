@@ -1,0 +1,150 @@
+//! Why a delivery waits, and when it is really tried next.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::{Deliveries, sequencing};
+use crate::{
+    domain::{Delivery, DeliveryState, RecordId},
+    error::Error,
+    store::{Index, engine::Range, record::bytes::Key},
+};
+
+/// Deliveries that are counted before one that waits; more are told as this many.
+const COUNTED_MAX: usize = 10_000;
+/// How long a minute is.
+const MINUTE_MS: i64 = 60_000;
+
+/// What keeps all deliveries to a destination waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing is sent until somebody saves the destination.
+    Paused,
+    /// It is failing; one message is tried then, in milliseconds since 1970.
+    Breaker {
+        /// When.
+        probe_ms: i64,
+    },
+    /// As many attempts began within a minute as may.
+    Rate {
+        /// How many that are.
+        per_minute: u32,
+        /// When the next one may begin, in milliseconds since 1970.
+        until_ms: i64,
+    },
+    /// As many attempts are under way as may be.
+    Width {
+        /// How many that are.
+        running: usize,
+    },
+}
+
+/// The holds there are, as the dispatcher of this process sees them. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Holds(Arc<RwLock<HashMap<RecordId, Hold>>>);
+
+impl Holds {
+    /// Takes over what holds now, by destination.
+    pub fn replace(&self, holds: HashMap<RecordId, Hold>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = holds;
+    }
+
+    fn of(&self, destination: RecordId) -> Option<Hold> {
+        let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        holds.get(&destination).copied()
+    }
+}
+
+/// Why a delivery waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// For people; empty when it waits for nothing but its time.
+    pub reason: String,
+    /// When it is tried next as far as can be told, in milliseconds since 1970; none when that is for
+    /// somebody to decide, and when it has ended.
+    pub next_ms: Option<i64>,
+}
+
+impl Deliveries {
+    /// Why a delivery waits, and when it is tried next; where asked to, with what is before it, which
+    /// has to be looked for.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn waiting(&self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
+        let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
+        let due_ms = match delivery.state {
+            DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
+            state => return waiting(String::new(), state.due_ms()),
+        };
+        if delivery.test {
+            return waiting(String::new(), Some(due_ms));
+        }
+        let now_ms = self.clock.now_ms();
+        let before = if looking {
+            sequencing::before(&self.store, delivery, now_ms).await?
+        } else {
+            sequencing::Before::default()
+        };
+        let hold = self.holds.of(delivery.destination);
+        if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
+            let reason = "behind the message that told first of what this one tells a change of";
+            return waiting(reason.into(), Some(until_ms.max(due_ms)));
+        }
+        match hold {
+            None => waiting(String::new(), Some(due_ms.max(now_ms))),
+            Some(Hold::Paused) => waiting("the destination is paused".into(), None),
+            Some(Hold::Breaker { probe_ms }) => waiting(
+                "held by the breaker: the destination is failing, and is tried with one message \
+                 at that time"
+                    .into(),
+                Some(probe_ms.max(due_ms)),
+            ),
+            // What is due later than all of these is not behind them.
+            Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
+            Some(Hold::Rate {
+                per_minute,
+                until_ms,
+            }) => {
+                if !looking {
+                    return waiting(format!("rate {per_minute}/min"), Some(until_ms));
+                }
+                let before = self.before(delivery, due_ms).await?;
+                let minutes =
+                    i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
+                waiting(
+                    format!("rate {per_minute}/min: {} before it", shown(before)),
+                    Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
+                )
+            }
+            Some(Hold::Width { running }) => {
+                let mut reason = format!("{running} attempts are under way");
+                if looking {
+                    let before = shown(self.before(delivery, due_ms).await?);
+                    reason = format!("{reason}: {before} before it");
+                }
+                waiting(reason, Some(now_ms))
+            }
+        }
+    }
+
+    /// How many deliveries to its destination are due before a delivery.
+    async fn before(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
+        let of_it = Key::new().id(delivery.destination);
+        let range = Range {
+            start: delivery.destination.to_bytes().into(),
+            end: Some(of_it.moment(due_ms).id(delivery.id).build()),
+        };
+        let engine = self.store.engine();
+        Ok(engine
+            .count(Index::DeliveryByDue, range, COUNTED_MAX)
+            .await?)
+    }
+}
+
+fn shown(count: usize) -> String {
+    let more = if count == COUNTED_MAX { "+" } else { "" };
+    format!("{count}{more}")
+}
