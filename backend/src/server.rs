@@ -1,7 +1,6 @@
 //! The service as a whole: opened, bound, served and drained.
 
 mod assemble;
-mod connection;
 mod deadline;
 mod entries;
 mod listener;
@@ -11,6 +10,7 @@ mod work;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use bellwether_proto::listen::Listener;
 use http::{HeaderName, Method};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,6 @@ use crate::{
     error::Error,
     store::open::OpenError,
 };
-use listener::Listener;
 use work::Work;
 
 /// How long a browser may remember that it may call.
@@ -126,8 +125,12 @@ impl Backend {
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
         let mut work = self.work.start(&stopping);
-        let service = cors().layer(GrpcWebLayer::new().layer(self.routes));
-        let mut serving = std::pin::pin!(self.listener.serve(service, self.tls, closing.clone()));
+        let service = listener::Calls(cors().layer(GrpcWebLayer::new().layer(self.routes)));
+        let limits = listener::LIMITS;
+        let serving = self
+            .listener
+            .serve(service, limits, self.tls, closing.clone());
+        let mut serving = std::pin::pin!(serving);
         let ended = tokio::select! {
             () = serving.as_mut() => Some("listener"),
             part = work.failed() => Some(part),

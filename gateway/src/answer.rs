@@ -10,33 +10,23 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{connection::UnderWay, limits};
+use crate::limits;
 
 /// A body that is all in memory. Holds the request's place among those under way until the
 /// connection has taken the last piece.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    held: Option<(UnderWay, Option<OwnedSemaphorePermit>)>,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Answer {
-    /// A body of these bytes.
-    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
+    /// A body of these bytes, which holds on to the request's place.
+    pub(crate) fn new(rest: Bytes, place: Option<OwnedSemaphorePermit>) -> Self {
         Self {
-            rest: bytes.into(),
-            held: None,
+            rest,
+            _place: place,
         }
-    }
-
-    /// Holds on to the request's place, and tells the connection of every piece taken.
-    pub(crate) fn holding(
-        mut self,
-        under_way: UnderWay,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> Self {
-        self.held = Some((under_way, permit));
-        self
     }
 }
 
@@ -48,9 +38,6 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some((under_way, _)) = &self.held {
-            under_way.note();
-        }
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }

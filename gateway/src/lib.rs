@@ -8,7 +8,6 @@ mod answer;
 mod binding;
 mod codec;
 mod config;
-mod connection;
 mod dialect;
 mod docs;
 mod limits;

@@ -9,7 +9,10 @@ mod sender;
 
 use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
-use bellwether_proto::json::{descriptor, plan::Plan};
+use bellwether_proto::{
+    json::{descriptor, plan::Plan},
+    listen::Activity,
+};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response};
@@ -22,7 +25,6 @@ use tokio::{
 use crate::{
     Config, Upstream,
     answer::Answer,
-    connection::Activity,
     dialect::Senders,
     docs, limits,
     metrics::{Metrics, UNMATCHED},
@@ -116,10 +118,9 @@ impl Handler {
         &self,
         request: Request<Incoming>,
         peer: IpAddr,
-        activity: &Arc<Activity>,
+        activity: &Activity,
     ) -> Response<Answer> {
         let start = Instant::now();
-        let under_way = activity.begin();
         let request_id = headers::request_id(request.headers());
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
@@ -160,7 +161,7 @@ impl Handler {
             "answered"
         );
         let response = reply.into_response(request_id);
-        response.map(|body| Answer::new(body).holding(under_way, permit))
+        response.map(|body| Answer::new(body, permit))
     }
 
     fn target<'p>(&self, method: &Method, path: &'p str) -> Target<'p> {

@@ -1,31 +1,29 @@
-//! Binds the listener and accepts connections until told to stop.
+//! The gateway as a whole: bound, served and drained.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc};
 
+use bellwether_proto::listen::{Activity, Beyond, Limits, Listener, Serve, Streams};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::{rt::TokioTimer, server::conn::auto};
 use rustls::ServerConfig;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinSet,
-};
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Upstream,
-    config::{Config, ConfigError},
-    connection,
+    answer::Answer,
+    config::{Config, ConfigError, HEADER_BUFFER_BYTES},
+    limits,
     request::Handler,
 };
 
-/// How long accepting pauses when the system has no room for another connection.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// As [`HEADER_BUFFER_BYTES`], for HTTP/2.
+const HEADER_LIST_BYTES: u32 = 128 * 1024;
 
 /// The gateway: answers REST requests by calling a backend.
 #[derive(Debug)]
 pub struct Gateway {
-    listener: TcpListener,
-    addr: SocketAddr,
+    listener: Listener,
     handler: Arc<Handler>,
     tls: Option<Arc<ServerConfig>>,
 }
@@ -60,11 +58,9 @@ impl Gateway {
         let addr = config.listen;
         let handler = Arc::new(Handler::new(config, upstream).map_err(StartError::Interface)?);
         let refuse = |source| StartError::Listen { addr, source };
-        let listener = TcpListener::bind(addr).await.map_err(refuse)?;
-        let addr = listener.local_addr().map_err(refuse)?;
+        let listener = Listener::bind(addr).await.map_err(refuse)?;
         Ok(Self {
             listener,
-            addr,
             handler,
             tls: None,
         })
@@ -80,7 +76,7 @@ impl Gateway {
 
     /// Where the gateway listens, with the port it was given.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.listener.addr()
     }
 
     /// Answers requests until `shutdown` is cancelled, then answers those under way, for at most
@@ -89,91 +85,61 @@ impl Gateway {
     /// # Cancel safety
     /// Dropping the future closes every connection at once.
     pub async fn serve(self, shutdown: CancellationToken) {
-        let Self {
-            listener,
-            handler,
-            tls,
-            ..
-        } = self;
-        let room = Arc::new(Semaphore::new(handler.config.max_connections));
-        let tls = tls.map(TlsAcceptor::from);
-        let drain = handler.config.drain;
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                () = shutdown.cancelled() => break,
-                Some(_) = connections.join_next() => continue,
-                accepted = accept(&listener, &room) => accepted,
-            };
-            let Some((stream, peer, place)) = accepted else {
-                continue;
-            };
-            handler.metrics.connected();
-            let (handler, shutdown) = (Arc::clone(&handler), shutdown.clone());
-            let tls = tls.clone();
-            connections.spawn(async move {
-                let _place = place;
-                match tls {
-                    None => connection::serve(stream, peer, handler, shutdown).await,
-                    Some(tls) => {
-                        if let Some(stream) = handshake(&tls, stream, &handler, &shutdown).await {
-                            connection::serve(stream, peer, handler, shutdown).await;
-                        }
-                    }
-                }
-            });
-        }
-        drop(listener);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(drain, ended).await.is_err() {
-            tracing::warn!(
-                connections = connections.len(),
-                "closing connections still in use"
-            );
-            connections.shutdown().await;
-        }
+        let config = &self.handler.config;
+        // A request under way may be silent until its deadline.
+        let silence = limits::IDLE.max(config.deadline + config.header_timeout);
+        let limits = Limits {
+            connections: config.max_connections,
+            beyond: Beyond::Wait,
+            handshake: config.header_timeout,
+            first_request: config.header_timeout,
+            idle: silence,
+            silence: Some(silence),
+            drain: config.drain,
+        };
+        let service = Service(self.handler);
+        self.listener
+            .serve(service, limits, self.tls, shutdown)
+            .await;
     }
 }
 
-/// Agrees on TLS; `None` when the client does not in time, or the gateway drains meanwhile.
-async fn handshake(
-    tls: &TlsAcceptor,
-    stream: TcpStream,
-    handler: &Handler,
-    shutdown: &CancellationToken,
-) -> Option<TlsStream<TcpStream>> {
-    let most = handler.config.header_timeout;
-    tokio::select! {
-        agreed = tokio::time::timeout(most, tls.accept(stream)) => match agreed {
-            Ok(Ok(stream)) => Some(stream),
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "a client did not agree on TLS");
-                None
-            }
-            Err(_) => None,
-        },
-        () = shutdown.cancelled() => None,
-    }
-}
+/// The handler as it is served on connections.
+#[derive(Debug, Clone)]
+struct Service(Arc<Handler>);
 
-/// Accepts a connection when there is room for one. `None` when accepting failed this time.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(room).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => {
-            // Without it the last piece of an answer may wait for an acknowledgement.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "failed to set nodelay");
-            }
-            Some((stream, peer, place))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "failed to accept a connection");
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            None
-        }
+impl Serve for Service {
+    type Body = Answer;
+
+    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+        let mut builder = auto::Builder::new(streams);
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits::IDLE)
+            .max_buf_size(HEADER_BUFFER_BYTES);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits::STREAMS_PER_CONNECTION)
+            .max_header_list_size(HEADER_LIST_BYTES)
+            .initial_stream_window_size(limits::WINDOW_BYTES)
+            .initial_connection_window_size(limits::WINDOW_BYTES)
+            .keep_alive_interval(limits::KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(limits::KEEP_ALIVE_TIMEOUT);
+        builder
+    }
+
+    fn connected(&self) {
+        self.0.metrics.connected();
+    }
+
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        activity: Arc<Activity>,
+    ) -> Response<Answer> {
+        self.0.answer(request, peer.ip(), &activity).await
     }
 }

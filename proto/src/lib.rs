@@ -4,6 +4,8 @@
 //! look up beside it. [`json`] is the one way between the wire and JSON.
 
 pub mod json;
+#[cfg(feature = "listen")]
+pub mod listen;
 pub mod reference;
 
 /// Bellwether's own services.

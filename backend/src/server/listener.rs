@@ -1,137 +1,85 @@
-//! Accepts connections, within limits, and lets go of them when the service stops.
+//! How calls are taken from connections: the limits of the listener, and what it serves.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
+use bellwether_proto::listen::{Activity, Beyond, Limits, Serve, Streams};
+use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use rustls::ServerConfig;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-    time,
+use hyper_util::{rt::TokioTimer, server::conn::auto};
+use tower::{Service, ServiceExt};
+
+use crate::{
+    limits::{
+        CONNECTION_IDLE_MAX, CONNECTIONS_MAX, DRAIN_TIME_MAX, FIRST_CALL_TIME_MAX,
+        HANDSHAKE_TIME_MAX, HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL,
+        KEEP_ALIVE_TIMEOUT, RESETS_PENDING_MAX, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
+    },
+    rpc::access::Peer,
 };
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tokio_util::sync::CancellationToken;
-use tower::Service;
 
-use super::connection;
-use crate::limits::{CONNECTIONS_MAX, DRAIN_TIME_MAX, HANDSHAKE_TIME_MAX};
+/// Bytes of one answer that may wait to be read by its caller, beside the message it is part of.
+const SEND_BYTES: usize = 64 * 1024;
 
-/// How long to wait after the listener could not accept, so that a lack of descriptors passes.
-const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The listener's limits. A call may be silent as long as its own time limit allows, a stream for
+/// ever.
+pub(super) const LIMITS: Limits = Limits {
+    connections: CONNECTIONS_MAX,
+    beyond: Beyond::Close,
+    handshake: HANDSHAKE_TIME_MAX,
+    first_request: FIRST_CALL_TIME_MAX,
+    idle: CONNECTION_IDLE_MAX,
+    silence: None,
+    drain: DRAIN_TIME_MAX,
+};
 
-/// Serves HTTP/1.1 and HTTP/2 on one socket until told to stop.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    socket: TcpListener,
-    addr: SocketAddr,
-}
+/// The services as they are served on connections: each call is told who called.
+#[derive(Debug, Clone)]
+pub(super) struct Calls<S>(pub(super) S);
 
-impl Listener {
-    /// Takes the address; port 0 takes a free one.
-    pub(crate) async fn bind(addr: SocketAddr) -> io::Result<Self> {
-        let socket = TcpListener::bind(addr).await?;
-        let addr = socket.local_addr()?;
-        Ok(Self { socket, addr })
+impl<S, Body> Serve for Calls<S>
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+    Body: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    Body::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Body = Body;
+
+    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+        let mut server = auto::Builder::new(streams);
+        server
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_READ_TIME_MAX)
+            .max_buf_size(HEADER_BYTES_MAX)
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
+            .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+            .max_pending_accept_reset_streams(RESETS_PENDING_MAX)
+            .max_send_buf_size(SEND_BYTES)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES);
+        server
     }
 
-    /// The address that was taken.
-    pub(crate) fn addr(&self) -> SocketAddr {
-        self.addr
-    }
-
-    /// Serves until `shutdown`; then waits for the calls under way, at most [`DRAIN_TIME_MAX`].
-    /// With `tls` it serves nothing in clear.
-    pub(crate) async fn serve<S, Body>(
+    async fn answer(
         self,
-        service: S,
-        tls: Option<Arc<ServerConfig>>,
-        shutdown: CancellationToken,
-    ) where
-        S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-        Body: http_body::Body<Data = bytes::Bytes> + Send + 'static,
-        Body::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let server = Arc::new(connection::http_server());
-        let tls = tls.map(TlsAcceptor::from);
-        let mut connections = JoinSet::new();
-        loop {
-            let (stream, peer) = tokio::select! {
-                () = shutdown.cancelled() => break,
-                accepted = accept(&self.socket) => accepted,
-            };
-            while connections.try_join_next().is_some() {}
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                tracing::warn!(
-                    limit = CONNECTIONS_MAX,
-                    "too many connections: one was closed"
-                );
-                continue;
-            };
-            let (server, service) = (Arc::clone(&server), service.clone());
-            let (tls, shutdown) = (tls.clone(), shutdown.clone());
-            connections.spawn(async move {
-                let _place = place;
-                match tls {
-                    None => connection::serve(&server, stream, peer, service, shutdown).await,
-                    Some(tls) => {
-                        if let Some(stream) = handshake(&tls, stream, &shutdown).await {
-                            connection::serve(&server, stream, peer, service, shutdown).await;
-                        }
-                    }
-                }
-            });
-        }
-        drop(self.socket);
-        let drained = async { while connections.join_next().await.is_some() {} };
-        if time::timeout(DRAIN_TIME_MAX, drained).await.is_err() {
-            tracing::warn!("connections that did not end in time were closed");
-        }
-    }
-}
-
-/// Agrees on TLS; none when the client does not in time, or the service stops meanwhile.
-async fn handshake(
-    tls: &TlsAcceptor,
-    stream: TcpStream,
-    shutdown: &CancellationToken,
-) -> Option<TlsStream<TcpStream>> {
-    let agreed = tokio::select! {
-        agreed = time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)) => agreed,
-        () = shutdown.cancelled() => return None,
-    };
-    match agreed {
-        Ok(Ok(stream)) => Some(stream),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a client did not agree on TLS");
-            None
-        }
-        Err(_elapsed) => {
-            tracing::debug!("a client took too long to agree on TLS");
-            None
-        }
-    }
-}
-
-async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match socket.accept().await {
-            Ok((stream, peer)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "a socket takes no options");
-                }
-                return (stream, peer);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                time::sleep(ACCEPT_RETRY_DELAY).await;
-            }
+        mut request: Request<Incoming>,
+        peer: SocketAddr,
+        _activity: Arc<Activity>,
+    ) -> Response<Body> {
+        request.extensions_mut().insert(Peer(peer.ip()));
+        match self.0.oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bellwether_proto::listen::Activity;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body::Body as _;
@@ -9,7 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{connection::Activity, metrics::Metrics, problem::Problem};
+use crate::{metrics::Metrics, problem::Problem};
 
 /// How much of a body that is too large is read over, as a multiple of the limit, so that its
 /// sender gets to read the answer instead of a broken connection.

@@ -2,16 +2,17 @@
 
 mod object;
 mod scalar;
+mod sink;
 mod slot;
 mod time;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::json::{
-    limits,
     plan::{FieldPlan, MessageId, Plan},
     violation::Violations,
 };
+use sink::{Sink, drain};
 
 /// Why a text was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,33 +92,6 @@ pub fn read_text_field(
     }
 }
 
-/// What is written while the JSON is read.
-struct Sink<'p> {
-    plan: &'p Plan,
-    out: Vec<u8>,
-    violations: Violations,
-    lenient: bool,
-    depth: usize,
-}
-
-impl Sink<'_> {
-    /// Goes one message deeper. Reading goes on past the limit, which is noted once, to find the
-    /// end of the value; the JSON parser bounds its own depth.
-    fn enter(&mut self) {
-        self.depth += 1;
-        if self.depth == limits::MESSAGE_DEPTH + 1 {
-            let limit = limits::MESSAGE_DEPTH;
-            self.violations.add(format!(
-                "is nested too deep: at most {limit} messages in one another"
-            ));
-        }
-    }
-
-    fn leave(&mut self) {
-        self.depth -= 1;
-    }
-}
-
 /// The outermost object.
 struct Root<'s, 'p> {
     sink: &'s mut Sink<'p>,
@@ -147,7 +121,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         // What stands at the root of a body is a resource or a request, never a time or a number.
-        object::fields(self.sink, self.message, map)
+        slot::fields(self.sink, self.message, map)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
@@ -184,16 +158,4 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
         self.refuse();
         Ok(())
     }
-}
-
-/// Reads over the rest of a list.
-fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
-    while seq.next_element::<IgnoredAny>()?.is_some() {}
-    Ok(())
-}
-
-/// Reads over the rest of an object.
-fn drain_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
-    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-    Ok(())
 }

@@ -1,13 +1,15 @@
 //! Reads the members of a JSON object: the fields of a message, or the entries of a map.
+//!
+//! How a member's value is read is the caller's: it is passed in as `value`, which answers whether
+//! there was one (`null` is none).
 
 use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
-    Sink, drain_object,
     scalar::from_text,
-    slot::{Place, Slot},
+    sink::{Sink, drain_object},
 };
 use crate::json::{
     plan::{FieldPlan, Kind, MessageId, MessagePlan},
@@ -16,10 +18,11 @@ use crate::json::{
 };
 
 /// Reads the fields of a message.
-pub(super) fn fields<'de, A: MapAccess<'de>>(
-    sink: &mut Sink<'_>,
+pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
+    sink: &mut Sink<'p>,
     message: MessageId,
     mut map: A,
+    value: impl Fn(&mut Sink<'p>, &'p FieldPlan, &mut A) -> Result<bool, A::Error>,
 ) -> Result<(), A::Error> {
     let plan = sink.plan;
     let message = &plan.messages[message];
@@ -44,11 +47,7 @@ pub(super) fn fields<'de, A: MapAccess<'de>>(
             map.next_value::<IgnoredAny>()?;
         } else {
             seen |= 1 << index;
-            let present = map.next_value_seed(Slot {
-                sink: &mut *sink,
-                field,
-                place: Place::Field,
-            })?;
+            let present = value(sink, field, &mut map)?;
             if present
                 && let Some(oneof) = field.oneof.and_then(|at| oneofs.get_mut(at))
                 && let Some(other) = oneof.replace(index)
@@ -108,16 +107,17 @@ impl Visitor<'_> for FieldName<'_> {
 }
 
 /// Reads the entries of a map.
-pub(super) fn map<'de, A: MapAccess<'de>>(
-    sink: &mut Sink<'_>,
+pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
+    sink: &mut Sink<'p>,
     field: &FieldPlan,
     mut map: A,
+    value: impl Fn(&mut Sink<'p>, &'p FieldPlan, &mut A) -> Result<bool, A::Error>,
 ) -> Result<(), A::Error> {
     let plan = sink.plan;
     let Kind::Message(entry) = field.kind else {
         return drain_object(map);
     };
-    let [key, value] = &plan.messages[entry].fields[..] else {
+    let [key, value_field] = &plan.messages[entry].fields[..] else {
         return drain_object(map);
     };
     let mut keys: Vec<Range<usize>> = Vec::new();
@@ -132,11 +132,7 @@ pub(super) fn map<'de, A: MapAccess<'de>>(
         };
         let mark = sink.violations.mark();
         sink.enter();
-        let present = map.next_value_seed(Slot {
-            sink: &mut *sink,
-            field: value,
-            place: Place::Element { packed: false },
-        })?;
+        let present = value(sink, value_field, &mut map)?;
         sink.leave();
         if sink.violations.mark() > mark {
             let segment = key_text(sink, key, entry.key.clone());

@@ -3,8 +3,9 @@
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{
-    Sink, drain, drain_object, object,
+    object,
     scalar::{Token, from_text, from_token},
+    sink::{Sink, drain, drain_object},
     time,
 };
 use crate::json::{
@@ -15,7 +16,7 @@ use crate::json::{
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+enum Place {
     /// After the field's name: `null` means absent, and a zero may be left out.
     Field,
     /// In a list or as a map's value: always written, and `null` is not a value.
@@ -25,11 +26,35 @@ pub(super) enum Place {
     },
 }
 
+/// Reads the fields of a message.
+pub(super) fn fields<'de, A: MapAccess<'de>>(
+    sink: &mut Sink<'_>,
+    message: MessageId,
+    map: A,
+) -> Result<(), A::Error> {
+    object::fields(sink, message, map, |sink, field, map| {
+        let place = Place::Field;
+        map.next_value_seed(Slot { sink, field, place })
+    })
+}
+
+/// Reads the entries of a map.
+fn entries<'de, A: MapAccess<'de>>(
+    sink: &mut Sink<'_>,
+    field: &FieldPlan,
+    map: A,
+) -> Result<(), A::Error> {
+    object::entries(sink, field, map, |sink, field, map| {
+        let place = Place::Element { packed: false };
+        map.next_value_seed(Slot { sink, field, place })
+    })
+}
+
 /// Reads one value; answers whether there was one (`null` is none).
-pub(super) struct Slot<'s, 'p> {
-    pub(super) sink: &'s mut Sink<'p>,
-    pub(super) field: &'p FieldPlan,
-    pub(super) place: Place,
+struct Slot<'s, 'p> {
+    sink: &'s mut Sink<'p>,
+    field: &'p FieldPlan,
+    place: Place,
 }
 
 impl<'de> DeserializeSeed<'de> for Slot<'_, '_> {
@@ -79,11 +104,9 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<bool, A::Error> {
         let number = self.field.number;
         match self.expected() {
-            Expected::Map => object::map(self.sink, self.field, map)?,
+            Expected::Map => entries(self.sink, self.field, map)?,
             Expected::Message(id, Shape::Plain) => {
-                nested(self.sink, number, map, |sink, map| {
-                    object::fields(sink, id, map)
-                })?;
+                nested(self.sink, number, map, |sink, map| fields(sink, id, map))?;
             }
             Expected::Message(id, Shape::Struct) => {
                 nested(self.sink, number, map, |sink, map| {
@@ -340,7 +363,7 @@ fn struct_fields<'de, A: MapAccess<'de>>(
     message: MessageId,
     map: A,
 ) -> Result<(), A::Error> {
-    object::map(sink, &sink.plan.messages[message].fields[0], map)
+    entries(sink, &sink.plan.messages[message].fields[0], map)
 }
 
 fn list_elements<'de, A: SeqAccess<'de>>(

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hyper::rt::Executor;
 use tokio::task::JoinSet;
 
-/// The tasks of one connection; as many as it has streams, see
-/// [`STREAMS_PER_CONNECTION`](crate::limits::STREAMS_PER_CONNECTION). Dropping the last handle
-/// aborts them.
+/// The tasks of one connection; as many as it has streams, which the HTTP library limits. Dropping
+/// the last handle aborts them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Streams(Arc<Mutex<JoinSet<()>>>);
+pub struct Streams(Arc<Mutex<JoinSet<()>>>);
 
 impl<F> Executor<F> for Streams
 where

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// What happens on a connection.
 #[derive(Debug)]
-pub(crate) struct Activity {
+pub struct Activity {
     opened: Instant,
     last_ms: AtomicU64,
     under_way: AtomicUsize,
@@ -32,13 +32,13 @@ impl Default for Activity {
 
 impl Activity {
     /// Something happened: a part of a body came or went.
-    pub(crate) fn note(&self) {
+    pub fn note(&self) {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(now_ms, Relaxed);
     }
 
     /// A request is under way until what is answered here is dropped.
-    pub(crate) fn begin(self: &Arc<Self>) -> UnderWay {
+    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.requests_seen.store(true, Relaxed);
         self.under_way.fetch_add(1, Relaxed);
         self.note();
@@ -64,11 +64,11 @@ impl Activity {
 
 /// A request under way, from its headers until its answer was handed over.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Arc<Activity>);
+pub(super) struct UnderWay(Arc<Activity>);
 
 impl UnderWay {
     /// Something happened to the request.
-    pub(crate) fn note(&self) {
+    pub(super) fn note(&self) {
         self.0.note();
     }
 }

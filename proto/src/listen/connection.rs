@@ -1,0 +1,130 @@
+//! Serves one connection, and gives it up when nobody uses it.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::Request;
+use http_body::{Body, Frame, SizeHint};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Limits, Serve,
+    activity::{Activity, UnderWay},
+    streams::Streams,
+};
+
+/// How long a connection without a request may stay once it is told to end: long enough to tell an
+/// HTTP/2 client so.
+const FAREWELL: Duration = Duration::from_millis(250);
+
+/// Serves requests on a connection until either side ends it, nothing happens on it for too long,
+/// or `shutdown`, which lets requests under way end.
+///
+/// # Cancel safety
+/// Dropping the future closes the connection and cancels its requests.
+pub(super) async fn serve<Io, S>(
+    stream: Io,
+    peer: SocketAddr,
+    service: S,
+    limits: Limits,
+    shutdown: CancellationToken,
+) where
+    Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Serve,
+{
+    let activity = Arc::new(Activity::default());
+    let http = service.http(Streams::default());
+    let answers = {
+        let activity = Arc::clone(&activity);
+        service_fn(move |request: Request<Incoming>| {
+            let under_way = activity.begin();
+            let answer = service.clone().answer(request, peer, Arc::clone(&activity));
+            async move {
+                let response = answer.await;
+                Ok::<_, Infallible>(response.map(|body| Held { body, under_way }))
+            }
+        })
+    };
+    let connection = http.serve_connection(TokioIo::new(stream), answers);
+    let mut connection = std::pin::pin!(connection);
+    let mut leaving = false;
+    loop {
+        let (under_way, seen) = (activity.is_under_way(), activity.requests_seen());
+        let most = match (under_way, leaving) {
+            (true, _) => limits.silence,
+            (_, true) => Some(FAREWELL),
+            // Also covers who sends only the beginning of what tells HTTP/2 from HTTP/1.1.
+            _ if !seen => Some(limits.first_request),
+            _ => Some(limits.idle),
+        };
+        let left = match most.map(|most| most.checked_sub(activity.quiet())) {
+            None => limits.idle,
+            Some(Some(left)) => left,
+            Some(None) if under_way || leaving || !seen => return,
+            Some(None) => {
+                leaving = true;
+                activity.note();
+                connection.as_mut().graceful_shutdown();
+                continue;
+            }
+        };
+        // What a connection that ends waits for may end without a word to this loop.
+        let look = if leaving { left.min(FAREWELL) } else { left };
+        tokio::select! {
+            ended = connection.as_mut() => {
+                // A client that breaks off is the client's business.
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                return;
+            }
+            () = shutdown.cancelled(), if !leaving => {
+                leaving = true;
+                activity.note();
+                connection.as_mut().graceful_shutdown();
+            }
+            // A little longer, so that the limit has passed for certain.
+            () = time::sleep(look + Duration::from_millis(1)) => {}
+        }
+    }
+}
+
+/// The body of an answer, which keeps its request under way until it was handed over.
+#[derive(Debug)]
+pub struct Held<B> {
+    body: B,
+    under_way: UnderWay,
+}
+
+impl<B: Body + Unpin> Body for Held<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.under_way.note();
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
