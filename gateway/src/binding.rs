@@ -2,13 +2,14 @@
 
 use bellwether_proto::json::{
     plan::{Kind, MessageId, Plan},
-    read::{self, Options, Rejected},
+    read::{self, Options, Read, Rejected},
     violation::{Violations, quoted},
     wire::{self, Value},
 };
 use http::{HeaderMap, Method, header};
 
 use crate::{
+    etag,
     operation::{BodyRule, Operation, PathBinding},
     problem::Problem,
     query, route,
@@ -27,7 +28,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Makes the wire bytes of an operation's request.
+/// Makes the wire bytes of an operation's request, with what was left out of its body.
 ///
 /// # Errors
 /// With every field that is wrong in any of the parts; a body that is not JSON comes alone.
@@ -35,13 +36,14 @@ pub(crate) fn request(
     plan: &Plan,
     operation: &Operation,
     parts: Parts<'_>,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Read, Problem> {
     let mut violations = Violations::default();
     let mut out = query::read(plan, operation, parts.query, &mut violations);
-    let mut body = match operation.body_message() {
-        None => Vec::new(),
+    let mut read = match operation.body_message() {
+        None => Read::default(),
         Some(message) => body(plan, operation, message, parts.body, &mut violations)?,
     };
+    let mut body = std::mem::take(&mut read.wire);
     if let Some(message) = operation.body_message() {
         if_match(
             plan,
@@ -70,7 +72,8 @@ pub(crate) fn request(
         BodyRule::Field(number, _) => wire::put_bytes_field(&mut out, number, &body),
         BodyRule::None | BodyRule::Optional | BodyRule::Whole => out.extend_from_slice(&body),
     }
-    Ok(out)
+    read.wire = out;
+    Ok(read)
 }
 
 /// Reads the body; its violations are noted, so that those of other parts can join them.
@@ -80,9 +83,9 @@ fn body(
     message: MessageId,
     body: &[u8],
     violations: &mut Violations,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Read, Problem> {
     if body.is_empty() && operation.body == BodyRule::Optional {
-        return Ok(Vec::new());
+        return Ok(Read::default());
     }
     if body.is_empty() {
         return Err(Problem::invalid("the body is empty: send a JSON object"));
@@ -95,15 +98,16 @@ fn body(
         Options {
             lenient: operation.lenient,
             depth,
+            list: operation.list(plan),
         },
     ) {
-        Ok(bytes) => Ok(bytes),
+        Ok(read) => Ok(read),
         Err(Rejected::Syntax(text)) => {
             Err(Problem::invalid(format!("the body is not JSON: {text}")))
         }
         Err(Rejected::Violations(found)) => {
             violations.append(found);
-            Ok(Vec::new())
+            Ok(Read::default())
         }
     }
 }
@@ -122,7 +126,8 @@ fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut
     }
 }
 
-/// Fills the `etag` of what is to be changed from the `If-Match` header.
+/// Fills the `etag` of what is to be changed from the `If-Match` header: a tag, a list of them of
+/// which one has to be current, or `*`.
 fn if_match(
     plan: &Plan,
     operation: &Operation,
@@ -132,40 +137,37 @@ fn if_match(
     violations: &mut Violations,
 ) {
     let changes = [Method::PUT, Method::PATCH, Method::DELETE].contains(&operation.method);
-    let etag = plan
+    let field = plan
         .field(message, "etag")
         .filter(|field| field.kind == Kind::String);
-    let (true, Some(field), Some(value)) = (changes, etag, headers.get(header::IF_MATCH)) else {
+    let (true, Some(field), true) = (changes, field, headers.contains_key(header::IF_MATCH)) else {
         return;
     };
-    let tag = bare(value.to_str().unwrap_or_default());
-    match tag {
-        "*" => {}
-        _ if tag.is_empty() || tag.contains(['"', ',']) => {
-            let description = "has to be one entity tag in the header `if-match`";
+    let given = headers.get_all(header::IF_MATCH).iter();
+    let lists: Vec<_> = given
+        .map(|list| list.to_str().unwrap_or_default())
+        .collect();
+    let list = lists.join(",");
+    let tags: Vec<_> = etag::list(&list).map(etag::resource).collect();
+    if tags.is_empty() || tags.iter().any(|tag| tag.contains('"')) {
+        let description =
+            "has to be entity tags parted by commas, or `*`, in the header `if-match`";
+        violations.add_at("etag", description);
+        return;
+    }
+    if tags.contains(&"*") {
+        return;
+    }
+    match wire::find_last(body, field.number) {
+        Some(Value::Bytes([])) | None => {
+            wire::put_bytes_field(body, field.number, tags.join(",").as_bytes());
+        }
+        Some(Value::Bytes(other))
+            if std::str::from_utf8(other)
+                .is_ok_and(|it| tags.contains(&etag::resource(etag::bare(it)))) => {}
+        Some(_) => {
+            let description = "is another in the body than in the header `if-match`";
             violations.add_at("etag", description);
         }
-        _ => match wire::find_last(body, field.number) {
-            Some(Value::Bytes([])) | None => {
-                wire::put_bytes_field(body, field.number, tag.as_bytes());
-            }
-            Some(Value::Bytes(other))
-                if std::str::from_utf8(other).is_ok_and(|it| bare(it) == tag) => {}
-            Some(_) => {
-                let description = "is another in the body than in the header `if-match`";
-                violations.add_at("etag", description);
-            }
-        },
     }
-}
-
-/// An entity tag without the mark of a weak one and without quotes, which callers leave out or put
-/// in as they like.
-fn bare(tag: &str) -> &str {
-    let tag = tag.trim();
-    let tag = tag.strip_prefix("W/").unwrap_or(tag);
-    let unquoted = tag
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    unquoted.unwrap_or(tag)
 }

@@ -10,6 +10,8 @@ mod codec;
 mod config;
 mod dialect;
 mod docs;
+mod etag;
+mod intake;
 mod limits;
 mod metrics;
 mod openapi;

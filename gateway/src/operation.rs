@@ -39,6 +39,8 @@ pub(crate) struct Operation {
     pub(crate) output: MessageId,
     /// Whether unknown fields and query parameters are ignored.
     pub(crate) lenient: bool,
+    /// The place of the field that a lenient request is about: the list of what is sent.
+    pub(crate) list: Option<usize>,
 }
 
 /// The service that a method belongs to: its full name and its comment.
@@ -145,6 +147,7 @@ impl Operation {
         };
         let input = message(&method.input_type)?;
         let template = Template::parse(path)?;
+        let lenient = path.starts_with(LENIENT_PREFIX);
         let body = body_rule(plan, input, rule, &http_method, template.captures.len())?;
         let path_bindings = template
             .captures
@@ -160,7 +163,8 @@ impl Operation {
                 .parse()
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
             method: http_method,
-            lenient: path.starts_with(LENIENT_PREFIX),
+            lenient,
+            list: lenient.then(|| list_of(plan, input)).flatten(),
             template,
             body,
             path_bindings,
@@ -176,6 +180,11 @@ impl Operation {
             BodyRule::Optional | BodyRule::Whole => Some(self.input),
             BodyRule::Field(_, message) => Some(message),
         }
+    }
+
+    /// The list that a lenient request is about.
+    pub(crate) fn list<'p>(&self, plan: &'p Plan) -> Option<&'p FieldPlan> {
+        self.list.map(|at| &plan.messages[self.input].fields[at])
     }
 
     /// Whether a field of the request can be given as a query parameter.
@@ -197,6 +206,14 @@ impl Operation {
         };
         free && textual && !self.path_bindings.iter().any(bound)
     }
+}
+
+/// The place of the one list of messages in a request.
+fn list_of(plan: &Plan, input: MessageId) -> Option<usize> {
+    plan.messages[input].fields.iter().position(|field| {
+        matches!(field.cardinality, Cardinality::Repeated { .. })
+            && matches!(field.kind, Kind::Message(_))
+    })
 }
 
 fn verb_of(rule: &pb::HttpRule) -> Option<(Method, &str)> {

@@ -70,6 +70,14 @@ impl Problem {
         )
     }
 
+    /// The path is one of the published interface that is not served here.
+    pub(crate) fn events_only() -> Self {
+        Self::new(
+            Code::Unimplemented,
+            "this service takes in events only; send them to /v1/data-receiver/events",
+        )
+    }
+
     /// The path is known, but not with this method.
     pub(crate) fn wrong_method(mut allow: Vec<Method>) -> Self {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));

@@ -2,6 +2,7 @@
 
 mod body;
 mod call;
+mod conditional;
 mod headers;
 mod page;
 mod reply;
@@ -35,6 +36,9 @@ use crate::{
 };
 use page::Page;
 use reply::Reply;
+
+/// What senders of the published interface may also send, and this service does not take in.
+const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
 
 /// Everything that answering a request needs.
 #[derive(Debug)]
@@ -174,6 +178,7 @@ impl Handler {
         match self.router.find(method, path) {
             Found::Operation(at, captures) => Target::Operation(at, captures),
             Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
+            Found::Nothing if NOT_SERVED.contains(&path) => Target::Problem(Problem::events_only()),
             Found::Nothing => match self.senders.find(method, path) {
                 Found::Operation(at, captures) => Target::Sender(at, captures),
                 Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
@@ -195,7 +200,14 @@ impl Handler {
         }
         let (at, captures) = match target {
             Target::Problem(problem) => return self.problem(&problem),
-            Target::Page(page) => return self.page(page).await,
+            Target::Page(page) => {
+                let reply = self.page(page).await;
+                return if page.is_document() {
+                    conditional::tagged(reply, request.headers(), None)
+                } else {
+                    reply
+                };
+            }
             Target::Sender(at, captures) => {
                 return self.sender(at, &captures, request, exchange, permit).await;
             }

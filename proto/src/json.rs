@@ -67,11 +67,7 @@ pub fn to_json<M: Name>(message: &M) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// As [`from_json`], and when no message has the name.
 pub fn wire_from_json(message: &str, json: &[u8]) -> Result<Vec<u8>, Error> {
-    let options = Options {
-        lenient: false,
-        depth: 0,
-    };
-    Ok(read::read(&PLAN, named(message)?, json, options)?)
+    Ok(read::read(&PLAN, named(message)?, json, Options::default())?.wire)
 }
 
 /// Writes the wire bytes of the message with this full name as canonical JSON.

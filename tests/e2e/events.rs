@@ -156,14 +156,10 @@ async fn intake_takes_what_senders_in_the_field_send() {
     assert_eq!(occurrence["metadataFields"], event["metadata_fields"]);
 
     let refused = json!({"events": [{"name": "x", "severity": "SEVERITY_AWFUL"}]});
-    let answer = rest.post(INTAKE, &refused).await;
-    assert_eq!(
-        (answer.status.as_u16(), answer.code()),
-        (400, 3),
-        "{}",
-        answer.text()
-    );
-    assert!(answer.text().contains("severity"), "{}", answer.text());
+    let answer = rest.post(INTAKE, &refused).await.ok();
+    assert_eq!(answer["failed"], 1);
+    let message = answer["message"].as_str().expect("a message");
+    assert!(message.contains("severity"), "{message}");
 }
 
 /// The service's own time: when an event without a timestamp is said to have happened.

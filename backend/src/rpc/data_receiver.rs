@@ -240,12 +240,13 @@ fn result(total: usize, refused: Vec<Refusal>, kept: Option<Vec<Event>>) -> Even
                 format!("{failed} of {total} events were refused; events[{place}]: {reason}")
             }
         },
-        failed_events: Vec::new(),
+        ..EventStatusResult::default()
     };
     if let Some(mut kept) = kept {
         let detail = |refusal: Refusal| EventError {
             error: refusal.reason,
             event: kept.get_mut(refusal.place).map(std::mem::take),
+            index: Some(count(refusal.place)),
         };
         result.failed_events = refused.into_iter().map(detail).collect();
     }

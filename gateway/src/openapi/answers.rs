@@ -129,6 +129,14 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
         headers.extend(referred(&["idempotent-replayed"]));
     }
     let mut answers = Map::new();
+    if operation.method == Method::GET {
+        headers.extend(referred(&["etag"]));
+        let unchanged = json!({
+            "description": "It is still what `if-none-match` names.",
+            "headers": headers,
+        });
+        answers.insert("304".to_owned(), unchanged);
+    }
     answers.insert(
         "200".to_owned(),
         json!({
@@ -238,6 +246,8 @@ pub(super) fn headers() -> Value {
             "description": "Seconds to wait before the request is sent again, where that is known.",
             "schema": {"type": "integer", "minimum": 0},
         },
+        "etag": text("Tells this answer from every other. With a stored resource it is also one for \
+            `if-match`."),
         "www-authenticate": text("That a key is to be sent as `authorization: Bearer KEY`."),
         "idempotent-replayed": {
             "description": "`true` when the answer is that of an earlier request under the same \

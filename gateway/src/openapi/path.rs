@@ -102,7 +102,17 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
         parameters.push(json!({
             "name": "if-match",
             "in": "header",
-            "description": "The `etag` that has to be current; otherwise nothing is changed.",
+            "description": "The `etag` or `ETag` that has to be current, several parted by commas, \
+                or `*` for any; otherwise nothing is changed.",
+            "schema": {"type": "string"},
+        }));
+    }
+    if operation.method == Method::GET {
+        parameters.push(json!({
+            "name": "if-none-match",
+            "in": "header",
+            "description": "The `ETag` of an answer that is at hand, several parted by commas, or \
+                `*`: when it would be the same again, the answer is 304.",
             "schema": {"type": "string"},
         }));
     }

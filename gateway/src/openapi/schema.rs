@@ -123,7 +123,12 @@ fn enumeration(plan: &EnumPlan) -> Value {
         .values
         .iter()
         .map(|value| format!("\n`{}`: {}", value.name, value.doc));
-    let description = plan.doc.to_string() + &values.collect::<String>();
+    let mut description = plan.doc.to_string() + &values.collect::<String>();
+    if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
+        let (word, name) = (&value.word, &value.name);
+        let taken = format!("\nTaken in also by number, and as `{word}` for `{name}` in any case.");
+        description.push_str(&taken);
+    }
     json!({"type": "string", "description": description, "enum": names})
 }
 

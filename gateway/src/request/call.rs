@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use bellwether_proto::json::write;
 use bytes::Bytes;
-use http::Request;
+use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tonic::Status;
 
-use super::{Exchange, Handler, Reply, body, headers};
+use super::{Exchange, Handler, Reply, body, conditional, headers};
 use crate::{
     binding::{self, Parts},
+    intake::LeftOut,
     operation::{BodyRule, Operation},
     problem::Problem,
 };
@@ -50,16 +51,23 @@ impl Handler {
             headers: &head.headers,
             body: &body,
         };
-        let message = match binding::request(&self.plan, operation, parts) {
-            Ok(message) => message.into(),
+        let (message, left_out) = match binding::request(&self.plan, operation, parts) {
+            Ok(read) => LeftOut::part(read),
             Err(problem) => return self.problem(&problem),
         };
         let metadata = headers::metadata(&head.headers, exchange.request_id, exchange.peer);
         let left = exchange.deadline.saturating_duration_since(Instant::now());
         let path = operation.grpc_path.clone();
-        match self.upstream.call(path, metadata, message, left).await {
+        match self
+            .upstream
+            .call(path, metadata, message.into(), left)
+            .await
+        {
             Ok((metadata, answer)) => {
-                let mut reply = self.answered(operation, &answer);
+                let mut reply = match left_out.tell(answer) {
+                    Ok(answer) => self.answered(operation, &answer, &head.headers),
+                    Err(error) => self.unwritable(operation, &error),
+                };
                 headers::pass_back(&metadata, &mut reply.headers);
                 reply
             }
@@ -87,15 +95,21 @@ impl Handler {
         })
     }
 
-    fn answered(&self, operation: &Operation, answer: &[u8]) -> Reply {
+    fn answered(&self, operation: &Operation, answer: &[u8], asked: &HeaderMap) -> Reply {
         let mut json = Vec::with_capacity(answer.len() * 2 + 16);
         match write::write(&self.plan, operation.output, answer, &mut json) {
-            Ok(()) => Reply::json(json),
-            Err(error) => {
-                tracing::error!(operation = &*operation.name, %error, "cannot write the answer");
-                self.problem(&Problem::internal())
+            Ok(()) if operation.method == Method::GET => {
+                let stored = conditional::stored(&self.plan, operation.output, answer);
+                conditional::tagged(Reply::json(json), asked, stored)
             }
+            Ok(()) => Reply::json(json),
+            Err(error) => self.unwritable(operation, &error),
         }
+    }
+
+    fn unwritable(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {
+        tracing::error!(operation = &*operation.name, %error, "cannot write the answer");
+        self.problem(&Problem::internal())
     }
 
     fn failed(&self, status: &Status) -> Reply {

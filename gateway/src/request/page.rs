@@ -40,6 +40,11 @@ impl Page {
         }
     }
 
+    /// Whether it is a document: the same for everyone, until there is another version.
+    pub(super) fn is_document(self) -> bool {
+        matches!(self, Self::Openapi | Self::Docs | Self::Topic(_))
+    }
+
     /// The page at a path.
     pub(super) fn find(path: &str) -> Option<Self> {
         if let Some(name) = path.strip_prefix("/docs/") {

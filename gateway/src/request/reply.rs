@@ -30,6 +30,16 @@ impl Reply {
         Self::ok("application/json", body)
     }
 
+    /// No body at all.
+    pub(super) fn bare(status: StatusCode, headers: HeaderMap) -> Self {
+        Self {
+            status,
+            headers,
+            content_type: "",
+            ..Self::json(Bytes::new())
+        }
+    }
+
     fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
         Self {

@@ -171,7 +171,12 @@ async fn if_match_becomes_the_etag_of_what_is_changed() {
         ("\"v1\"", r#"{"etag":"v1"}"#, Ok("v1")),
         ("\"v1\"", r#"{"etag":"\"v1\""}"#, Ok("\"v1\"")),
         ("\"v1\"", r#"{"etag":"v2"}"#, Err(())),
-        ("\"v1\", \"v2\"", "{}", Err(())),
+        ("\"v1\", \"v2\"", "{}", Ok("v1,v2")),
+        ("\"v1\", *", "{}", Ok("")),
+        ("\"v1.0123456789abcdef\"", "{}", Ok("v1")),
+        ("\"v2\", \"v1\"", r#"{"etag":"v1"}"#, Ok("v1")),
+        ("\"v2\", \"v3\"", r#"{"etag":"v1"}"#, Err(())),
+        ("\"v\"1\"", "{}", Err(())),
         ("", "{}", Err(())),
     ];
     for (header, body, wanted) in table {
@@ -264,7 +269,10 @@ async fn events_are_taken_in_with_the_fields_that_senders_add() {
         "timestamp":"1767225600000","dimensions":{"host":"a"},"severity":"SEVERITY_ERROR",
         "status":1,"acknowledged":false,"custom":7,"metadataFields":{"n":1.5,"l":[null]}}]}"#;
     let answer = world.post("/v1/data-receiver/events", body).await;
-    assert_eq!(answer.body, r#"{"succeeded":1}"#);
+    assert_eq!(
+        answer.body,
+        r#"{"succeeded":1,"ignoredFields":["extra","events[0].custom"]}"#
+    );
     let request: cloud::Events = world.backend.calls()[0].decode();
     assert!(request.detailed_response);
     let event = &request.events[0];
@@ -327,24 +335,60 @@ async fn unknown_fields_are_refused_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
-async fn a_bad_enum_name_in_an_event_is_refused_with_its_path() {
+async fn events_that_do_not_fit_are_refused_among_those_that_the_backend_refuses() {
     let world = World::new().await;
-    let body = r#"{"events":[{},{"severity":"ERROR"},{"status":"GONE","timestamp":"x"}]}"#;
+    world.backend.answer(&cloud::EventStatusResult {
+        succeeded: 1,
+        failed: 1,
+        failed_events: vec![cloud::EventError {
+            error: "dimensions: is required".to_owned(),
+            index: Some(1),
+            ..Default::default()
+        }],
+        ..Default::default()
+    });
+    let body = r#"{"events":[{},{"severity":"ERORR","name":"a"},{"name":"b"},
+        {"status":"CLOSD","timestamp":"x"}],"detailedResponse":true}"#;
     let answer = world.post("/v1/data-receiver/events", body).await;
-    assert_eq!(answer.status, 400);
+    let sent: cloud::Events = world.backend.calls()[0].decode();
+    assert_eq!(sent.events.len(), 2);
+    let json = answer.json();
     assert_eq!(
-        answer.violated(),
+        (&json["succeeded"], &json["failed"]),
+        (&1.into(), &3.into())
+    );
+    let failed = json["failedEvents"].as_array().unwrap();
+    let found: Vec<_> = failed
+        .iter()
+        .map(|one| {
+            (
+                one["index"].as_u64().unwrap(),
+                one["error"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let near = |name, given, nearest| {
+        format!("has to be a {name}, not `{given}`; the nearest is `{nearest}`")
+    };
+    let time = "has to be a whole number from -9223372036854775808 to 9223372036854775807, not `x`";
+    assert_eq!(
+        found,
         [
-            "events[1].severity",
-            "events[2].status",
-            "events[2].timestamp"
+            (
+                1,
+                &*format!("severity: {}", near("Severity", "ERORR", "SEVERITY_ERROR"))
+            ),
+            (2, "dimensions: is required"),
+            (
+                3,
+                &*format!(
+                    "status: {}; timestamp: {time}",
+                    near("Status", "CLOSD", "STATUS_CLOSED")
+                )
+            ),
         ]
     );
-    assert_eq!(
-        answer.message(),
-        "events[1].severity has to be a Severity, not `ERROR`; the nearest is `SEVERITY_ERROR` \
-         (and 2 more problems)"
-    );
+    assert_eq!(failed[0]["event"]["name"], "a");
 }
 
 #[tokio::test]

@@ -76,13 +76,15 @@ async fn a_request_over_the_deadline_is_504() {
     let answer = world.get(LIST).await;
     assert_eq!(answer.status, 504);
     assert_eq!(answer.json()["code"], 4);
-    let timeout = world.backend.calls()[0]
-        .metadata
-        .get("grpc-timeout")
-        .cloned();
+    let call = world.backend.calls().remove(0);
+    let timeout = call.metadata.get("grpc-timeout").unwrap().to_str().unwrap();
+    let (digits, unit) = timeout.split_at(timeout.len() - 1);
+    let unit_ns = [("n", 1), ("u", 1_000), ("m", 1_000_000)];
+    let unit_ns = unit_ns.iter().find(|(name, _)| *name == unit).unwrap().1;
+    let left_ns = digits.parse::<u64>().unwrap() * unit_ns;
     assert!(
-        timeout.is_some(),
-        "the backend is told how much time it has"
+        (1..=100_000_000).contains(&left_ns),
+        "the backend is told how much time is left: {timeout}"
     );
 }
 

@@ -233,7 +233,7 @@ async fn an_event_that_the_backend_refuses_is_the_senders_error() {
             failed: 1,
             succeeded: 0,
             message: "1 of 1 events were refused; events[0]: dimensions: too many".into(),
-            failed_events: Vec::new(),
+            ..EventStatusResult::default()
         });
         let answer = request.send(&world).await;
         let text = String::from_utf8_lossy(&answer.body).into_owned();

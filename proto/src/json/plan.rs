@@ -190,12 +190,16 @@ pub struct EnumPlan {
 }
 
 impl EnumPlan {
-    /// The number of a name.
+    /// The number of a name, or of the word that is left of it without the type's name, in any
+    /// case: `critical` for `SEVERITY_CRITICAL`.
     pub fn number_of(&self, name: &str) -> Option<i32> {
-        self.values
-            .iter()
-            .find(|value| &*value.name == name)
-            .map(|value| value.number)
+        let mut values = self.values.iter();
+        let named = values.find(|value| &*value.name == name);
+        let found = named.or_else(|| {
+            let mut values = self.values.iter();
+            values.find(|value| value.word.eq_ignore_ascii_case(name) && !name.is_empty())
+        })?;
+        Some(found.number)
     }
 
     /// The name of a number.
@@ -217,6 +221,9 @@ impl EnumPlan {
 pub struct EnumValuePlan {
     /// Its name.
     pub name: Box<str>,
+    /// Its name without that of its type, as people say it: `critical`; empty when the type's name
+    /// is no part of it.
+    pub word: Box<str>,
     /// Its number.
     pub number: i32,
     /// Its comment.

@@ -26,12 +26,37 @@ pub enum Rejected {
 }
 
 /// How a body is read.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'p> {
     /// Unknown fields are ignored instead of refused. Unknown enum names are always refused.
     pub lenient: bool,
     /// How many messages the message stands in when it is sent on.
     pub depth: usize,
+    /// The list of messages that the body is about. A body with members has to have it, and an
+    /// entry that does not fit is set aside instead of making the whole body wrong.
+    pub list: Option<&'p FieldPlan>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The message's wire bytes.
+    pub wire: Vec<u8>,
+    /// Paths of the unknown fields that were ignored, up to [`limits::IGNORED`].
+    pub ignored: Vec<String>,
+    /// The entries of [`Options::list`] that were set aside, in order.
+    pub refused: Vec<Refused>,
+}
+
+/// An entry of a list that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its place in the list, from 0.
+    pub index: usize,
+    /// What is wrong with it; fields as paths within it.
+    pub violations: Violations,
+    /// The wire bytes of what does fit.
+    pub wire: Vec<u8>,
 }
 
 /// Reads a JSON object into the wire bytes of a message.
@@ -42,15 +67,9 @@ pub fn read(
     plan: &Plan,
     message: MessageId,
     body: &[u8],
-    options: Options,
-) -> Result<Vec<u8>, Rejected> {
-    let mut sink = Sink {
-        plan,
-        out: Vec::with_capacity(body.len()),
-        violations: Violations::default(),
-        lenient: options.lenient,
-        depth: options.depth,
-    };
+    options: Options<'_>,
+) -> Result<Read, Rejected> {
+    let mut sink = Sink::new(plan, Vec::with_capacity(body.len()), options);
     let mut json = serde_json::Deserializer::from_slice(body);
     Root {
         sink: &mut sink,
@@ -60,7 +79,12 @@ pub fn read(
     .and_then(|()| json.end())
     .map_err(|error| Rejected::Syntax(error.to_string()))?;
     if sink.violations.is_empty() {
-        Ok(sink.out)
+        let ignored = sink.ignored.into_list().into_iter();
+        Ok(Read {
+            wire: sink.out,
+            ignored: ignored.map(|unknown| unknown.field).collect(),
+            refused: sink.refused,
+        })
     } else {
         Err(Rejected::Violations(sink.violations))
     }
@@ -77,13 +101,7 @@ pub fn read_text_field(
     text: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
-    let mut sink = Sink {
-        plan,
-        out: std::mem::take(out),
-        violations: Violations::default(),
-        lenient: false,
-        depth: 0,
-    };
+    let mut sink = Sink::new(plan, std::mem::take(out), Options::default());
     slot::text_field(&mut sink, field, text);
     *out = sink.out;
     match sink.violations.list().first() {

@@ -82,6 +82,20 @@ impl Violations {
         &self.list
     }
 
+    /// The listed ones, given away.
+    pub fn into_list(self) -> Vec<Violation> {
+        self.list
+    }
+
+    /// Takes out everything noted since `mark`.
+    #[must_use]
+    pub fn split_off(&mut self, mark: usize) -> Self {
+        Self {
+            list: self.list.split_off(mark),
+            unlisted: 0,
+        }
+    }
+
     /// A sentence that names the first one and says how many more there are.
     pub fn sentence(&self) -> String {
         let Some(first) = self.list.first() else {

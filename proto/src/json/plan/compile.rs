@@ -208,6 +208,7 @@ impl<'a> Declarations<'a> {
             .enumerate()
             .map(|(at, value)| EnumValuePlan {
                 name: value.name.as_str().into(),
+                word: word_of(&declared.item.name, &value.name).into(),
                 number: value.number,
                 doc: comments.at(&[&*declared.path, &[tag::ENUM_VALUE, index(at)]].concat()),
             });
@@ -298,6 +299,21 @@ impl Names<'_> {
             _ => return None,
         })
     }
+}
+
+/// `critical` of `Severity` and `SEVERITY_CRITICAL`; the names of values begin with that of their
+/// type in capitals.
+fn word_of(type_name: &str, value: &str) -> String {
+    let mut prefix = String::new();
+    for char in type_name.chars() {
+        if char.is_ascii_uppercase() && !prefix.is_empty() {
+            prefix.push('_');
+        }
+        prefix.push(char.to_ascii_uppercase());
+    }
+    prefix.push('_');
+    let word = value.strip_prefix(&prefix).unwrap_or_default();
+    word.to_ascii_lowercase()
 }
 
 fn shape_of(full_name: &str) -> Shape {

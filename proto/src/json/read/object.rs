@@ -9,11 +9,11 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     scalar::from_text,
-    sink::{Sink, drain_object},
+    sink::{Sink, drain_object, shown},
 };
 use crate::json::{
     plan::{FieldPlan, Kind, MessageId, MessagePlan},
-    violation::{nearest, quoted},
+    violation::nearest,
     wire::{self, WireType},
 };
 
@@ -28,11 +28,13 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
     let message = &plan.messages[message];
     let mut seen = 0_u128;
     let mut oneofs: [Option<usize>; ONEOFS] = [None; ONEOFS];
+    let mut members = 0_usize;
     while let Some(key) = map.next_key_seed(FieldName { message })? {
+        members += 1;
         let index = match key {
             Ok(index) => index,
             Err(unknown) => {
-                if !sink.lenient {
+                if !sink.ignores(&unknown) {
                     sink.violations
                         .add_at(shown(&unknown), unknown_field(message, &unknown));
                 }
@@ -41,7 +43,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             }
         };
         let field = &message.fields[index];
-        let mark = sink.violations.mark();
+        let mark = sink.mark();
         if seen & 1 << index != 0 {
             sink.violations.add("is given twice");
             map.next_value::<IgnoredAny>()?;
@@ -57,9 +59,33 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
                     .add(format!("cannot be given together with `{other}`"));
             }
         }
-        sink.violations.below(mark, &field.json_name);
+        sink.below(mark, &field.json_name);
+    }
+    if let Some(list) = sink.list()
+        && members > 0
+        && message
+            .index_of_number(list.number)
+            .is_some_and(|index| seen & 1 << index == 0)
+    {
+        missing(sink, &list.json_name);
     }
     Ok(())
+}
+
+/// Notes that the list is missing which the body is about: whoever sent something else would take
+/// silence for success.
+fn missing(sink: &mut Sink<'_>, list: &str) {
+    let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);
+    let found = match nearest(list, members()) {
+        Some(nearest) => format!("; the nearest member is `{nearest}`"),
+        None if members().next().is_none() => String::new(),
+        None => format!(
+            "; there is `{}`",
+            members().collect::<Vec<_>>().join("`, `")
+        ),
+    };
+    let description = format!("is missing: send {{\"{list}\": [...]}}{found}");
+    sink.violations.add_at(list, description);
 }
 
 /// Groups of fields in one message type that are checked for clashes; protobuf itself lets the
@@ -74,11 +100,6 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
         Some(nearest) => format!("is not a known field; the nearest is `{nearest}`"),
         None => "is not a known field".to_owned(),
     }
-}
-
-/// An unknown name as a path segment, cut and cleaned as in messages.
-fn shown(unknown: &str) -> String {
-    quoted(unknown).trim_matches('`').to_owned()
 }
 
 /// Finds the field that a name means, or gives the name back.
@@ -130,13 +151,13 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
         let Some(entry) = map.next_key_seed(seed)? else {
             break;
         };
-        let mark = sink.violations.mark();
+        let mark = sink.mark();
         sink.enter();
         let present = value(sink, value_field, &mut map)?;
         sink.leave();
-        if sink.violations.mark() > mark {
+        if sink.mark() != mark {
             let segment = key_text(sink, key, entry.key.clone());
-            sink.violations.below(mark, &segment);
+            sink.below(mark, &segment);
         }
         if present {
             let moved = wire::close(&mut sink.out, entry.start);

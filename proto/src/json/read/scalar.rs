@@ -9,7 +9,7 @@ use base64::{
 };
 
 use crate::json::{
-    plan::{EnumPlan, Kind, Plan},
+    plan::{EnumPlan, EnumValuePlan, Kind, Plan},
     violation::{nearest, quoted},
     wire::{WireType, put_tag, put_varint},
 };
@@ -263,15 +263,27 @@ fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
 }
 
 /// An enum value by name or number. Numbers that are not known here may be known to the backend.
+/// The name of the value that is most like a text: like its word, or like the whole name for who
+/// wrote more than a word; none when none is like it.
+fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
+    let is_word = !text.contains('_') && plan.values.iter().all(|value| !value.word.is_empty());
+    let known = |value: &'p EnumValuePlan| if is_word { &*value.word } else { &*value.name };
+    let nearest = nearest(text, plan.values.iter().map(known))?;
+    let found = plan.values.iter().find(|value| known(value) == nearest);
+    found.map(|value| &*value.name)
+}
+
 fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
     let short_name = plan.name.rsplit('.').next().unwrap_or(&plan.name);
     let number = match token {
         Token::Text(name) => plan.number_of(name).ok_or_else(|| {
-            let names = || plan.values.iter().map(|value| &*value.name);
-            let hint = match nearest(name, names()) {
-                Some(nearest) => format!("the nearest is `{nearest}`"),
-                None => format!("give one of {}", names().collect::<Vec<_>>().join(", ")),
-            };
+            let hint = nearest_value(plan, name).map_or_else(
+                || {
+                    let names = plan.values.iter().map(|value| &*value.name);
+                    format!("give one of {}", names.collect::<Vec<_>>().join(", "))
+                },
+                |nearest| format!("the nearest is `{nearest}`"),
+            );
             format!("has to be a {short_name}, not {token}; {hint}")
         })?,
         Token::Null if plan.is_null_value() => 0,

@@ -386,9 +386,10 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
         wire::put_tag(&mut sink.out, field.number, WireType::Bytes);
         wire::open(&mut sink.out)
     });
+    let is_about = sink.list().is_some_and(|list| list.number == field.number);
     let mut index = 0;
     loop {
-        let mark = sink.violations.mark();
+        let (mark, begin) = (sink.mark(), sink.out.len());
         let slot = Slot {
             sink: &mut *sink,
             field,
@@ -397,7 +398,10 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
         if seq.next_element_seed(slot)?.is_none() {
             break;
         }
-        sink.violations.below_index(mark, index);
+        if is_about && sink.is_wrong_since(mark) {
+            sink.set_aside(field, mark, index, begin);
+        }
+        sink.below_index(mark, index);
         index += 1;
     }
     match start {

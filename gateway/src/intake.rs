@@ -1,0 +1,138 @@
+//! What of a list of events was not sent on, told in the answer: nothing is thrown away in silence.
+//!
+//! An entry that does not fit its message cannot be sent on as one. It is refused here, and the
+//! answer tells of it as if the backend had refused it.
+
+use bellwether_proto::{
+    cloud::{Event, EventError, EventStatusResult, Events},
+    json::{
+        read::{Read, Refused},
+        violation::Violations,
+        wire::{self, WireType},
+    },
+};
+use bytes::Bytes;
+use prost::{DecodeError, Message as _};
+
+/// The number of `Events.detailed_response` and of `EventStatusResult.ignored_fields`.
+const DETAILED_RESPONSE: u32 = 1;
+const IGNORED_FIELDS: u32 = 1_000;
+
+/// What was left out of a request.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    ignored: Vec<String>,
+    refused: Vec<Refused>,
+    /// Whether the refused ones are to be listed.
+    detailed: bool,
+}
+
+impl LeftOut {
+    /// Parts a request into what is sent on and what is left out.
+    pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
+        let mut message = read.wire;
+        let mut detailed = false;
+        if !read.refused.is_empty() {
+            // Places are told with the details only. What was just written can be read.
+            detailed = Events::decode(&*message).is_ok_and(|events| events.detailed_response);
+            wire::put_tag(&mut message, DETAILED_RESPONSE, WireType::Varint);
+            wire::put_varint(&mut message, 1);
+        }
+        let left_out = Self {
+            ignored: read.ignored,
+            refused: read.refused,
+            detailed,
+        };
+        (message, left_out)
+    }
+
+    /// Adds what was left out to the answer.
+    ///
+    /// # Errors
+    /// When the answer cannot be read.
+    pub(crate) fn tell(self, answer: Bytes) -> Result<Bytes, DecodeError> {
+        if self.ignored.is_empty() && self.refused.is_empty() {
+            return Ok(answer);
+        }
+        let mut told = if self.refused.is_empty() {
+            answer.to_vec()
+        } else {
+            let answer = EventStatusResult::decode(answer)?;
+            refuse(answer, self.refused, self.detailed).encode_to_vec()
+        };
+        for path in self.ignored {
+            wire::put_bytes_field(&mut told, IGNORED_FIELDS, path.as_bytes());
+        }
+        Ok(told.into())
+    }
+}
+
+/// Adds the entries refused here to those that the backend refused, in the order of the list.
+fn refuse(
+    mut answer: EventStatusResult,
+    refused: Vec<Refused>,
+    detailed: bool,
+) -> EventStatusResult {
+    let here: Vec<usize> = refused.iter().map(|entry| entry.index).collect();
+    for (at, failed) in answer.failed_events.iter_mut().enumerate() {
+        let index = failed.index.and_then(|index| usize::try_from(index).ok());
+        failed.index = Some(count(place_among(&here, index.unwrap_or(at))));
+    }
+    answer.failed = answer.failed.saturating_add(count(refused.len()));
+    let of_here = refused.into_iter().map(|entry| EventError {
+        error: sentence(&entry.violations),
+        event: Event::decode(&*entry.wire).ok(),
+        index: Some(count(entry.index)),
+    });
+    answer.failed_events.extend(of_here);
+    answer.failed_events.sort_by_key(|failed| failed.index);
+    if let Some(first) = answer.failed_events.first() {
+        let (failed, total) = (
+            answer.failed,
+            answer.failed.saturating_add(answer.succeeded),
+        );
+        let (index, error) = (first.index.unwrap_or_default(), &first.error);
+        answer.message =
+            format!("{failed} of {total} events were refused; events[{index}]: {error}");
+    }
+    if !detailed {
+        answer.failed_events.clear();
+    }
+    answer
+}
+
+/// The place in the list as it was sent, of the entry at `index` of those that were sent on.
+fn place_among(refused: &[usize], index: usize) -> usize {
+    let before = |place: usize| refused.partition_point(|refused| *refused <= place);
+    let mut place = index;
+    while place < index + before(place) {
+        place = index + before(place);
+    }
+    place
+}
+
+/// What is wrong with an entry, as the backend words it.
+fn sentence(violations: &Violations) -> String {
+    let each = violations.list().iter().map(|one| match &*one.field {
+        "" => one.description.clone(),
+        field => format!("{field}: {}", one.description),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+fn count(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_was_sent_on_is_found_at_its_place_in_the_whole_list() {
+        let refused = [0, 1, 4, 6];
+        let places: Vec<_> = (0..5).map(|index| place_among(&refused, index)).collect();
+        assert_eq!(places, [2, 3, 5, 7, 8]);
+        assert_eq!(place_among(&[], 3), 3);
+    }
+}

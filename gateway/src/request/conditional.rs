@@ -1,0 +1,55 @@
+//! Entity tags of what GET answers, and the answer to who has it already.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash as _, Hasher as _},
+};
+
+use bellwether_proto::json::{
+    plan::{Kind, MessageId, Plan},
+    wire::{self, Value},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::Reply;
+use crate::etag;
+
+/// Gives an answer to GET its `ETag`, and answers 304 without a body to who names that tag in
+/// `If-None-Match`. `stored` is the etag of the one resource that is answered: the tag begins with
+/// it, so that it is one for `If-Match`, and ends with a hash of the whole answer, of which parts
+/// change without the resource.
+pub(super) fn tagged(reply: Reply, asked: &HeaderMap, stored: Option<&str>) -> Reply {
+    let mut hasher = DefaultHasher::new();
+    reply.body.hash(&mut hasher);
+    let tag = etag::of(stored, hasher.finish());
+    let Ok(value) = HeaderValue::try_from(format!("\"{tag}\"")) else {
+        return reply;
+    };
+    let known = |list: &str| etag::list(list).any(|known| known == "*" || known == tag);
+    let asked = asked.get_all(header::IF_NONE_MATCH).iter();
+    let is_known = asked.filter_map(|list| list.to_str().ok()).any(known);
+    let mut reply = if is_known {
+        Reply::bare(StatusCode::NOT_MODIFIED, reply.headers)
+    } else {
+        reply
+    };
+    reply.headers.insert(header::ETAG, value);
+    reply
+}
+
+/// The `etag` of the one resource in an answer.
+pub(super) fn stored<'a>(plan: &Plan, output: MessageId, answer: &'a [u8]) -> Option<&'a str> {
+    plan.messages[output].fields.iter().find_map(|field| {
+        let Kind::Message(id) = field.kind else {
+            return None;
+        };
+        let etag = plan.field(id, "etag")?;
+        let Some(Value::Bytes(resource)) = wire::find_last(answer, field.number) else {
+            return None;
+        };
+        match wire::find_last(resource, etag.number) {
+            Some(Value::Bytes(text)) => std::str::from_utf8(text).ok(),
+            _ => None,
+        }
+    })
+}

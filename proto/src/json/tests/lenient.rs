@@ -1,0 +1,73 @@
+//! What is read from senders who add fields of their own: what is ignored, and what is set aside.
+
+use super::Subject;
+use crate::json::{
+    limits,
+    read::{self, Options, Rejected},
+};
+
+#[test]
+fn unknown_fields_are_ignored_where_senders_add_their_own_and_enum_names_are_not() {
+    let subject = Subject::kinds();
+    let read = |json: &str| {
+        let options = Options {
+            lenient: true,
+            ..Default::default()
+        };
+        read::read(&subject.plan, subject.message, json.as_bytes(), options)
+    };
+    let found = read(r#"{"x":{"y":[1,{}]},"aBool":true,"child":{"z":null},"x":2}"#).unwrap();
+    assert_eq!(subject.write(&found.wire), r#"{"aBool":true,"child":{}}"#);
+    assert_eq!(found.ignored, ["x", "child.z", "x"]);
+    let many: Vec<String> = (0..30).map(|at| format!(r#""x{at}":0"#)).collect();
+    let found = read(&format!("{{{}}}", many.join(","))).unwrap();
+    assert_eq!(found.ignored.len(), limits::IGNORED);
+    assert!(matches!(
+        read(r#"{"aColor":"COLOR_GREEN"}"#),
+        Err(Rejected::Violations(_))
+    ));
+}
+
+#[test]
+fn entries_that_do_not_fit_are_set_aside_with_what_does_and_the_others_are_read() {
+    let subject = Subject::of_product("zenoss.cloud.Events");
+    let list = subject.plan.field(subject.message, "events");
+    let read = |json: &str| {
+        let options = Options {
+            lenient: true,
+            list,
+            ..Default::default()
+        };
+        read::read(&subject.plan, subject.message, json.as_bytes(), options)
+    };
+    let found = read(r#"{"events":[{"name":"a"},{"name":"b","severity":"x"},3,{"name":"d"}]}"#);
+    let found = found.unwrap();
+    let events = r#"{"events":[{"name":"a"},{"name":"d"}]}"#;
+    assert_eq!(subject.write(&found.wire), events);
+    let places: Vec<_> = found.refused.iter().map(|one| one.index).collect();
+    assert_eq!(places, [1, 2]);
+    assert_eq!(found.refused[0].violations.list()[0].field, "severity");
+    let event = Subject::of_product("zenoss.cloud.Event");
+    assert_eq!(event.write(&found.refused[0].wire), r#"{"name":"b"}"#);
+    assert!(found.refused[1].wire.is_empty());
+
+    let fields = |json: &str| match read(json) {
+        Err(Rejected::Violations(violations)) => violations.list()[0].field.clone(),
+        other => panic!("{json}: {other:?}"),
+    };
+    assert_eq!(fields(r#"{"events":{}}"#), "events");
+    assert_eq!(
+        fields(r#"{"detailedResponse":"x","events":[{}]}"#),
+        "detailedResponse"
+    );
+    assert_eq!(fields(r#"{"evnts":[]}"#), "events");
+    let faults = vec!["0"; limits::REFUSED_ENTRIES + 1].join(",");
+    assert_eq!(
+        fields(&format!(r#"{{"events":[{faults}]}}"#)),
+        "events[1000]"
+    );
+    assert!(matches!(
+        read(r#"{"events":[{"name":"#),
+        Err(Rejected::Syntax(_))
+    ));
+}

@@ -1,0 +1,260 @@
+//! Intake over REST throws nothing away in silence: what is missing, ignored or refused is told.
+
+use bellwether_tests::{rest::Rest, world::World};
+use serde_json::{Value, json};
+
+const INTAKE: &str = "/v1/data-receiver/events";
+
+fn event(host: &str, more: &Value) -> Value {
+    let mut event = json!({"name": "disk", "dimensions": {"host": host}});
+    for (key, value) in more.as_object().expect("an object") {
+        event[key] = value.clone();
+    }
+    event
+}
+
+/// How many occurrences there are.
+async fn stored(rest: &Rest) -> i64 {
+    let found = rest.post("/v1/events:count", &json!({"query": {}})).await;
+    let count = found.ok()["count"].as_i64();
+    count.expect("a number")
+}
+
+#[tokio::test]
+async fn a_body_with_members_but_no_events_is_refused_and_names_the_nearest_member() {
+    let world = World::start();
+    let rest = world.rest();
+    let table = [
+        (json!({"evnts": [event("a", &json!({}))]}), "`evnts`"),
+        (json!({"Events": []}), "`Events`"),
+        (
+            json!({"receiver": "x", "status": "firing", "alerts": [{"labels": {}}], "version": "4"}),
+            "`alerts`",
+        ),
+        (
+            json!({"event": event("a", &json!({})), "detailedResponse": true}),
+            "`event`",
+        ),
+    ];
+    for (body, nearest) in table {
+        let answer = rest.post(INTAKE, &body).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, 3), "{body}");
+        let message = answer.json()["message"].clone();
+        let message = message.as_str().expect("a message");
+        assert!(message.starts_with("events is missing"), "{message}");
+        assert!(message.contains(nearest), "{body}: {message}");
+        let violation = &answer.json()["details"][0]["fieldViolations"][0];
+        assert_eq!(violation["field"], "events");
+    }
+    let answer = rest.post(INTAKE, &json!({"detailedResponse": true})).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(stored(&rest).await, 0);
+}
+
+#[tokio::test]
+async fn a_list_without_events_and_an_object_without_members_are_answered_with_nothing() {
+    let world = World::start();
+    for body in [
+        json!({}),
+        json!({"events": []}),
+        json!({"events": null, "detailedResponse": true}),
+    ] {
+        assert_eq!(
+            world.rest().post(INTAKE, &body).await.ok(),
+            json!({}),
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn members_that_are_no_fields_are_ignored_and_the_answer_names_the_first_ten() {
+    let world = World::start();
+    let rest = world.rest();
+    let body = json!({
+        "agent": {"version": 7},
+        "events": [
+            event("a", &json!({"prio": 1})),
+            event("b", &json!({"metadataFields": {"any": {"thing": 1}}})),
+            event("c", &json!({"tags": [], "extra": {"events": []}})),
+        ],
+        "zone": "z",
+    });
+    let answer = rest.post(INTAKE, &body).await.ok();
+    assert_eq!(answer["succeeded"], 3, "{answer}");
+    let paths = json!([
+        "agent",
+        "events[0].prio",
+        "events[2].extra",
+        "events[2].tags",
+        "zone"
+    ]);
+    assert_eq!(answer["ignoredFields"], paths);
+
+    let many: Vec<Value> = (0..20)
+        .map(|at| event(&format!("h{at}"), &json!({"x": at})))
+        .collect();
+    let answer = rest.post(INTAKE, &json!({"events": many})).await.ok();
+    assert_eq!(answer["ignoredFields"].as_array().map(Vec::len), Some(10));
+    assert_eq!(answer["ignoredFields"][9], "events[9].x");
+
+    let answer = rest
+        .post(INTAKE, &json!({"events": [event("d", &json!({}))]}))
+        .await
+        .ok();
+    assert_eq!(answer.get("ignoredFields"), None);
+}
+
+#[tokio::test]
+async fn an_event_of_the_wrong_type_is_refused_and_the_others_are_taken_in() {
+    let world = World::start();
+    let rest = world.rest();
+    let wrong = [
+        (json!({"severity": "hot"}), "severity"),
+        (json!({"severity": true}), "severity"),
+        (json!({"timestamp": "yesterday"}), "timestamp"),
+        (json!({"summary": ["a"]}), "summary"),
+        (json!({"dimensions": {"host": 5}}), "dimensions.host"),
+        (json!({"dimensions": []}), "dimensions"),
+        (json!({"acknowledged": "maybe"}), "acknowledged"),
+    ];
+    for (more, field) in &wrong {
+        let before = stored(&rest).await;
+        let body = json!({"detailedResponse": true, "events": [
+            event(&format!("first{field}{more}"), &json!({})),
+            event("wrong", more),
+            event(&format!("last{field}{more}"), &json!({})),
+        ]});
+        let answer = rest.post(INTAKE, &body).await.ok();
+        assert_eq!(
+            (&answer["succeeded"], &answer["failed"]),
+            (&json!(2), &json!(1)),
+            "{answer}"
+        );
+        let failed = &answer["failedEvents"];
+        assert_eq!(failed.as_array().map(Vec::len), Some(1));
+        assert_eq!(failed[0]["index"], 1);
+        let error = failed[0]["error"].as_str().expect("an error");
+        assert!(error.starts_with(&format!("{field}: ")), "{error}");
+        assert_eq!(failed[0]["event"]["name"], "disk");
+        let message = answer["message"].as_str().expect("a message");
+        assert_eq!(
+            message,
+            format!("1 of 3 events were refused; events[1]: {error}")
+        );
+        assert_eq!(stored(&rest).await, before + 2, "{more}");
+    }
+}
+
+#[tokio::test]
+async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_list() {
+    let world = World::start();
+    let rest = world.rest();
+    let body = |detailed| {
+        json!({"detailedResponse": detailed, "events": [
+            7,
+            event("a", &json!({"dimensions": {"name": "x"}})),
+            event("b", &json!({})),
+            event("c", &json!({"severity": {}})),
+            event("d", &json!({"summary": "x".repeat(2_000)})),
+            event("e", &json!({})),
+        ]})
+    };
+    let answer = rest.post(INTAKE, &body(true)).await.ok();
+    assert_eq!(
+        (&answer["succeeded"], &answer["failed"]),
+        (&json!(2), &json!(4)),
+        "{answer}"
+    );
+    let failed = answer["failedEvents"].as_array().expect("a list");
+    let places: Vec<_> = failed.iter().map(|one| one["index"].as_i64()).collect();
+    assert_eq!(places, [0, 1, 3, 4].map(Some));
+    assert!(
+        answer["message"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("4 of 6 events were refused; events[0]: "))
+    );
+
+    let answer = rest.post(INTAKE, &body(false)).await.ok();
+    assert_eq!(
+        (&answer["succeeded"], &answer["failed"]),
+        (&json!(2), &json!(4)),
+        "{answer}"
+    );
+    assert_eq!(answer.get("failedEvents"), None);
+
+    let none = json!({"events": [{"severity": []}, "x"]});
+    let answer = rest.post(INTAKE, &none).await.ok();
+    assert_eq!(
+        (answer.get("succeeded"), &answer["failed"]),
+        (None, &json!(2)),
+        "{answer}"
+    );
+
+    let unknown = rest.with_key(Some("no-such-key")).post(INTAKE, &none).await;
+    assert_eq!(unknown.status, 401);
+}
+
+#[tokio::test]
+async fn a_list_of_nothing_but_faults_is_refused_as_a_whole_when_it_is_too_long() {
+    let world = World::start();
+    let faults = vec![json!(0); 5_000];
+    let answer = world.rest().post(INTAKE, &json!({"events": faults})).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
+    let world = World::start();
+    let rest = world.rest();
+    let severities = [
+        (json!("critical"), "SEVERITY_CRITICAL"),
+        (json!("CRITICAL"), "SEVERITY_CRITICAL"),
+        (json!("Error"), "SEVERITY_ERROR"),
+        (json!("warning"), "SEVERITY_WARNING"),
+        (json!("info"), "SEVERITY_INFO"),
+        (json!("debug"), "SEVERITY_DEBUG"),
+        (json!("SEVERITY_DEBUG"), "SEVERITY_DEBUG"),
+        (json!(5), "SEVERITY_CRITICAL"),
+    ];
+    let statuses = [
+        ("open", "STATUS_OPEN"),
+        ("Suppressed", "STATUS_SUPPRESSED"),
+        ("CLOSED", "STATUS_CLOSED"),
+    ];
+    for (at, (sent, kept)) in severities.into_iter().enumerate() {
+        let (status, kept_status) = statuses[at % statuses.len()];
+        let host = format!("words{at}");
+        let one = event(&host, &json!({"severity": sent, "status": status}));
+        let answer = rest.post(INTAKE, &json!({"events": [one]})).await.ok();
+        assert_eq!(answer["succeeded"], 1, "{answer}");
+        let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
+        let found = rest
+            .post("/v1/events:search", &json!({"query": {"clause": clause}}))
+            .await
+            .ok();
+        let occurrence = &found["results"][0]["occurrences"][0];
+        assert_eq!(
+            (&occurrence["severity"], &occurrence["status"]),
+            (&json!(kept), &json!(kept_status)),
+            "{sent}"
+        );
+    }
+    let wrong =
+        json!({"detailedResponse": true, "events": [event("w", &json!({"severity": "critcal"}))]});
+    let answer = rest.post(INTAKE, &wrong).await.ok();
+    let error = answer["failedEvents"][0]["error"]
+        .as_str()
+        .expect("an error");
+    assert!(error.contains("`SEVERITY_CRITICAL`"), "{error}");
+}
+
+#[tokio::test]
+async fn metrics_and_models_of_the_published_interface_are_answered_as_not_served() {
+    let world = World::start();
+    for path in ["/v1/data-receiver/metrics", "/v1/data-receiver/models"] {
+        let answer = world.rest().post(path, &json!({"metrics": []})).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (501, 12), "{path}");
+        assert!(answer.text().contains("events only"), "{}", answer.text());
+    }
+}
