@@ -38,5 +38,6 @@ mod samples;
 mod tidy;
 mod tls;
 mod tour;
+mod upgrade;
 mod weather;
 mod web;

@@ -11,6 +11,7 @@
 pub mod eventually;
 pub mod grpc;
 pub mod middleman;
+pub mod modules;
 pub mod process;
 pub mod providers;
 pub mod proxy;
@@ -21,4 +22,6 @@ pub mod smtp;
 pub mod terminal;
 pub mod tls;
 pub mod tree;
+pub mod upstream;
+pub mod wire;
 pub mod world;

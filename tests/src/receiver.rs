@@ -1,4 +1,4 @@
-//! Who receives webhooks: records every request and answers as it is told.
+//! Who receives webhooks: records every request, answers as it is told, and misbehaves on demand.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -9,12 +9,21 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, service::service_fn};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    body::{Frame, Incoming},
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
+
+type Body = UnsyncBoxBody<Bytes, &'static str>;
+
+/// A piece of a body that is too large.
+const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
 
 /// One request as it came in.
 #[derive(Debug, Clone)]
@@ -36,6 +45,16 @@ impl Received {
     /// When it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// A header; empty when it is absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
     }
 
     /// The id of the delivery that it belongs to.
@@ -60,6 +79,25 @@ pub struct Reply {
     pub body: String,
     /// How long to wait first.
     pub delay: Duration,
+    /// What becomes of it on the way.
+    pub manner: Manner,
+}
+
+/// What becomes of an answer on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// It arrives whole.
+    Whole,
+    /// It never begins.
+    Hangs,
+    /// The connection is closed before it begins.
+    Closes,
+    /// Its body is 100 MB instead.
+    Huge,
+    /// Its body breaks off in the middle.
+    BreaksOff,
+    /// Its body begins and does not end.
+    Endless,
 }
 
 impl Reply {
@@ -70,6 +108,32 @@ impl Reply {
             headers: Vec::new(),
             body: String::new(),
             delay: Duration::ZERO,
+            manner: Manner::Whole,
+        }
+    }
+
+    /// That status, with further headers and a body.
+    pub fn answer(status: u16, headers: Vec<(&'static str, String)>, body: String) -> Self {
+        Self {
+            headers,
+            body,
+            ..Self::status(status)
+        }
+    }
+
+    /// 200 with a JSON body.
+    pub fn json(body: &Value) -> Self {
+        Self {
+            body: body.to_string(),
+            ..Self::status(200)
+        }
+    }
+
+    /// 200, and that becomes of it.
+    pub fn that(manner: Manner) -> Self {
+        Self {
+            manner,
+            ..Self::status(200)
         }
     }
 }
@@ -82,11 +146,21 @@ pub struct Receiver {
     _tasks: JoinSet<()>,
 }
 
-#[derive(Debug)]
+type Rule = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
+
 struct State {
     received: Vec<Received>,
     replies: VecDeque<Reply>,
-    otherwise: Reply,
+    otherwise: Rule,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut state = formatter.debug_struct("State");
+        state.field("received", &self.received);
+        state.field("replies", &self.replies);
+        state.finish_non_exhaustive()
+    }
 }
 
 impl Receiver {
@@ -95,12 +169,20 @@ impl Receiver {
     /// # Panics
     /// When there is no free port.
     pub async fn start() -> Self {
+        Self::answering(|_| Reply::status(200)).await
+    }
+
+    /// Starts a receiver that answers as this says of each request.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    pub async fn answering(rule: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
             received: Vec::new(),
             replies: VecDeque::new(),
-            otherwise: Reply::status(200),
+            otherwise: Arc::new(rule),
         }));
         let mut tasks = JoinSet::new();
         tasks.spawn(listen(listener, Arc::clone(&state)));
@@ -109,6 +191,11 @@ impl Receiver {
             state,
             _tasks: tasks,
         }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The address of a path here.
@@ -121,7 +208,7 @@ impl Receiver {
     /// # Panics
     /// Never, unless another holder has.
     pub fn otherwise(&self, reply: Reply) {
-        self.state.lock().unwrap().otherwise = reply;
+        self.state.lock().unwrap().otherwise = Arc::new(move |_| reply.clone());
     }
 
     /// Answers the next requests so, in order; those after them as [`Receiver::otherwise`] says.
@@ -138,6 +225,14 @@ impl Receiver {
     /// Never, unless another holder has.
     pub fn received(&self) -> Vec<Received> {
         self.state.lock().unwrap().received.clone()
+    }
+
+    /// How many requests have come in so far.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn count(&self) -> usize {
+        self.state.lock().unwrap().received.len()
     }
 
     /// Forgets what has come in so far.
@@ -170,11 +265,10 @@ async fn listen(listener: TcpListener, state: Arc<Mutex<State>>) {
 async fn answer(
     request: Request<Incoming>,
     state: Arc<Mutex<State>>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Body>, &'static str> {
     let (head, body) = request.into_parts();
-    let Ok(body) = body.collect().await else {
-        return Ok(Response::default());
-    };
+    // Whoever hangs up has sent nothing.
+    let body = body.collect().await.map_err(|_broken| "hung up")?;
     let headers = head.headers.iter().map(|(name, value)| {
         (
             name.to_string(),
@@ -187,16 +281,43 @@ async fn answer(
         headers: headers.collect(),
         body: body.to_bytes(),
     };
-    let reply = {
+    let (next, rule) = {
         let mut state = state.lock().unwrap();
-        state.received.push(received);
-        let next = state.replies.pop_front();
-        next.unwrap_or_else(|| state.otherwise.clone())
+        state.received.push(received.clone());
+        (state.replies.pop_front(), Arc::clone(&state.otherwise))
     };
-    tokio::time::sleep(reply.delay).await;
+    let reply = next.unwrap_or_else(|| rule(&received));
+    if !reply.delay.is_zero() {
+        tokio::time::sleep(reply.delay).await;
+    }
     let mut response = Response::builder().status(reply.status);
     for (name, value) in reply.headers {
         response = response.header(name, value);
     }
-    Ok(response.body(Full::from(reply.body)).unwrap())
+    let body = match reply.manner {
+        Manner::Whole => {
+            let whole = Full::from(reply.body);
+            let whole = whole.map_err(|never: Infallible| match never {});
+            whole.boxed_unsync()
+        }
+        Manner::Hangs => std::future::pending().await,
+        Manner::Closes => return Err("told to close"),
+        Manner::Huge => {
+            StreamBody::new(stream::iter((0..1_600).map(|_| Ok(Frame::data(CHUNK))))).boxed_unsync()
+        }
+        Manner::BreaksOff => {
+            let start = stream::once(async { Ok(Frame::data("half".into())) });
+            let broken = start.chain(stream::once(async {
+                // Lets the start out before the end comes.
+                tokio::task::yield_now().await;
+                Err("told to break")
+            }));
+            StreamBody::new(broken).boxed_unsync()
+        }
+        Manner::Endless => {
+            let start = stream::once(async { Ok(Frame::data("start".into())) });
+            StreamBody::new(start.chain(stream::pending())).boxed_unsync()
+        }
+    };
+    Ok(response.body(body).unwrap())
 }

@@ -8,6 +8,7 @@ use crate::{
     grpc::{self, Grpc},
     process::{self, Service},
     rest::Rest,
+    wire::Wire,
 };
 
 /// A service in a temporary folder. Both are gone when it is dropped.
@@ -129,6 +130,11 @@ impl World {
     /// A gRPC channel with the admin's key.
     pub fn grpc(&self) -> Grpc {
         grpc::channel(self.service().address("grpc"), Some(&self.admin_key()))
+    }
+
+    /// Both ways to call the service, with the admin's key.
+    pub fn wires(&self) -> [Wire; 2] {
+        [Wire::Rest(Box::new(self.rest())), Wire::Grpc(self.grpc())]
     }
 
     /// A command of the binary on this world's data folder.

@@ -31,10 +31,9 @@ fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<
         .iter()
         .map(|(name, value)| (*name, (*value).to_owned()));
     Some(Mischief::Answers(Reply {
-        status,
         headers: headers.collect(),
         body: body.into(),
-        delay: Duration::ZERO,
+        ..Reply::status(status)
     }))
 }
 

@@ -1,0 +1,237 @@
+//! A data folder that an earlier release left behind: it is opened, used and found whole.
+//!
+//! Each folder in `tests/fixtures` was written by the release that its name tells, with the
+//! definitions, events, deliveries and secrets that are looked for here, and is never written again.
+
+use std::{path::Path, process::Command};
+
+use bellwether_tests::{
+    eventually::eventually, process, providers::standard_webhooks, receiver::Receiver, rest::Rest,
+    tree, world::World,
+};
+use serde_json::{Value, json};
+
+const RELEASES: [&str; 1] = ["0.1.0"];
+/// Nothing of it ages out or is forgotten, however long ago it was written.
+const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
+    info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
+
+const SENDER: &str = "bw_egPuoFG_Iy80HTrjuOfG5iZFWTZGeqRY12nHcp7Rsyw";
+const LOOKER: &str = "bw_OfwfIcLObaA-AqTwZGOW4ys0ufKnyzVy5yaS-OblM5A";
+const SIGNING: &str = "whsec_a2VwdC1zaWduaW5nLXNlY3JldC1rZXB0LXNlY3JldA==";
+const MASK: &str = "********";
+
+fn unpack(release: &str, data_dir: &Path) {
+    let archive = tree::root().join(format!("tests/fixtures/data-{release}.tgz"));
+    let folder = data_dir.parent().expect("the data folder lies in one");
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(archive)
+        .arg("-C")
+        .arg(folder)
+        .status();
+    assert!(unpacked.expect("tar").success(), "the folder of {release}");
+}
+
+#[tokio::test]
+async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
+    for release in RELEASES {
+        let mut world = World::on(|data_dir| unpack(release, data_dir), SETTINGS);
+        let rest = world.rest();
+        what_was_defined_is_there(&rest).await;
+        what_happened_is_there(&rest).await;
+        what_was_sent_is_there(&rest).await;
+        keys_are_worth_what_they_were(&rest).await;
+        what_was_owed_is_sent_with_the_secrets_that_were_stored(&rest).await;
+
+        world.terminate();
+        let output = process::run(world.command(&["check", "--json"]));
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{release}: {told}");
+        // What was written by both is there after a kill too.
+        world.start_again();
+        world.kill();
+        world.start_again();
+        what_happened_is_there(&world.rest()).await;
+    }
+}
+
+async fn what_was_defined_is_there(rest: &Rest) {
+    for (kind, names) in [
+        ("triggers", &["disk", "unused"][..]),
+        ("rules", &["disks", "escalate", "off"]),
+        (
+            "destinations",
+            &["again", "chat", "hook", "mail", "now", "pages", "teams"],
+        ),
+    ] {
+        let list = rest.get(&format!("/v1/notification/{kind}")).await.ok();
+        let found = list[kind].as_array().expect("a list").iter();
+        let found: Vec<_> = found.filter_map(|one| one["name"].as_str()).collect();
+        assert_eq!(found, names, "{kind}");
+    }
+    let get = async |path: &str| rest.get(&format!("/v1/notification/{path}")).await.ok();
+    let trigger = get("triggers/disk").await["trigger"].clone();
+    assert_eq!(
+        trigger["ruleNames"],
+        json!(["disks", "escalate", "off"]),
+        "{trigger}"
+    );
+    assert_eq!(trigger["tags"], json!(["storage"]));
+    let clauses = &trigger["type"]["event"]["query"]["clause"]["and"]["clauses"];
+    assert_eq!(
+        clauses[1],
+        json!({"contains": {"field": "summary", "value": "disk"}}),
+        "{trigger}"
+    );
+    let rule = get("rules/disks").await["rule"].clone();
+    for (field, value) in [
+        ("enabled", json!(true)),
+        ("sendUpdates", json!(true)),
+        (
+            "message",
+            json!("{{event.summary}} on {{event.dimensions.host}}"),
+        ),
+        ("destinationNames", json!(["hook"])),
+    ] {
+        assert_eq!(rule[field], value, "{rule}");
+    }
+    let escalate = get("rules/escalate").await["rule"].clone();
+    assert_eq!(escalate["repeatInterval"], "60", "{escalate}");
+    for (name, pointer) in [
+        ("hook", "/type/webhook/headers/authorization"),
+        ("hook", "/type/webhook/signingSecret"),
+        ("chat", "/type/slack/token"),
+        ("teams", "/type/msteams/url"),
+        ("pages", "/type/pagerduty/routingKey"),
+        ("now", "/type/servicenow/clientSecret"),
+        ("now", "/type/servicenow/refreshToken"),
+    ] {
+        let stored = get(&format!("destinations/{name}")).await["destination"].clone();
+        assert_eq!(stored.pointer(pointer), Some(&json!(MASK)), "{stored}");
+    }
+}
+
+/// The event of that name about that host with all the occurrences that it had.
+async fn event(rest: &Rest, name: &str, host: &str) -> Value {
+    let clause = json!({"and": {"clauses": [
+        {"equals": {"field": "name", "stringVal": name}},
+        {"equals": {"field": "dimensions.host", "stringVal": host}},
+    ]}});
+    let query =
+        json!({"query": {"clause": clause, "sortBy": [{"byField": {"field": "startTime"}}]}});
+    let found = rest.post("/v1/events:search", &query).await.ok();
+    found["results"][0].clone()
+}
+
+async fn what_happened_is_there(rest: &Rest) {
+    for (host, count, status, severity) in [
+        ("db-0", "2", "STATUS_OPEN", "SEVERITY_ERROR"),
+        ("db-1", "2", "STATUS_OPEN", "SEVERITY_CRITICAL"),
+        ("db-2", "3", "STATUS_OPEN", "SEVERITY_ERROR"),
+        ("lab", "1", "STATUS_OPEN", "SEVERITY_ERROR"),
+        ("quiet", "1", "STATUS_SUPPRESSED", "SEVERITY_ERROR"),
+    ] {
+        let event = event(rest, "disk-full", host).await;
+        let occurrence = &event["occurrences"][0];
+        assert_eq!(event["count"], count, "{host}: {event}");
+        assert_eq!(occurrence["status"], status, "{host}: {event}");
+        assert_eq!(occurrence["severity"], severity, "{host}: {event}");
+        assert_eq!(
+            occurrence["metadataFields"]["nested"],
+            json!({"racks": [1, 2]})
+        );
+    }
+    let again = event(rest, "disk-full", "db-2").await["occurrences"][0].clone();
+    assert_eq!(again["number"], 2, "{again}");
+    let noted = event(rest, "disk-full-escalated", "db-3").await["occurrences"][0].clone();
+    assert_eq!(noted["acknowledged"], true, "{noted}");
+    assert_eq!(noted["annotations"][0]["annotation"], "looking at it");
+}
+
+async fn what_was_sent_is_there(rest: &Rest) {
+    let list = rest
+        .get("/v1/notification/deliveries?pageSize=1000")
+        .await
+        .ok();
+    let deliveries = list["deliveries"].as_array().expect("deliveries");
+    let ended = |state: &str, destination: &str| {
+        let rows = deliveries.iter();
+        rows.filter(|row| row["state"] == state && row["destinationName"] == destination)
+            .count()
+    };
+    assert_eq!(ended("DELIVERED", "again"), 6, "{list}");
+    assert_eq!(ended("CANCELLED", "hook"), 1, "{list}");
+}
+
+async fn keys_are_worth_what_they_were(rest: &Rest) {
+    let event = json!({"events": [{"name": "new", "dimensions": {"host": "new"}}]});
+    let sent = rest
+        .with_key(Some(SENDER))
+        .post("/v1/data-receiver/events", &event)
+        .await;
+    assert_eq!(sent.ok()["succeeded"], 1);
+    let looked = rest
+        .with_key(Some(LOOKER))
+        .get("/v1/notification/rules")
+        .await;
+    assert_eq!(looked.status, 200);
+    let refused = rest
+        .with_key(Some(LOOKER))
+        .post("/v1/data-receiver/events", &event)
+        .await;
+    assert_eq!(refused.status, 403);
+}
+
+/// The destination is told where its receiver is now; its secrets stay as they were.
+async fn what_was_owed_is_sent_with_the_secrets_that_were_stored(rest: &Rest) {
+    let receiver = Receiver::start().await;
+    let hook = json!({"name": "hook", "type": {"webhook": {
+        "url": receiver.url("/"), "headers": {"authorization": MASK, "x-team": "storage"},
+    }}});
+    rest.put("/v1/notification/destinations/hook", &hook)
+        .await
+        .ok();
+    // The rule with updates has told of these; one was never seen before.
+    for (host, status) in [("db-4", "STATUS_CLOSED"), ("db-9", "STATUS_OPEN")] {
+        let event = json!({"events": [{
+            "name": "disk-full", "dimensions": {"host": host}, "status": status,
+            "severity": "SEVERITY_ERROR", "summary": format!("disk is full on {host}"),
+        }]});
+        rest.post("/v1/data-receiver/events", &event).await.ok();
+    }
+    let id = event(rest, "disk-full", "db-3").await["id"].clone();
+    let close = json!({"statuses": [{"eventId": id, "status": "STATUS_CLOSED"}]});
+    rest.post("/v1/event-management/status", &close).await.ok();
+
+    for (host, clear) in [("db-3", true), ("db-9", false)] {
+        let message = eventually("its message", async || {
+            let query = "/v1/notification/deliveries?destinationNames=hook&pageSize=1000";
+            let waiting = rest.get(query).await.ok();
+            for row in waiting["deliveries"].as_array()? {
+                if row["state"] == "PENDING" || row["state"] == "RETRY" {
+                    // They have waited long enough.
+                    let id = row["id"].as_str()?;
+                    rest.post(
+                        &format!("/v1/notification/deliveries/{id}:retry"),
+                        &json!({}),
+                    )
+                    .await;
+                }
+            }
+            let received = receiver.received();
+            received.into_iter().find(|request| {
+                let told = request.json();
+                told["event"]["dimensions"]["host"] == host && told["clear"] == clear
+            })
+        })
+        .await;
+        assert_eq!(
+            message.headers["authorization"],
+            "Bearer kept-header-secret"
+        );
+        assert_eq!(message.headers["x-team"], "storage");
+        let now = jiff::Timestamp::now().as_second();
+        standard_webhooks::verify(&message, SIGNING, now).expect("signed as before");
+    }
+}

@@ -1,0 +1,95 @@
+//! A stand-in for a backend: answers every gRPC call with UNIMPLEMENTED and records its headers.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::Empty;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{net::TcpListener, task::JoinSet};
+
+/// A backend on a free port of this machine; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Upstream {
+    address: SocketAddr,
+    calls: Arc<Mutex<Vec<(String, HeaderMap)>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Upstream {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let calls = Arc::<Mutex<Vec<_>>>::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listen(listener, Arc::clone(&calls)));
+        Self {
+            address,
+            calls,
+            _tasks: tasks,
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// That header of every call to a service of ours, in order; empty where it was absent.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn headers(&self, name: &str) -> Vec<String> {
+        let calls = self.calls.lock().unwrap();
+        let ours = calls
+            .iter()
+            .filter(|(path, _)| path.starts_with("/bellwether."));
+        let text = |headers: &HeaderMap| {
+            let value = headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        ours.map(|(_, headers)| text(headers)).collect()
+    }
+}
+
+async fn listen(listener: TcpListener, calls: Arc<Mutex<Vec<(String, HeaderMap)>>>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let calls = Arc::clone(&calls);
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let path = request.uri().path().to_owned();
+            calls
+                .lock()
+                .unwrap()
+                .push((path, request.headers().clone()));
+            std::future::ready(Ok::<_, Infallible>(unimplemented_call()))
+        });
+        connections.spawn(async move {
+            let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            // The other side may hang up whenever it likes.
+            drop(
+                connection
+                    .serve_connection(TokioIo::new(stream), answer)
+                    .await,
+            );
+        });
+    }
+}
+
+fn unimplemented_call() -> Response<Empty<Bytes>> {
+    Response::builder()
+        .header("content-type", "application/grpc")
+        .header("grpc-status", "12")
+        .header("grpc-message", "a stand-in")
+        .body(Empty::new())
+        .unwrap()
+}

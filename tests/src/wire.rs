@@ -1,0 +1,292 @@
+//! One call over either wire, REST or gRPC, in and out as canonical JSON.
+//!
+//! What JSON and path a method has is read from the descriptor set by a library that shares no code
+//! with the product, so that a table of cases holds both wires to the same words.
+
+use std::{fmt::Write as _, sync::LazyLock};
+
+use bytes::{Buf, BufMut};
+use http::{Method, uri::PathAndQuery};
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
+use serde_json::Value;
+use tonic::{
+    Code, Status,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+};
+
+use crate::{grpc::Grpc, rest::Rest};
+
+/// The packages whose services are called by their short names.
+const PACKAGES: [&str; 2] = ["bellwether.v1", "zenoss.cloud"];
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    DescriptorPool::decode(bellwether_proto::FILE_DESCRIPTOR_SET).expect("the descriptor set")
+});
+
+/// A way to call the service.
+#[derive(Debug, Clone)]
+pub enum Wire {
+    /// JSON over HTTP, through the gateway.
+    Rest(Box<Rest>),
+    /// gRPC, straight to the backend.
+    Grpc(Grpc),
+}
+
+/// A call that was refused.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The gRPC code; over REST that of the body.
+    pub code: Code,
+    /// The sentence for people, with those of the violated fields.
+    pub message: String,
+}
+
+impl Wire {
+    /// `rest` or `grpc`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Rest(_) => "rest",
+            Self::Grpc(_) => "grpc",
+        }
+    }
+
+    /// Calls `SERVICE/METHOD` with a request in canonical JSON.
+    ///
+    /// # Errors
+    /// When the service refuses.
+    ///
+    /// # Panics
+    /// When there is no such method, the request has a field that it has not, or the connection
+    /// breaks.
+    pub async fn call(&self, method: &str, request: &Value) -> Result<Value, Refusal> {
+        let method = described(method);
+        match self {
+            Self::Rest(rest) => over_rest(rest, &method, request).await,
+            Self::Grpc(grpc) => over_grpc(grpc, &method, request).await,
+        }
+    }
+
+    /// The answer of a call that has to succeed.
+    ///
+    /// # Panics
+    /// When the service refuses.
+    pub async fn ok(&self, method: &str, request: &Value) -> Value {
+        self.call(method, request).await.unwrap_or_else(|refusal| {
+            panic!("{} {method} {request}: {refusal:?}", self.name());
+        })
+    }
+
+    /// The refusal of a call that must not succeed.
+    ///
+    /// # Panics
+    /// When the service does not refuse.
+    pub async fn refused(&self, method: &str, request: &Value) -> Refusal {
+        match self.call(method, request).await {
+            Ok(answer) => panic!("{} {method} {request}: not refused: {answer}", self.name()),
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+fn described(method: &str) -> MethodDescriptor {
+    let (service, name) = method.split_once('/').expect("SERVICE/METHOD");
+    let mut services = PACKAGES
+        .iter()
+        .filter_map(|package| POOL.get_service_by_name(&format!("{package}.{service}")));
+    let service = services.next().unwrap_or_else(|| panic!("no {service}"));
+    let mut methods = service.methods();
+    methods
+        .find(|method| method.name() == name)
+        .unwrap_or_else(|| panic!("no {method}"))
+}
+
+async fn over_rest(
+    rest: &Rest,
+    method: &MethodDescriptor,
+    request: &Value,
+) -> Result<Value, Refusal> {
+    // What a request of this method cannot say is a fault of the test.
+    read(method.input(), request);
+    let operation = Operation::of(method);
+    let mut left = request.as_object().expect("an object").clone();
+    let path = operation.path(request, &mut left);
+    let body = match operation.body.as_str() {
+        "" => String::new(),
+        "*" => Value::Object(std::mem::take(&mut left)).to_string(),
+        field => left.remove(field).unwrap_or_default().to_string(),
+    };
+    let answer = rest
+        .send(operation.method, &format!("{path}{}", query(&left)), body)
+        .await;
+    if answer.status == 200 {
+        return Ok(answer.json());
+    }
+    let problem = answer.json();
+    let code = problem["code"]
+        .as_i64()
+        .and_then(|code| i32::try_from(code).ok());
+    Err(Refusal {
+        code: Code::from(code.unwrap_or_else(|| panic!("no code: {problem}"))),
+        message: problem.to_string(),
+    })
+}
+
+/// What `google.api.http` says of a method.
+struct Operation {
+    method: Method,
+    template: String,
+    body: String,
+}
+
+impl Operation {
+    fn of(method: &MethodDescriptor) -> Self {
+        let extension = POOL
+            .get_extension_by_name("google.api.http")
+            .expect("the annotation");
+        let options = method.options();
+        let rule = options.get_extension(&extension);
+        let rule = rule.as_message().expect("an annotation");
+        let text = |name: &str| {
+            let value = rule.get_field_by_name(name).expect("a field of HttpRule");
+            value.as_str().expect("a text").to_owned()
+        };
+        let verbs = [
+            ("get", Method::GET),
+            ("put", Method::PUT),
+            ("post", Method::POST),
+            ("delete", Method::DELETE),
+            ("patch", Method::PATCH),
+        ];
+        let mut given = verbs.into_iter().filter(|(verb, _)| !text(verb).is_empty());
+        let (verb, http) = given
+            .next()
+            .unwrap_or_else(|| panic!("{} is not served over REST", method.full_name()));
+        Self {
+            method: http,
+            template: text(verb),
+            body: text("body"),
+        }
+    }
+
+    /// The path, with what it names taken from the request.
+    fn path(&self, request: &Value, left: &mut serde_json::Map<String, Value>) -> String {
+        let mut path = String::new();
+        let mut rest = self.template.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            let (variable, after) = after.split_once('}').expect("a whole variable");
+            let value = variable
+                .split('.')
+                .fold(request, |value, member| &value[member]);
+            path.push_str(before);
+            path.push_str(&percent_encoded(value.as_str().unwrap_or_default()));
+            left.remove(variable);
+            rest = after;
+        }
+        path + rest
+    }
+}
+
+fn query(members: &serde_json::Map<String, Value>) -> String {
+    let mut pairs = Vec::new();
+    for (name, value) in members {
+        let one = std::slice::from_ref(value);
+        for value in value.as_array().map_or(one, Vec::as_slice) {
+            let text = value.as_str().map_or(value.to_string(), str::to_owned);
+            pairs.push(format!("{name}={}", percent_encoded(&text)));
+        }
+    }
+    if pairs.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", pairs.join("&"))
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").expect("a text takes everything");
+        }
+    }
+    encoded
+}
+
+async fn over_grpc(
+    grpc: &Grpc,
+    method: &MethodDescriptor,
+    request: &Value,
+) -> Result<Value, Refusal> {
+    let mut client = tonic::client::Grpc::new(grpc.clone());
+    client.ready().await.expect("a channel");
+    let service = method.parent_service().full_name().to_owned();
+    let path = PathAndQuery::try_from(format!("/{service}/{}", method.name())).expect("a path");
+    let request = tonic::Request::new(read(method.input(), request));
+    let answer = client.unary(request, path, Dynamic(method.output())).await;
+    let answer = answer.map_err(|status| refusal(&status))?;
+    Ok(serde_json::to_value(answer.into_inner()).expect("canonical JSON"))
+}
+
+fn refusal(status: &Status) -> Refusal {
+    use tonic_types::StatusExt;
+    let mut message = status.message().to_owned();
+    if let Some(request) = status.get_details_bad_request() {
+        for violation in request.field_violations {
+            let said = (violation.field, violation.description);
+            write!(message, "\n{}: {}", said.0, said.1).expect("a text takes everything");
+        }
+    }
+    Refusal {
+        code: status.code(),
+        message,
+    }
+}
+
+fn read(message: MessageDescriptor, json: &Value) -> DynamicMessage {
+    DynamicMessage::deserialize(message, json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+/// Messages that are known by their descriptor only.
+#[derive(Debug, Clone)]
+struct Dynamic(MessageDescriptor);
+
+impl Codec for Dynamic {
+    type Encode = DynamicMessage;
+    type Decode = DynamicMessage;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        self.clone()
+    }
+
+    fn decoder(&mut self) -> Self {
+        self.clone()
+    }
+}
+
+impl Encoder for Dynamic {
+    type Item = DynamicMessage;
+    type Error = Status;
+
+    fn encode(&mut self, item: DynamicMessage, target: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        target.put_slice(&item.encode_to_vec());
+        Ok(())
+    }
+}
+
+impl Decoder for Dynamic {
+    type Item = DynamicMessage;
+    type Error = Status;
+
+    fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<DynamicMessage>, Status> {
+        let bytes = source.copy_to_bytes(source.remaining());
+        let message = DynamicMessage::decode(self.0.clone(), bytes);
+        message
+            .map(Some)
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+}
