@@ -38,7 +38,7 @@ pub struct TriggerTest {
 /// What changes meanwhile may be tried as it was or as it is, and once, or not at all when it was
 /// behind and moved ahead.
 #[derive(Debug)]
-pub struct Trial {
+pub struct TestRun {
     store: Store,
     draft: CompiledQuery,
     saved: Option<CompiledQuery>,
@@ -50,7 +50,7 @@ pub struct Trial {
     test: TriggerTest,
 }
 
-impl Trial {
+impl TestRun {
     /// Prepares to try a draft on what the filter means.
     pub fn new(
         store: Store,

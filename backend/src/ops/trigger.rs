@@ -8,7 +8,7 @@ use crate::{
     ops::{
         resource::{Drafted, Origin, Resources},
         search,
-        test_trigger::Trial,
+        test_trigger::TestRun,
         users::{Used, bytes_of, release, users_of},
         validate::Faults,
     },
@@ -111,20 +111,18 @@ impl Drafted for Trigger {
 }
 
 impl Triggers {
-    /// Tries a draft as [`Triggers::trial`] prepares it, until it was long enough.
+    /// Tries a draft as [`Triggers::begin_test`] prepares it, until it was long enough.
     ///
     /// # Errors
-    /// Those of [`Triggers::trial`] and of the store.
+    /// Those of [`Triggers::begin_test`] and of the store.
     pub async fn test(
         &self,
         draft: TriggerDraft,
         span: (Option<i64>, Option<i64>),
-    ) -> Result<Trial, Error> {
-        let mut trial = self.trial(draft, span).await?;
-        trial
-            .run(&*self.clock, TRIGGER_TEST_OCCURRENCES_MAX)
-            .await?;
-        Ok(trial)
+    ) -> Result<TestRun, Error> {
+        let mut run = self.begin_test(draft, span).await?;
+        run.run(&*self.clock, TRIGGER_TEST_OCCURRENCES_MAX).await?;
+        Ok(run)
     }
 
     /// Prepares to try a draft's query on stored occurrences of a span of time, beside that of the
@@ -133,11 +131,11 @@ impl Triggers {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong.
-    pub async fn trial(
+    pub async fn begin_test(
         &self,
         draft: TriggerDraft,
         (start_ms, end_ms): (Option<i64>, Option<i64>),
-    ) -> Result<Trial, Error> {
+    ) -> Result<TestRun, Error> {
         let mut faults = Faults::new(&draft.faults);
         let query = compiled(draft.query.as_ref(), &mut faults);
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
@@ -160,7 +158,7 @@ impl Triggers {
             end_ms,
             ..search::Filter::default()
         };
-        Ok(Trial::new(self.store.clone(), query, saved, span).warning(warnings))
+        Ok(TestRun::new(self.store.clone(), query, saved, span).warning(warnings))
     }
 }
 

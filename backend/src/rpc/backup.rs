@@ -28,7 +28,7 @@ use crate::{
 pub struct Backups {
     store: Store,
     shutdown: CancellationToken,
-    places: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
 }
 
 impl Backups {
@@ -37,7 +37,7 @@ impl Backups {
         Self {
             store,
             shutdown,
-            places: Arc::new(Semaphore::new(BACKUPS_MAX)),
+            capacity: Arc::new(Semaphore::new(BACKUPS_MAX)),
         }
     }
 }
@@ -48,7 +48,7 @@ struct Reading {
     bytes_per_second: u64,
     row_count: u64,
     shutdown: CancellationToken,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Reading {
@@ -82,8 +82,8 @@ impl BackupService for Backups {
         request: Request<ReadBackupRequest>,
     ) -> Result<Response<Steps>, Status> {
         let request = request.into_inner();
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_full| Error::Exhausted {
+        let permit = Arc::clone(&self.capacity).try_acquire_owned();
+        let permit = permit.map_err(|_full| Error::Exhausted {
             message: format!("{BACKUPS_MAX} backups are being read; wait for one to end"),
             retry_after: None,
         })?;
@@ -98,7 +98,7 @@ impl BackupService for Backups {
                 asked => asked,
             },
             shutdown: self.shutdown.clone(),
-            _place: place,
+            _permit: permit,
         };
         let steps = stream::unfold(Some(reading), |reading| async {
             let mut reading = reading?;

@@ -25,7 +25,7 @@ use crate::{
 pub struct Checks {
     store: Store,
     shutdown: CancellationToken,
-    places: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
 }
 
 impl Checks {
@@ -34,7 +34,7 @@ impl Checks {
         Self {
             store,
             shutdown,
-            places: Arc::new(Semaphore::new(CHECKS_MAX)),
+            capacity: Arc::new(Semaphore::new(CHECKS_MAX)),
         }
     }
 }
@@ -44,7 +44,7 @@ struct Checking {
     findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
     progress: watch::Receiver<Progress>,
     shutdown: CancellationToken,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Checking {
@@ -67,18 +67,18 @@ impl Checking {
     }
 }
 
-type Told = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
+type Checked = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>> + Send>>;
 
 #[async_trait]
 impl CheckService for Checks {
-    type CheckStoreStream = Told;
+    type CheckStoreStream = Checked;
 
     async fn check_store(
         &self,
         _request: Request<CheckStoreRequest>,
-    ) -> Result<Response<Told>, Status> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_full| Error::Exhausted {
+    ) -> Result<Response<Checked>, Status> {
+        let permit = Arc::clone(&self.capacity).try_acquire_owned();
+        let permit = permit.map_err(|_full| Error::Exhausted {
             message: "another check is reading; wait for it to end".into(),
             retry_after: None,
         })?;
@@ -94,7 +94,7 @@ impl CheckService for Checks {
             findings: Box::pin(findings),
             progress,
             shutdown: self.shutdown.clone(),
-            _place: place,
+            _permit: permit,
         };
         let told = stream::unfold(Some(checking), |checking| async {
             let mut checking = checking?;

@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     ops::{
         notify_open::{NotifyOpen, Stores},
-        test_trigger::Trial,
+        test_trigger::TestRun,
         trigger::{TriggerDraft, Triggers},
     },
 };
@@ -43,21 +43,21 @@ impl TriggerApi {
     }
 }
 
-type Tested =
+type TestProgress =
     Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
 
 /// The next message of a test, and what is left of it after that.
 async fn tell(
-    (mut trial, is_begun): (Trial, bool),
+    (mut run, is_begun): (TestRun, bool),
 ) -> (
     Result<v1::TestTriggerWithProgressResponse, Status>,
-    Option<(Trial, bool)>,
+    Option<(TestRun, bool)>,
 ) {
-    if is_begun && let Err(error) = trial.step().await {
+    if is_begun && let Err(error) = run.step().await {
         return (Err(error.into()), None);
     }
-    let progress = trigger_test::progress(&trial);
-    let left = (!trial.is_over()).then_some((trial, true));
+    let progress = trigger_test::progress(&run);
+    let left = (!run.is_over()).then_some((run, true));
     (Ok(progress), left)
 }
 
@@ -148,20 +148,20 @@ impl TriggerService for TriggerApi {
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let trial = self.triggers.test(draft, span).await?;
-        Ok(Response::new(trigger_test::result(&trial)))
+        let run = self.triggers.test(draft, span).await?;
+        Ok(Response::new(trigger_test::result(&run)))
     }
 
-    type TestTriggerWithProgressStream = Tested;
+    type TestTriggerWithProgressStream = TestProgress;
 
     async fn test_trigger_with_progress(
         &self,
         request: Request<v1::TestTriggerRequest>,
-    ) -> Result<Response<Tested>, Status> {
+    ) -> Result<Response<TestProgress>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let trial = self.triggers.trial(draft, span).await?;
+        let run = self.triggers.begin_test(draft, span).await?;
         let shutdown = self.shutdown.clone();
-        let told = stream::unfold(Some((trial, false)), move |state| {
+        let told = stream::unfold(Some((run, false)), move |state| {
             let shutdown = shutdown.clone();
             async move {
                 let state = state?;

@@ -121,7 +121,7 @@ where
             let answer = self.inner.call(request);
             return Box::pin(async move { Ok(answer.await?.map(Body::new)) });
         };
-        let Ok(place) = Arc::clone(capacity).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(capacity).try_acquire_owned() else {
             let status = busy("too many calls of this kind are under way; try again in a moment");
             return Box::pin(async move { Ok(status.into_http()) });
         };
@@ -148,7 +148,7 @@ where
             let hold = |body| {
                 Body::new(Held {
                     body: Body::new(body),
-                    _place: place,
+                    _permit: permit,
                     _memory: memory,
                 })
             };
@@ -250,7 +250,7 @@ impl http_body::Body for Measured {
 /// The body of an answer, which keeps its call's place until it is sent.
 struct Held {
     body: Body,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
     _memory: Arc<Memory>,
 }
 

@@ -11,6 +11,7 @@ use crate::{
     error::Error,
     message::{self, Context},
     ops::{find, validate::Faults},
+    store::Stored,
 };
 
 /// Bytes of messages in one answer; what comes after is described and not shown.
@@ -36,7 +37,7 @@ pub struct Preview {
 pub struct Previews {
     /// One for each destination.
     pub previews: Vec<Preview>,
-    /// What is wrong with the rule's message itself, for people.
+    /// What is wrong with the rule's message itself, and what its triggers may not mean, for people.
     pub warnings: Vec<String>,
 }
 
@@ -81,7 +82,12 @@ impl Rules {
         faults.or(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
-        let warnings = message::message_warnings(&draft.message);
+        let mut warnings = message::message_warnings(&draft.message);
+        for Stored { value: trigger, .. } in &triggers {
+            for warning in self.fields.warnings(&trigger.query).await? {
+                warnings.push(format!("trigger `{}`: {warning}", trigger.name));
+            }
+        }
         let rule = RuleContent {
             name: draft.name,
             description: draft.description,

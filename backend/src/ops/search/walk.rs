@@ -36,7 +36,7 @@ pub(crate) struct Walk<'a> {
 }
 
 /// The place of an occurrence in the order, and its key.
-pub(crate) type Place = (Vec<u8>, Vec<u8>);
+pub(crate) type OrderPosition = (Vec<u8>, Vec<u8>);
 
 #[derive(Debug)]
 struct Stream {
@@ -47,7 +47,7 @@ struct Stream {
     /// What is still to be read; none at the end.
     range: Option<Range>,
     read: usize,
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<OrderPosition>,
 }
 
 impl<'a> Walk<'a> {
@@ -177,7 +177,10 @@ impl<'a> Walk<'a> {
     }
 
     /// The next places; none only at the end.
-    pub(crate) async fn next_places(&mut self, count: usize) -> Result<Vec<Place>, EngineError> {
+    pub(crate) async fn next_places(
+        &mut self,
+        count: usize,
+    ) -> Result<Vec<OrderPosition>, EngineError> {
         let mut places = Vec::with_capacity(count);
         while places.len() < count {
             for stream in &mut self.streams {
@@ -252,7 +255,7 @@ impl Stream {
         })
     }
 
-    fn front(&self) -> Option<&Place> {
+    fn front(&self) -> Option<&OrderPosition> {
         self.waiting.front()
     }
 

@@ -34,7 +34,7 @@ impl Clock for Hurried {
     async fn wait_until(&self, _at_ms: i64) {}
 }
 
-async fn trial() -> Trial {
+async fn run() -> TestRun {
     let store = samples::store();
     let mut changes = store.changes();
     for number in 0..STORED {
@@ -49,34 +49,34 @@ async fn trial() -> Trial {
     }
     store.apply(Lane::Bulk, changes).await.unwrap();
     let draft = compile(&samples::trigger("everything").query).unwrap();
-    Trial::new(store, draft, None, Filter::default())
+    TestRun::new(store, draft, None, Filter::default())
 }
 
 #[tokio::test]
 async fn it_stops_after_so_many_and_says_where() {
-    let mut trial = trial().await;
+    let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
-    trial.run(&clock, 4_000).await.unwrap();
-    let test = trial.so_far().clone();
-    assert!(test.stopped_early && !trial.is_over());
+    run.run(&clock, 4_000).await.unwrap();
+    let test = run.so_far().clone();
+    assert!(test.stopped_early && !run.is_over());
     assert_eq!((test.scanned, test.matched), (4_000, 4_000));
     assert_eq!(test.reached_ms, Some(START_MS - 3_999));
 }
 
 #[tokio::test]
 async fn it_stops_when_it_took_too_long_and_says_where() {
-    let mut trial = trial().await;
-    trial.run(&Hurried::default(), usize::MAX).await.unwrap();
-    let test = trial.so_far();
+    let mut run = run().await;
+    run.run(&Hurried::default(), usize::MAX).await.unwrap();
+    let test = run.so_far();
     assert!(test.stopped_early);
     assert!(test.scanned > 0 && test.reached_ms.is_some());
 }
 
 #[tokio::test]
 async fn it_goes_to_the_end_where_nothing_stops_it() {
-    let mut trial = trial().await;
+    let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
-    trial.run(&clock, usize::MAX).await.unwrap();
-    assert!(trial.is_over() && !trial.so_far().stopped_early);
-    assert_eq!(trial.so_far().scanned, STORED as usize);
+    run.run(&clock, usize::MAX).await.unwrap();
+    assert!(run.is_over() && !run.so_far().stopped_early);
+    assert_eq!(run.so_far().scanned, STORED as usize);
 }

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 
 use super::{event, list::count};
-use crate::ops::{test_trigger::Trial, trigger::TriggerDraft};
+use crate::ops::{test_trigger::TestRun, trigger::TriggerDraft};
 
 /// What is to be tried, and on which span of time.
 pub fn draft(wire: v1::TestTriggerRequest) -> (TriggerDraft, (Option<i64>, Option<i64>)) {
@@ -17,21 +17,21 @@ pub fn draft(wire: v1::TestTriggerRequest) -> (TriggerDraft, (Option<i64>, Optio
 }
 
 /// How far a test is, with its result at the end.
-pub fn progress(trial: &Trial) -> v1::TestTriggerWithProgressResponse {
-    let test = trial.so_far();
+pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
+    let test = run.so_far();
     v1::TestTriggerWithProgressResponse {
         matched: Some(count(test.matched)),
         matched_by_saved: test.matched_by_saved.map(count),
         scanned: Some(count(test.scanned)),
         reached_time: test.reached_ms,
-        time_range: Some(span(trial)),
-        result: trial.is_over().then(|| result(trial)),
+        time_range: Some(span(run)),
+        result: run.is_over().then(|| result(run)),
     }
 }
 
 /// What was found.
-pub fn result(trial: &Trial) -> v1::TestTriggerResponse {
-    let test = trial.so_far();
+pub fn result(run: &TestRun) -> v1::TestTriggerResponse {
+    let test = run.so_far();
     let occurrences = test.occurrences.iter().cloned();
     v1::TestTriggerResponse {
         matched: Some(count(test.matched)),
@@ -40,12 +40,12 @@ pub fn result(trial: &Trial) -> v1::TestTriggerResponse {
         occurrences: occurrences.map(event::single).collect(),
         stopped_early: test.stopped_early,
         reached_time: test.reached_ms.filter(|_| test.stopped_early),
-        time_range: Some(span(trial)),
+        time_range: Some(span(run)),
         warnings: test.warnings.clone(),
     }
 }
 
-fn span(trial: &Trial) -> v1::TimeRange {
-    let (start, end) = trial.span();
+fn span(run: &TestRun) -> v1::TimeRange {
+    let (start, end) = run.span();
     v1::TimeRange { start, end }
 }

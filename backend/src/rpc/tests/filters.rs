@@ -172,6 +172,14 @@ async fn a_trigger_takes_a_filter_and_is_answered_with_both() {
         ["no event has a field `severty`: `severity`?"]
     );
 
+    let preview = v1::PreviewRuleRequest {
+        trigger_names: vec!["disk".into(), "typo".into()],
+        ..v1::PreviewRuleRequest::default()
+    };
+    let preview = inner(world.rules().preview_rule(preview).await.unwrap());
+    let expected = "trigger `typo`: no event has a field `severty`: `severity`?";
+    assert_eq!(preview.warnings, [expected]);
+
     let aged = create(&world, filtered("aged", "since=2h"))
         .await
         .unwrap_err();
