@@ -50,3 +50,7 @@ fuzz TARGET SECONDS="60":
 # Kill the service under load ROUNDS times.
 crash ROUNDS="100":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e crash
+
+# Walk at random against the model of the contract, OPERATIONS long; a SEED repeats a walk.
+model OPERATIONS="100000" SEED="":
+    BELLWETHER_MODEL_OPERATIONS={{OPERATIONS}} BELLWETHER_MODEL_SEED={{SEED}} cargo test --package bellwether-tests --test e2e model -- --nocapture

@@ -28,6 +28,7 @@ mod lives;
 mod looks;
 mod mail;
 mod manual;
+mod model;
 mod overload;
 mod pages;
 mod plain;
