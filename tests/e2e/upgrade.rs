@@ -42,7 +42,7 @@ async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
         what_happened_is_there(&rest).await;
         what_was_sent_is_there(&rest).await;
         keys_are_worth_what_they_were(&rest).await;
-        what_was_owed_is_sent_with_the_secrets_that_were_stored(&rest).await;
+        what_was_owed_is_sent(&rest).await;
 
         world.terminate();
         let output = process::run(world.command(&["check", "--json"]));
@@ -183,11 +183,12 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// The destination is told where its receiver is now; its secrets stay as they were.
-async fn what_was_owed_is_sent_with_the_secrets_that_were_stored(rest: &Rest) {
+/// The destination is told where its receiver is now, which takes its secrets with it.
+async fn what_was_owed_is_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {
-        "url": receiver.url("/"), "headers": {"authorization": MASK, "x-team": "storage"},
+        "url": receiver.url("/"), "headers": {"authorization": "Bearer kept-header-secret", "x-team": "storage"},
+        "signingSecret": SIGNING,
     }}});
     rest.put("/v1/notification/destinations/hook", &hook)
         .await
