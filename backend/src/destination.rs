@@ -11,19 +11,23 @@ pub mod egress;
 mod email;
 mod event;
 pub(crate) mod http;
+mod mail_server;
 mod msteams;
+mod outlets;
 mod pagerduty;
 #[cfg(test)]
 pub(crate) mod receiver;
 pub mod sender;
 mod servicenow;
 pub(crate) mod signature;
+mod sink;
 mod slack;
 #[cfg(test)]
 pub(crate) mod smtp_receiver;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tls;
+mod tokens;
 pub(crate) mod transcript;
 pub mod verdict;
 mod webhook;
@@ -41,8 +45,8 @@ use attempt::{AttemptContext, Ending};
 use check::Checks;
 
 pub use egress::Guard;
-pub use event::EventSink;
 pub use sender::{SendRequest, Sender};
+pub use sink::EventSink;
 pub use verdict::{Advice, Report, Verdict};
 pub use webhook::{is_plain_header, is_secret_header};
 

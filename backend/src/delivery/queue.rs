@@ -1,17 +1,19 @@
 //! What waits for one destination while the dispatcher runs, and how much of it may begin.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
-    delivery::{breaker::Breaker, rate::Rate, width::Width},
+    delivery::{
+        breaker::Breaker,
+        rate::Rate,
+        width::{QUICK, Width},
+    },
     destination::Report,
     domain::{Attempt, Delivery, Destination, Outcome, RecordId},
     ops::delivery::Hold,
     store::Stored,
 };
 
-/// An attempt that ends within this time makes its destination a quick one.
-pub(crate) const QUICK: Duration = Duration::from_millis(100);
 /// Leases that a quick destination may hold for each attempt that may be under way, so that the
 /// next attempts need not wait for a commit.
 const LEASES_PER_PLACE: usize = 8;

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use crate::{
-    delivery::queue::QUICK,
-    destination::{Report, verdict::Fault},
-};
+use crate::destination::{Report, verdict::Fault};
 
 /// Attempts at once to a destination of which nothing is known yet.
 const START: usize = 8;
+/// The widest that a way grows.
+const WIDTH_MAX: usize = 64;
+/// An attempt that ends within this time makes its destination a quick one.
+pub(crate) const QUICK: Duration = Duration::from_millis(100);
 /// An answer that takes longer than this is a sign of trouble.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -41,9 +42,6 @@ impl Width {
         }
     }
 }
-
-/// The widest that a way grows.
-const WIDTH_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {

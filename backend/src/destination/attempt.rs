@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{
     Advice, Verdict,
     http::{Answer, Failure, HttpRequest, USER_AGENT},
-    sender::Outlets,
+    outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
 use crate::domain::{

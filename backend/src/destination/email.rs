@@ -4,15 +4,12 @@ mod classify;
 mod html;
 mod message;
 mod send;
-mod server;
 
 use lettre::Address;
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{domain::destination::Email, limits::SETTING_BYTES_MAX, message::Facts};
-
-pub(super) use server::MailServer;
 
 /// The texts of a mail.
 #[derive(Debug)]

@@ -3,30 +3,13 @@
 mod message;
 mod send;
 
-use std::fmt::Debug;
-
-use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{
-    domain::{IncomingEvent, RecordId, Severity, Status, destination::EventTemplates},
-    error::Error,
+    domain::{IncomingEvent, Severity, Status, destination::EventTemplates},
     message::{Facts, domain_json},
 };
-
-/// Takes in events that this service makes itself.
-#[async_trait]
-pub trait EventSink: Debug + Send + Sync + 'static {
-    /// Takes in an event that the given rules led to, oldest first; returns once it is on disk.
-    ///
-    /// # Errors
-    /// Why it was not taken in.
-    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
-
-    /// Takes in an event about this service itself, without waiting; it may be lost.
-    fn report(&self, event: IncomingEvent);
-}
 
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;

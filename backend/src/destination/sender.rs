@@ -11,15 +11,19 @@ use super::{
     AttemptContext, DestinationType, Ending, EventSink, Report,
     dial::{Dialer, SystemResolver},
     egress::Guard,
-    email::MailServer,
     http::HttpClient,
-    made, of_type, servicenow, tls,
+    made,
+    mail_server::MailServer,
+    of_type,
+    outlets::Outlets,
+    tls,
+    tokens::Tokens,
     transcript::Masker,
     with_type,
 };
 use crate::{
     clock::Clock,
-    config::{Config, ProviderConfig},
+    config::Config,
     domain::{Content, DestinationKind, IncomingEvent, RecordId},
     message::Context,
 };
@@ -27,20 +31,6 @@ use crate::{
 /// Makes attempts. Clones share connections and tokens.
 #[derive(Debug, Clone)]
 pub struct Sender(Arc<Outlets>);
-
-/// The ways out, and what else all attempts share.
-#[derive(Debug)]
-pub(super) struct Outlets {
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) dialer: Dialer,
-    pub(super) http: HttpClient,
-    pub(super) providers: ProviderConfig,
-    pub(super) mail_server: Option<MailServer>,
-    pub(super) tokens: servicenow::Tokens,
-    pub(super) sink: Option<Arc<dyn EventSink>>,
-    tenant: String,
-    link_base: String,
-}
 
 /// What an attempt needs to know.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +71,7 @@ impl Sender {
             dialer,
             providers: config.providers.clone(),
             mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
-            tokens: servicenow::Tokens::default(),
+            tokens: Tokens::default(),
             sink,
             tenant: config.tenant.clone(),
             link_base: config.link_base.clone(),

@@ -9,8 +9,6 @@ use serde_json::Value;
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{domain::destination::ServiceNow, message::Facts};
 
-pub(super) use token::Tokens;
-
 impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;

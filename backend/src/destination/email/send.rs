@@ -21,13 +21,14 @@ use lettre::{
 };
 
 use super::{
-    Mail, MailServer,
+    Mail,
     classify::{self, Broken, said},
 };
 use crate::{
     config::{SmtpConfig, SmtpSecurity},
     destination::{
-        Advice, AttemptContext, Ending, Verdict, dial::Dialer, transcript::BODY_BYTES_MAX,
+        Advice, AttemptContext, Ending, Verdict, dial::Dialer, mail_server::MailServer,
+        transcript::BODY_BYTES_MAX,
     },
     domain::{RecordId, Transcript, delivery, destination::Email},
 };

@@ -1,10 +1,5 @@
 //! OAuth tokens: asked for, kept while they are good, and asked for anew.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
-
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,13 +9,12 @@ use crate::{
     destination::{
         Advice, AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest},
+        tokens::Token,
         verdict::Fault,
     },
     domain::{Outcome, destination::ServiceNow},
 };
 
-/// Tokens that are kept; beyond that the cache starts anew.
-const TOKENS_MAX: usize = 1_000;
 /// A token is renewed so long before it ends.
 const RENEW_EARLY_MS: i64 = 60_000;
 /// The words by which OAuth refuses a token.
@@ -37,43 +31,6 @@ const ERRORS: [&str; 9] = [
 ];
 /// How long a token lives when the server does not say.
 const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
-
-/// Tokens that were given out, by what they were asked with.
-#[derive(Debug, Default)]
-pub(crate) struct Tokens(Mutex<HashMap<[u8; 32], Token>>);
-
-#[derive(Clone)]
-struct Token {
-    bearer: String,
-    good_until_ms: i64,
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Token(good until {})", self.good_until_ms)
-    }
-}
-
-impl Tokens {
-    pub(super) fn get(&self, key: [u8; 32], now_ms: i64) -> Option<String> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let token = tokens.get(&key)?;
-        (now_ms < token.good_until_ms).then(|| token.bearer.clone())
-    }
-
-    fn put(&self, key: [u8; 32], token: Token) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() >= TOKENS_MAX {
-            tokens.clear();
-        }
-        tokens.insert(key, token);
-    }
-
-    pub(super) fn drop_token(&self, key: [u8; 32]) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.remove(&key);
-    }
-}
 
 /// Asks for a token; the ending when there is none.
 pub(super) async fn fetch(

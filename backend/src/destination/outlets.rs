@@ -1,0 +1,22 @@
+//! The ways out of the service, and what else all attempts share.
+
+use std::sync::Arc;
+
+use super::{
+    dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink, tokens::Tokens,
+};
+use crate::{clock::Clock, config::ProviderConfig};
+
+/// The ways out, and what else all attempts share.
+#[derive(Debug)]
+pub(super) struct Outlets {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) dialer: Dialer,
+    pub(super) http: HttpClient,
+    pub(super) providers: ProviderConfig,
+    pub(super) mail_server: Option<MailServer>,
+    pub(super) tokens: Tokens,
+    pub(super) sink: Option<Arc<dyn EventSink>>,
+    pub(super) tenant: String,
+    pub(super) link_base: String,
+}

@@ -1,0 +1,23 @@
+//! Where events go that this service makes itself.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+use crate::{
+    domain::{IncomingEvent, RecordId},
+    error::Error,
+};
+
+/// Takes in events that this service makes itself.
+#[async_trait]
+pub trait EventSink: Debug + Send + Sync + 'static {
+    /// Takes in an event that the given rules led to, oldest first; returns once it is on disk.
+    ///
+    /// # Errors
+    /// Why it was not taken in.
+    async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
+
+    /// Takes in an event about this service itself, without waiting; it may be lost.
+    fn report(&self, event: IncomingEvent);
+}
