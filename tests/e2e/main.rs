@@ -36,6 +36,7 @@ mod rates;
 mod reference;
 mod resources;
 mod samples;
+mod settled;
 mod tidy;
 mod tls;
 mod tour;
