@@ -15,7 +15,7 @@ use crate::{
         Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
         Revision, Rule, Trigger,
     },
-    store::{Direction, Kind, Lane, Range, Record, Store, samples, verify},
+    store::{Direction, Index, Kind, Lane, Range, Record, Store, samples, verify},
 };
 
 /// Layout 1, of version 0.1.0.
@@ -149,6 +149,42 @@ async fn a_folder_of_the_second_layout_opens_with_all_that_is_in_its_log() {
         write(Path::new(&folder)).await;
     }
     has_all(&folder_of(&LAYOUT_2)).await;
+}
+
+#[tokio::test]
+async fn entries_of_the_first_layout_go_with_their_records() {
+    let folder = folder_of(&LAYOUT_1);
+    let config = Config::new(folder.path());
+    let by_event = async |store: &Store| {
+        let (index, all) = (Index::OccurrenceByEvent, Range::under(&[]));
+        store.engine().count(index, all, 100).await.unwrap()
+    };
+    let store = open(&config).await.unwrap();
+    assert_eq!(by_event(&store).await, 2);
+    for left in [1, 0] {
+        let range = Range::under(&[]);
+        let page = store.page::<Occurrence>(range, Direction::Ascending, 1);
+        let mut changes = store.changes();
+        changes.delete(&page.await.unwrap()[0]);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, left);
+    }
+    drop(store);
+    for _ in 0..2 {
+        let store = open(&config).await.unwrap();
+        assert_eq!(by_event(&store).await, 0);
+        // One that is new takes the place of one that was there.
+        let mut changes = store.changes();
+        let again = samples::occurrence(1);
+        changes.insert(&again);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, 1);
+        let stored = store.get::<Occurrence>(again.key()).await.unwrap();
+        let mut changes = store.changes();
+        changes.delete(&stored.unwrap());
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, 0);
+    }
 }
 
 #[tokio::test]
