@@ -293,10 +293,8 @@ pub(super) fn literal(
                 return literal;
             }
         }
-        ("acknowledged", "yes") => return Ok(Literal::Bool(true)),
-        ("acknowledged", "no") => return Ok(Literal::Bool(false)),
-        (_, "true") => return Ok(Literal::Bool(true)),
-        (_, "false") => return Ok(Literal::Bool(false)),
+        ("acknowledged", "yes") | (_, "true") => return Ok(Literal::Bool(true)),
+        ("acknowledged", "no") | (_, "false") => return Ok(Literal::Bool(false)),
         _ => {}
     }
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -399,13 +397,13 @@ fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
         [] => return Err(fault(at, "a condition is missing here".into())),
         [Piece::Star] => return Err(fault(at, "`*` alone finds everything; leave it out".into())),
         // Stars around a text say what is meant anyway.
-        pieces => match trimmed(pieces) {
-            [Piece::Text(text)] => text.clone(),
-            _ => {
+        pieces => {
+            let [Piece::Text(text)] = trimmed(pieces) else {
                 let message = "a text to look for takes `*` at its ends only; use `name=` with it";
                 return Err(fault(at, message.into()));
-            }
-        },
+            };
+            text.clone()
+        }
     };
     if text.is_empty() {
         return Err(fault(at, "there is nothing between the quotes".into()));

@@ -33,6 +33,7 @@ fn searched(word: &str) -> Clause {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 fn every_way_to_write_a_condition_means_what_it_says() {
     let since = |at: &str| Clause::GreaterAndEquals("lastSeen".into(), text(at));
     let cases = [

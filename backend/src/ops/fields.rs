@@ -154,7 +154,9 @@ impl FieldsSeen {
 fn collect<'a>(clause: &'a Clause, names: &mut Vec<&'a str>) {
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) => {
-            clauses.iter().for_each(|clause| collect(clause, names));
+            for clause in clauses {
+                collect(clause, names);
+            }
         }
         Clause::Not(clause) => collect(clause, names),
         comparison => names.extend(comparison.field()),

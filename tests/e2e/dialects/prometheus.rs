@@ -183,7 +183,9 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     let told = async |clear: bool| {
         let find = async || {
             let received = receiver.received();
-            let messages = received.iter().map(|it| it.json());
+            let messages = received
+                .iter()
+                .map(bellwether_tests::receiver::Received::json);
             messages.into_iter().find(|it| it["clear"] == clear)
         };
         eventually("a message arrives", find).await

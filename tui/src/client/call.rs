@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// Makes the request; whatever becomes of it is its answer.
+#[expect(clippy::too_many_lines, reason = "a table: a row for each request")]
 pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
     if matches!(
         request,

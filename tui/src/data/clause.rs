@@ -197,7 +197,7 @@ fn write(line: &mut String, clause: &Clause, nested: bool) {
                     | Comparison::Matches => Value::String(unquoted(&value)).to_string(),
                     _ => value,
                 };
-                line.push_str(&[field, comparison.word(), &quoted].join(" ").trim_end());
+                line.push_str([field, comparison.word(), &quoted].join(" ").trim_end());
             }
             None => line.push_str("(nothing)"),
         },

@@ -51,6 +51,10 @@ impl Tab {
 
 /// What a page alone holds.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "pages are few, and the event is the commonest of them"
+)]
 pub(crate) enum Content {
     #[default]
     None,

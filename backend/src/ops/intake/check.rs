@@ -141,7 +141,7 @@ mod tests {
         ("timestamp", |it| it.timestamp_ms = i64::MIN),
         ("name", |it| it.name.clear()),
         ("name", |it| {
-            it.name = " \u{3000}\t".trim_end_matches('\t').into()
+            it.name = " \u{3000}\t".trim_end_matches('\t').into();
         }),
         ("name", |it| it.name = "disk\nfull".into()),
         ("name", |it| it.name = "disk\u{0}full".into()),

@@ -73,7 +73,7 @@ impl Looks {
             for (_, key) in changed.filter(|(kind, _)| *kind == T::KIND) {
                 let is_there = store.get::<T>(key.clone()).await?.is_some();
                 if let Ok(name) = String::from_utf8(key) {
-                    self.note(name, is_there);
+                    self.note(&name, is_there);
                 }
             }
         }
@@ -91,7 +91,7 @@ impl Looks {
                 .page::<T>(range, Direction::Ascending, PAGE_SIZE_MAX)
                 .await?;
             for stored in &page {
-                self.note(stored.value.name().as_str().to_owned(), true);
+                self.note(stored.value.name().as_str(), true);
             }
             match page.last() {
                 Some(last) if page.len() == PAGE_SIZE_MAX => {
@@ -104,12 +104,12 @@ impl Looks {
         Ok(())
     }
 
-    fn note(&mut self, name: String, is_there: bool) {
-        for look in looks(&name) {
+    fn note(&mut self, name: &str, is_there: bool) {
+        for look in looks(name) {
             if is_there {
-                self.names.entry(look).or_default().insert(name.clone());
+                self.names.entry(look).or_default().insert(name.to_owned());
             } else if let Some(alike) = self.names.get_mut(&look) {
-                alike.remove(&name);
+                alike.remove(name);
                 if alike.is_empty() {
                     self.names.remove(&look);
                 }

@@ -22,16 +22,16 @@ async fn put(world: &World, host: &str, severity: i32, summary: &str) {
     assert_eq!(inner(result.unwrap()).failed, 0);
 }
 
-fn query(filter: &str) -> Option<v1::EventQuery> {
-    Some(v1::EventQuery {
+fn query(filter: &str) -> v1::EventQuery {
+    v1::EventQuery {
         filter: filter.into(),
         ..v1::EventQuery::default()
-    })
+    }
 }
 
 async fn count(world: &World, filter: &str) -> Result<i32, Status> {
     let request = v1::CountEventsRequest {
-        query: query(filter),
+        query: Some(query(filter)),
     };
     let answer = world.events(&world.key).count_events(request).await;
     Ok(inner(answer?).count.unwrap())
@@ -74,7 +74,7 @@ async fn a_filter_finds_what_it_says_in_every_way_to_read_events() {
     for (filter, expected) in cases {
         assert_eq!(count(&world, filter).await.unwrap(), expected, "{filter}");
         let request = v1::SearchEventsRequest {
-            query: query(filter),
+            query: Some(query(filter)),
         };
         let found = world.events(&world.key).search_events(request).await;
         let found = inner(found.unwrap()).results.len();

@@ -79,10 +79,10 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
         if (start..start + below.len()).contains(&column) {
             navigate::back(model, effects);
         }
-    } else if (start..start + route.screen().len()).contains(&column) {
-        if let Some(above) = route.above() {
-            navigate::go(model, above, effects);
-        }
+    } else if (start..start + route.screen().len()).contains(&column)
+        && let Some(above) = route.above()
+    {
+        navigate::go(model, above, effects);
     }
 }
 

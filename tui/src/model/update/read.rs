@@ -25,10 +25,9 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, &[kind], effects);
             resources(model, kind::spec(kind).beside, effects);
         }
-        Route::Map => resources(model, &JOINED, effects),
+        Route::Map | Route::Form => resources(model, &JOINED, effects),
         Route::Deliveries => deliveries(model, effects),
         Route::Delivery(id) => delivery(model, id, effects),
-        Route::Form => resources(model, &JOINED, effects),
         Route::Report | Route::Reference | Route::Topic(_) => {}
     }
 }

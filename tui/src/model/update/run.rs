@@ -100,7 +100,7 @@ fn of(action: Action) -> Run {
             |model, effects| events::set_all(model, StatusChange::Status(Status::Closed), effects)
         }
         Action::SuppressAll => |model, effects| {
-            events::set_all(model, StatusChange::Status(Status::Suppressed), effects)
+            events::set_all(model, StatusChange::Status(Status::Suppressed), effects);
         },
         Action::AnnotateAll => |model, _| events::annotate_all(model),
         Action::Annotate => |model, _| events::annotate(model),

@@ -179,8 +179,10 @@ pub(in crate::store) async fn what_was_removed_is_passed_over(engine: &dyn Engin
         let prefixes: Vec<_> = (0..RECORDS).map(|it| of_event(it)[..16].to_vec()).collect();
         let last = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
         for (prefix, found) in prefixes.iter().zip(last.unwrap()) {
-            let under = entries.iter().filter(|(key, _)| key.starts_with(prefix));
-            let lying = under.last().map(|(key, lead)| (key.clone(), lead.clone()));
+            let mut under = entries.iter().filter(|(key, _)| key.starts_with(prefix));
+            let lying = under
+                .next_back()
+                .map(|(key, lead)| (key.clone(), lead.clone()));
             assert_eq!(found, lying, "round {round}");
         }
     }

@@ -172,7 +172,7 @@ impl SimulatedDisk {
         {
             let mut state = other.state();
             let State { live, journal, .. } = &mut *state;
-            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(written).collect();
+            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(|file| written(file)).collect();
             parts.extend(journal.as_deref_mut());
             parts.retain(|part| !part.is_empty());
             let is_of_tree = random.random_bool(0.5);
@@ -227,7 +227,7 @@ impl SimulatedDisk {
 }
 
 /// A file without the zeros at its end.
-fn written(file: &mut Vec<u8>) -> &mut [u8] {
+fn written(file: &mut [u8]) -> &mut [u8] {
     let end = file.iter().rposition(|byte| *byte != 0);
     &mut file[..end.map_or(0, |end| end + 1)]
 }

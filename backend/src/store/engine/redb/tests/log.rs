@@ -49,8 +49,8 @@ fn read(disk: &SimulatedDisk) -> Option<Vec<Vec<u8>>> {
     Some(frames.into_iter().map(|frame| frame.rows).collect())
 }
 
-fn through(last: u64) -> Option<Vec<Vec<u8>>> {
-    Some((21..=last).map(rows).collect())
+fn through(last: u64) -> Vec<Vec<u8>> {
+    (21..=last).map(rows).collect()
 }
 
 /// What file 0 holds.
@@ -63,9 +63,9 @@ fn image(disk: &SimulatedDisk) -> Vec<u8> {
 #[test]
 fn frames_are_read_in_order_whatever_lies_behind_them() {
     let (disk, mut wal) = used();
-    assert_eq!(read(&disk), through(32));
+    assert_eq!(read(&disk), Some(through(32)));
     append(&mut wal, [33]);
-    assert_eq!(read(&disk), through(33));
+    assert_eq!(read(&disk), Some(through(33)));
     let medium: &dyn Medium = &disk;
     let other = Wal::open(medium, 64 * 1024).unwrap();
     assert!(other.read(LIFE + 1, 0).unwrap().is_empty());
@@ -90,7 +90,12 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
             32
         };
         disk.edit(1, |file| *file = torn);
-        assert_eq!(read(&disk), through(expected), "cut at {}", cut - start);
+        assert_eq!(
+            read(&disk),
+            Some(through(expected)),
+            "cut at {}",
+            cut - start
+        );
     }
     // Sectors arrive in any order.
     for missing in (start..end).step_by(512) {
@@ -98,7 +103,12 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
         let sector = missing..missing + 512;
         torn[sector.clone()].copy_from_slice(&before[sector]);
         disk.edit(1, |file| *file = torn);
-        assert_eq!(read(&disk), through(32), "without {}", missing - start);
+        assert_eq!(
+            read(&disk),
+            Some(through(32)),
+            "without {}",
+            missing - start
+        );
     }
 }
 
@@ -112,7 +122,7 @@ fn a_changed_bit_is_damage_but_in_the_last_frame() {
     for (start, length, expected) in [
         (0, 24 + rows(31).len(), None),
         (second, 24 + rows(32).len(), None),
-        (third, 24 + rows(33).len(), through(32)),
+        (third, 24 + rows(33).len(), Some(through(32))),
     ] {
         for at in start..start + length {
             disk.edit(1, |file| file[at] ^= 1 << (at % 8));
@@ -120,7 +130,7 @@ fn a_changed_bit_is_damage_but_in_the_last_frame() {
             disk.edit(1, |file| file[at] ^= 1 << (at % 8));
         }
     }
-    assert_eq!(read(&disk), through(33));
+    assert_eq!(read(&disk), Some(through(33)));
     // In the other file, which has earlier frames.
     for at in 0..24 + rows(21).len() {
         disk.edit(2, |file| file[at] ^= 1);
