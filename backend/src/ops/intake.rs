@@ -88,6 +88,10 @@ impl Intake {
         events: Vec<IncomingEvent>,
         author: Option<Name>,
     ) -> Result<Submitted, Error> {
+        let events = match <[IncomingEvent; 1]>::try_from(events) {
+            Ok([event]) => return self.submit_one(event, author).await,
+            Err(events) => events,
+        };
         let total = events.len();
         let parts = split(events);
         let mut rooms = Vec::with_capacity(INTAKE_WORKERS);
@@ -130,6 +134,18 @@ impl Intake {
         }
     }
 
+    /// As [`Intake::submit`], without a list to be parted.
+    async fn submit_one(
+        &self,
+        event: IncomingEvent,
+        author: Option<Name>,
+    ) -> Result<Submitted, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(event, author, Vec::new(), Some(reply))?;
+        let outcome = answer.await.unwrap_or_else(|_closed| Err(stopping()));
+        outcome.map(|_taken| Submitted::default())
+    }
+
     /// Takes in an event that an `event` destination makes, with the rules that led to it; answers
     /// the occurrence that took it in.
     ///
@@ -149,7 +165,7 @@ impl Intake {
         }
         let (reply, answer) = oneshot::channel();
         let id = event.id();
-        self.enqueue(event, chain, Some(reply))?;
+        self.enqueue(event, None, chain, Some(reply))?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken(number) => Ok(OccurrenceId { event: id, number }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
@@ -160,7 +176,7 @@ impl Intake {
     /// the log says so.
     pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
         let name = event.name.clone();
-        if let Err(error) = self.enqueue(event, chain, None) {
+        if let Err(error) = self.enqueue(event, None, chain, None) {
             warn!(event = %name, %error, "an event of the service's own was lost");
         }
     }
@@ -175,6 +191,7 @@ impl Intake {
     fn enqueue(
         &self,
         event: IncomingEvent,
+        author: Option<Name>,
         chain: Vec<RecordId>,
         reply: Option<Reply>,
     ) -> Result<(), Error> {
@@ -183,7 +200,7 @@ impl Intake {
         let job = Job {
             _room: self.room_for(&events)?,
             events,
-            author: None,
+            author,
             chain: chain.into(),
             claim: None,
             reply,
