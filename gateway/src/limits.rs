@@ -16,6 +16,8 @@ pub(crate) const BODIES_KIB: usize = 96 * 1024;
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 200;
 /// How long the backend may take to say whether it is ready.
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
+/// A request that took longer leaves a line in the log, like one that failed.
+pub(crate) const SLOW: Duration = Duration::from_secs(1);
 /// How long connecting to the backend may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// Bytes that a connection or a call may send ahead of being read. The HTTP/2 library derives from

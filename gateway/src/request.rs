@@ -155,15 +155,26 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .answered(operation, reply.status, took, reply.body.len());
-        tracing::info!(
-            %method,
-            path = template,
-            status = reply.status.as_u16(),
-            code = i32::from(reply.code),
-            duration_ms = took.as_secs_f64() * 1e3,
-            request_id = request_id.to_str().unwrap_or_default(),
-            "answered"
-        );
+        // A line for what an operator looks for; the rest is counted, and told on request.
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    %method,
+                    path = template,
+                    status = reply.status.as_u16(),
+                    code = i32::from(reply.code),
+                    duration_ms = took.as_secs_f64() * 1e3,
+                    request_id = request_id.to_str().unwrap_or_default(),
+                    "answered"
+                )
+            };
+        }
+        let failed = reply.status.is_client_error() || reply.status.is_server_error();
+        if failed || took > limits::SLOW {
+            line!(info);
+        } else {
+            line!(debug);
+        }
         let response = reply.into_response(request_id);
         response.map(|body| Answer::new(body, permit))
     }
