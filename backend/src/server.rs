@@ -2,10 +2,11 @@
 
 mod assemble;
 mod deadline;
-mod entries;
+mod decoding;
+mod direct;
+mod front;
 mod listener;
-mod overload;
-mod oversize;
+mod panics;
 mod work;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -25,6 +26,8 @@ use crate::{
     error::Error,
     store::open::OpenError,
 };
+pub use direct::Direct;
+use front::Front;
 use work::Work;
 
 /// How long a browser may remember that it may call.
@@ -61,6 +64,8 @@ pub struct ServeError {
 pub struct Backend {
     listener: Listener,
     routes: Routes,
+    direct: Direct,
+    front: Front,
     work: Work,
     /// Ends streams that would go on for ever.
     streams: CancellationToken,
@@ -87,12 +92,14 @@ impl Backend {
             .await
             .map_err(|source| StartError::Address { addr, source })?;
         let streams = CancellationToken::new();
-        let (routes, work) =
+        let assembled =
             assemble::assemble(&config, clock, listener.addr(), streams.clone()).await?;
         Ok(Self {
             listener,
-            routes,
-            work,
+            routes: assembled.routes,
+            direct: assembled.direct,
+            front: assembled.front,
+            work: assembled.work,
             streams,
             tls: None,
         })
@@ -117,6 +124,12 @@ impl Backend {
         self.routes.clone()
     }
 
+    /// Intake without a socket and past HTTP, behind the same checks. It answers while
+    /// [`Backend::serve`] runs.
+    pub fn direct(&self) -> Direct {
+        self.direct.clone()
+    }
+
     /// Serves until `shutdown`; then lets calls under way end, records what is being delivered,
     /// and returns.
     ///
@@ -125,7 +138,7 @@ impl Backend {
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
         let mut work = self.work.start(&stopping);
-        let service = listener::Calls(cors().layer(GrpcWebLayer::new().layer(self.routes)));
+        let service = listener::Calls(cors().layer(GrpcWebLayer::new().layer(self.front)));
         let limits = listener::LIMITS;
         let serving = self
             .listener

@@ -26,4 +26,4 @@ mod upstream;
 pub use config::{Config, ConfigError};
 pub use dialect::{Settings as SenderSettings, Severity};
 pub use server::{Gateway, StartError};
-pub use upstream::{Upstream, UpstreamError};
+pub use upstream::{Answered, Direct, Upstream, UpstreamError};

@@ -1,6 +1,6 @@
 //! The backend, reached over a channel or called in the same process.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use bellwether_proto::json::wire::{self, Value};
 use bytes::Bytes;
@@ -23,7 +23,26 @@ pub struct Upstream(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Remote(Channel),
-    InProcess(Routes),
+    InProcess {
+        routes: Routes,
+        direct: Option<Arc<dyn Direct>>,
+    },
+}
+
+/// What a backend answers: metadata and an encoded message.
+pub type Answered = Result<(MetadataMap, Bytes), Status>;
+
+/// A backend in the same process that takes some calls past HTTP, as encoded messages.
+pub trait Direct: fmt::Debug + Send + Sync {
+    /// Whether it takes calls of that method.
+    fn takes(&self, path: &str) -> bool;
+
+    /// Answers a call as the services would.
+    fn call(
+        &self,
+        metadata: MetadataMap,
+        message: Bytes,
+    ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>>;
 }
 
 /// An address at which no backend can be.
@@ -81,7 +100,18 @@ impl Upstream {
 
     /// Calls services in this process, without a socket in between.
     pub fn in_process(routes: Routes) -> Self {
-        Self(Kind::InProcess(routes.prepare()))
+        Self(Kind::InProcess {
+            routes: routes.prepare(),
+            direct: None,
+        })
+    }
+
+    /// As [`Upstream::in_process`], past HTTP where `direct` takes the call.
+    pub fn in_process_with(routes: Routes, direct: Arc<dyn Direct>) -> Self {
+        Self(Kind::InProcess {
+            routes: routes.prepare(),
+            direct: Some(direct),
+        })
     }
 
     /// Calls a method with an encoded message.
@@ -94,12 +124,19 @@ impl Upstream {
         metadata: MetadataMap,
         message: Bytes,
         timeout: Duration,
-    ) -> Result<(MetadataMap, Bytes), Status> {
+    ) -> Answered {
         let mut request = Request::from_parts(metadata, http::Extensions::new(), message);
         request.set_timeout(timeout);
         match &self.0 {
             Kind::Remote(channel) => unary(channel.clone(), path, request).await,
-            Kind::InProcess(routes) => unary(routes.clone(), path, request).await,
+            Kind::InProcess {
+                direct: Some(direct),
+                ..
+            } if direct.takes(path.path()) => {
+                let (metadata, _, message) = request.into_parts();
+                direct.call(metadata, message).await
+            }
+            Kind::InProcess { routes, .. } => unary(routes.clone(), path, request).await,
         }
     }
 
@@ -115,11 +152,7 @@ impl Upstream {
     }
 }
 
-async fn unary<S>(
-    service: S,
-    path: PathAndQuery,
-    request: Request<Bytes>,
-) -> Result<(MetadataMap, Bytes), Status>
+async fn unary<S>(service: S, path: PathAndQuery, request: Request<Bytes>) -> Answered
 where
     S: GrpcService<Body>,
     S::ResponseBody: Send + 'static,

@@ -1,6 +1,8 @@
 //! Who calls, and what they may do: from the key of a call to the role its method needs.
 
 mod body;
+mod capacity;
+mod entries;
 mod guard;
 mod rate_limit;
 mod refusals;
@@ -9,7 +11,7 @@ use tonic::{Request, Status};
 
 use crate::{error::Error, ops::client::Caller};
 
-pub use guard::Guard;
+pub use guard::{Admitted, Denied, Guard, Guarded};
 pub use refusals::Refusals;
 
 /// The address that a call came from.

@@ -10,7 +10,10 @@ use bellwether_proto::cloud::{
     data_receiver_service_server::DataReceiverService, event_wrapper::EventType,
 };
 use futures_util::FutureExt;
-use tonic::{Request, Response, Status, Streaming, async_trait, metadata::MetadataValue};
+use tonic::{
+    Request, Response, Status, Streaming, async_trait,
+    metadata::{MetadataMap, MetadataValue},
+};
 
 use super::{
     access,
@@ -49,6 +52,46 @@ impl DataReceiver {
     /// Puts events into that intake.
     pub fn new(intake: Intake, clock: Arc<dyn Clock>) -> Self {
         Self { intake, clock }
+    }
+
+    /// Takes a list in on behalf of a caller, once for each idempotency key in the metadata.
+    ///
+    /// # Errors
+    /// As `PutEvents` answers them.
+    pub async fn receive(
+        &self,
+        caller: Caller,
+        metadata: &MetadataMap,
+        request: Events,
+    ) -> Result<Response<EventStatusResult>, Status> {
+        dialect::admit(metadata, &caller)?;
+        let key = idempotency::key_of(metadata)?;
+        let total = request.events.len();
+        if total == 0 {
+            return Ok(Response::new(EventStatusResult::default()));
+        }
+        if total > EVENTS_PER_REQUEST_MAX {
+            let fault = format!("has {total} entries; at most {EVENTS_PER_REQUEST_MAX} are taken");
+            return Err(Error::invalid("events", fault).into());
+        }
+        let now_ms = self.clock.now_ms();
+        caller.meter.take_events(&caller.name, total, now_ms)?;
+        let detailed = request.detailed_response;
+        let kept = if detailed {
+            request.events.clone()
+        } else {
+            Vec::new()
+        };
+        let (refused, is_replayed) = match key {
+            None => (self.take_in(request.events, caller.name).await?, false),
+            Some(key) => self.take_in_once(request, caller, key).await?,
+        };
+        let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
+        if is_replayed {
+            let value = MetadataValue::from_static("true");
+            response.metadata_mut().insert(REPLAYED, value);
+        }
+        Ok(response)
     }
 
     /// Takes a list in; answers the events that were refused, in order.
@@ -184,35 +227,8 @@ impl DataReceiverService for DataReceiver {
         request: Request<Events>,
     ) -> Result<Response<EventStatusResult>, Status> {
         let caller = access::caller(&request)?;
-        dialect::admit(request.metadata(), &caller)?;
-        let key = idempotency::key_of(request.metadata())?;
-        let request = request.into_inner();
-        let total = request.events.len();
-        if total == 0 {
-            return Ok(Response::new(EventStatusResult::default()));
-        }
-        if total > EVENTS_PER_REQUEST_MAX {
-            let fault = format!("has {total} entries; at most {EVENTS_PER_REQUEST_MAX} are taken");
-            return Err(Error::invalid("events", fault).into());
-        }
-        let now_ms = self.clock.now_ms();
-        caller.meter.take_events(&caller.name, total, now_ms)?;
-        let detailed = request.detailed_response;
-        let kept = if detailed {
-            request.events.clone()
-        } else {
-            Vec::new()
-        };
-        let (refused, is_replayed) = match key {
-            None => (self.take_in(request.events, caller.name).await?, false),
-            Some(key) => self.take_in_once(request, caller, key).await?,
-        };
-        let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
-        if is_replayed {
-            let value = MetadataValue::from_static("true");
-            response.metadata_mut().insert(REPLAYED, value);
-        }
-        Ok(response)
+        let (metadata, _, request) = request.into_parts();
+        self.receive(caller, &metadata, request).await
     }
 
     async fn put_event(

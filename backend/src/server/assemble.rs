@@ -1,6 +1,6 @@
 //! Every room of the service with what it needs from the others.
 
-use std::{any::Any, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
     FILE_DESCRIPTOR_SET,
@@ -15,18 +15,14 @@ use bellwether_proto::{
         trigger_service_server::TriggerServiceServer,
     },
 };
-use http::Response;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    Status,
-    body::Body,
-    service::{Routes, RoutesBuilder},
-};
+use tonic::service::{Routes, RoutesBuilder};
 use tower::util::MapResponseLayer;
-use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{StartError, deadline::DeadlineLayer, overload::OverloadLayer, oversize, work::Work};
+use super::{
+    StartError, deadline::DeadlineLayer, decoding, direct::Direct, front::Front, panics, work::Work,
+};
 use crate::{
     clock::Clock,
     config::Config,
@@ -79,6 +75,18 @@ struct Rooms {
     holds: Holds,
 }
 
+/// The service, ready to be served and started.
+pub(super) struct Assembled {
+    /// The services, for calls without a socket.
+    pub(super) routes: Routes,
+    /// The same for calls past HTTP.
+    pub(super) direct: Direct,
+    /// The same for connections.
+    pub(super) front: Front,
+    /// What goes on beside the calls.
+    pub(super) work: Work,
+}
+
 /// Opens the store and puts the services and the work beside them together. `own` is the address
 /// that no message may go to; `streams` ends those that would go on for ever.
 pub(super) async fn assemble(
@@ -86,7 +94,7 @@ pub(super) async fn assemble(
     clock: Arc<dyn Clock>,
     own: SocketAddr,
     streams: CancellationToken,
-) -> Result<(Routes, Work), StartError> {
+) -> Result<Assembled, StartError> {
     let store = store::open(config).await?;
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
     clients.ensure_admin(&config.data_dir).await?;
@@ -117,8 +125,18 @@ pub(super) async fn assemble(
     let refusals = Refusals::new(move |event| reports.report(event, Vec::new()));
     let guard = Guard::new(Arc::clone(&rooms.keys), Arc::new(refusals));
     let work = rooms.work(config, workers);
-    let routes = rooms.services(config, streams)?;
-    Ok((checked(routes, &guard), work))
+    let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
+    let receiver = Arc::new(receiver);
+    let routes = checked(rooms.services(config, streams)?, &guard);
+    let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
+        .max_decoding_message_size(REQUEST_BYTES_MAX)
+        .max_encoding_message_size(ANSWER_BYTES_MAX);
+    Ok(Assembled {
+        front: Front::new(&guard, intake, routes.clone()),
+        direct: Direct::new(guard, receiver),
+        routes,
+        work,
+    })
 }
 
 impl Rooms {
@@ -202,20 +220,13 @@ impl Rooms {
     }
 }
 
-/// Puts what every call passes before all services: from the outside in, panics, sizes, the time
-/// limit, the key, and a place among the calls under way, which only those with a key can take.
+/// Puts what every call passes before all services: from the outside in, panics, messages that
+/// cannot be decoded, the time limit, and admission.
 fn checked(routes: Routes, guard: &Guard) -> Routes {
-    let placed = routes.into_axum_router().layer(OverloadLayer::new());
-    let guarded = guard.protect(placed.into()).into_axum_router();
+    let guarded = guard.protect(routes).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)
-        .layer(MapResponseLayer::new(oversize::rewrite))
-        .layer(CatchPanicLayer::custom(answer_to_panic));
+        .layer(MapResponseLayer::new(decoding::rewrite))
+        .layer(panics::layer());
     Routes::from(checked)
-}
-
-/// A panic would otherwise end the stream, and the caller would take that for its own doing.
-fn answer_to_panic(_panic: Box<dyn Any + Send>) -> Response<Body> {
-    tracing::error!("a call panicked");
-    Status::internal("the service has an internal fault").into_http()
 }

@@ -56,18 +56,38 @@ where
         if is_streaming(path) {
             return Box::pin(self.inner.call(request));
         }
-        let asked = timeout_asked(request.headers()).unwrap_or(REQUEST_TIME_MAX);
-        let limit = asked.min(REQUEST_TIME_MAX);
+        let limit = limit(request.headers());
         let answer = self.inner.call(request);
         Box::pin(async move {
-            tokio::time::timeout(limit, answer)
+            within(limit, answer)
                 .await
-                .unwrap_or_else(|_elapsed| {
-                    let message = format!("the call took longer than {} ms", limit.as_millis());
-                    Ok(Status::deadline_exceeded(message).into_http())
-                })
+                .unwrap_or_else(|late| Ok(late.into_http()))
         })
     }
+}
+
+/// How long a unary call with these headers may take.
+pub(super) fn limit(headers: &HeaderMap) -> Duration {
+    let asked = timeout_asked(headers).unwrap_or(REQUEST_TIME_MAX);
+    asked.min(REQUEST_TIME_MAX)
+}
+
+/// Makes a call that may take that long.
+///
+/// # Errors
+/// When it took longer.
+pub(super) async fn within<T>(limit: Duration, call: impl Future<Output = T>) -> Result<T, Status> {
+    let late = || {
+        let message = format!("the call took longer than {} ms", limit.as_millis());
+        Status::deadline_exceeded(message)
+    };
+    // Timers count whole milliseconds, in which a call could be done that has no time at all.
+    if limit.is_zero() {
+        return Err(late());
+    }
+    tokio::time::timeout(limit, call)
+        .await
+        .map_err(|_elapsed| late())
 }
 
 /// Reads `grpc-timeout`: at most eight digits and a unit. What cannot be read is no limit.

@@ -1,4 +1,4 @@
-//! The layer that lets a call through, or answers in its place.
+//! Lets a call in, or answers in its place.
 
 use std::{
     error::Error as StdError,
@@ -9,13 +9,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Request, Response, header::AUTHORIZATION};
-use tonic::{Status, body::Body, service::Routes};
+use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
+use tonic::{Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
     Peer, Refusals,
     body::{UntilRevoked, Way},
+    capacity::{Capacities, Share},
     rate_limit,
     refusals::Why,
 };
@@ -24,7 +25,7 @@ use crate::{
     ops::client::{Caller, Keys},
     rpc::{
         audit,
-        methods::{Need, method},
+        methods::{Method, Need, method},
     },
 };
 
@@ -38,23 +39,136 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 /// The one method by which a caller may end its own key; its answer still arrives.
 const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
 
-/// Lets only those calls through whose key has the role that the method needs, puts the
-/// [`Caller`] into their extensions, and ends them when the key is revoked.
+/// The one admission of calls, whichever way they come in: knows who calls, whether they may, and
+/// whether the service has the capacity for it.
 #[derive(Debug, Clone)]
 pub struct Guard {
     keys: Arc<Keys>,
     refusals: Arc<Refusals>,
+    capacities: Capacities,
+}
+
+/// A call that may be made.
+#[derive(Debug)]
+pub struct Admitted {
+    method: &'static Method,
+    caller: Option<Caller>,
+    share: Option<Share>,
+}
+
+/// A call that may not be made.
+#[derive(Debug)]
+pub struct Denied {
+    status: Status,
+    caller: Option<Caller>,
 }
 
 impl Guard {
     /// A guard that knows these keys, and counts whom it refuses.
     pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>) -> Self {
-        Self { keys, refusals }
+        Self {
+            keys,
+            refusals,
+            capacities: Capacities::new(),
+        }
     }
 
     /// Puts the guard before all services, and before the answer to unknown methods.
     pub fn protect(&self, routes: Routes) -> Routes {
         routes.into_axum_router().layer(self.clone()).into()
+    }
+
+    /// Lets a call in whose key has the role that its method needs, within its client's rate and
+    /// the capacity of its class, in this order. `peer` is the address it came from.
+    ///
+    /// # Errors
+    /// What the caller is told instead.
+    pub async fn admit(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Admitted, Denied> {
+        let method = method(path);
+        let need = method.map(|method| method.need);
+        let caller = match self.identify(need, headers).await {
+            Ok(caller) => caller,
+            Err(error) => {
+                if matches!(error, Error::Unauthenticated(_)) {
+                    let address = peer.or_else(|| forwarded(headers));
+                    self.refusals.address(address, self.keys.now_ms());
+                }
+                let status = error.into();
+                return Err(Denied {
+                    status,
+                    caller: None,
+                });
+            }
+        };
+        let checked = match &caller {
+            Some(caller) => self.check(need, caller).map_err(Status::from),
+            None => Ok(()),
+        };
+        let found = checked.and_then(|()| {
+            let method = method.ok_or_else(|| Status::from(unknown_method()))?;
+            Ok((method, self.capacities.share(method.class)?))
+        });
+        match found {
+            Ok((method, share)) => Ok(Admitted {
+                method,
+                caller,
+                share,
+            }),
+            Err(status) => Err(Denied { status, caller }),
+        }
+    }
+
+    /// Lets a call in that comes as a message, past HTTP; answers what `call` does for its caller.
+    ///
+    /// # Errors
+    /// What the caller is told instead, with the metadata of that answer.
+    pub async fn pass<F>(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        message: Bytes,
+        call: impl FnOnce(Caller, Bytes) -> F,
+    ) -> Result<(MetadataMap, Bytes), Status>
+    where
+        F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
+    {
+        let admitted = match self.admit(path, headers, None).await {
+            Ok(admitted) => admitted,
+            Err(Denied { mut status, caller }) => {
+                self.write_rates(caller.as_ref(), status.metadata_mut().as_mut());
+                return Err(status);
+            }
+        };
+        let Some(caller) = admitted.caller else {
+            // A method for everybody knows no caller on whose behalf it could be called so.
+            return Err(unknown_method().into());
+        };
+        let taken = match &admitted.share {
+            Some(share) => share.take(&message),
+            None => Ok(()),
+        };
+        let mut answer = match taken {
+            Ok(()) => call(caller.clone(), message).await,
+            Err(status) => Err(status),
+        };
+        let metadata = match &mut answer {
+            Ok((metadata, _)) => metadata,
+            Err(status) => status.metadata_mut(),
+        };
+        self.write_rates(Some(&caller), metadata.as_mut());
+        answer
+    }
+
+    /// Writes the `RateLimit` fields of an answer to that caller.
+    fn write_rates(&self, caller: Option<&Caller>, headers: &mut HeaderMap) {
+        if let Some(caller) = caller {
+            rate_limit::write(&caller.meter.limits(self.keys.now_ms()), headers);
+        }
     }
 
     /// Who calls; none for methods that need no key.
@@ -73,10 +187,8 @@ impl Guard {
     }
 
     /// Whether the caller may call that now.
-    fn admit(&self, need: Option<Need>, caller: &Caller) -> Result<(), Error> {
-        let need = need.ok_or_else(|| {
-            Error::Unimplemented("this service does not have the method that was called".into())
-        })?;
+    fn check(&self, need: Option<Need>, caller: &Caller) -> Result<(), Error> {
+        let need = need.ok_or_else(unknown_method)?;
         let (now_ms, client) = (self.keys.now_ms(), &caller.name);
         if need.allows(caller.role) {
             let taken = caller.meter.take_call(client, now_ms);
@@ -94,11 +206,13 @@ impl Guard {
     }
 }
 
-/// The address that a call came from, as far as it is known.
-fn address_of(extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
-    let forwarded = || headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok();
-    let peer = extensions.get::<Peer>();
-    peer.map_or_else(forwarded, |Peer(address)| Some(*address))
+fn unknown_method() -> Error {
+    Error::Unimplemented("this service does not have the method that was called".into())
+}
+
+/// The address that a gateway in this process says it calls for.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()
 }
 
 /// The key that a call carries.
@@ -159,53 +273,67 @@ where
         let guard = self.guard.clone();
         Box::pin(async move {
             let request = request.map(Body::new);
-            let method = method(request.uri().path());
-            let need = method.map(|method| method.need);
-            let caller = match guard.identify(need, request.headers()).await {
-                Ok(Some(caller)) => caller,
-                Ok(None) => return Ok(inner.call(request).await?.map(Body::new)),
-                Err(error) => {
-                    if matches!(error, Error::Unauthenticated(_)) {
-                        let address = address_of(request.extensions(), request.headers());
-                        guard.refusals.address(address, guard.keys.now_ms());
-                    }
-                    return Ok(Status::from(error).into_http());
+            let peer = request.extensions().get::<Peer>().map(|Peer(peer)| *peer);
+            let path = request.uri().path();
+            let (caller, mut response) = match guard.admit(path, request.headers(), peer).await {
+                Ok(admitted) => {
+                    let caller = admitted.caller.clone();
+                    (caller, admitted.call(&mut inner, request).await?)
                 }
+                Err(Denied { status, caller }) => (caller, status.into_http()),
             };
-            let mut response = match guard.admit(need, &caller) {
-                Ok(()) => call_until_revoked(&mut inner, request, &caller).await?,
-                Err(error) => Status::from(error).into_http(),
-            };
-            if let Some(audit) = method.and_then(|method| method.audit)
-                && !response.headers().contains_key(Status::GRPC_STATUS)
-            {
-                audit::note(audit, &caller.name, response.extensions());
-            }
-            let limits = caller.meter.limits(guard.keys.now_ms());
-            rate_limit::write(&limits, response.headers_mut());
+            guard.write_rates(caller.as_ref(), response.headers_mut());
             Ok(response)
         })
     }
 }
 
-/// Calls on behalf of that caller; ends the call when its key is revoked.
-async fn call_until_revoked<S, Out>(
-    inner: &mut S,
-    mut request: Request<Body>,
-    caller: &Caller,
-) -> Result<Response<Body>, S::Error>
-where
-    S: Service<Request<Body>, Response = Response<Out>>,
-    Out: hyper::body::Body<Data = Bytes> + Send + 'static,
-    Out::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    let until_revoked = |body, way| Body::new(UntilRevoked::new(body, way, caller.revoked.clone()));
-    let is_revocation = request.uri().path() == REVOKE_CLIENT;
-    request.extensions_mut().insert(caller.clone());
-    let request = request.map(|body| until_revoked(body, Way::In));
-    let response = inner.call(request).await?.map(Body::new);
-    if is_revocation {
-        return Ok(response);
+impl Admitted {
+    /// Makes the call, which ends when its key is revoked. What a unary call brings is measured.
+    async fn call<S, Out>(
+        self,
+        inner: &mut S,
+        mut request: Request<Body>,
+    ) -> Result<Response<Body>, S::Error>
+    where
+        S: Service<Request<Body>, Response = Response<Out>>,
+        Out: hyper::body::Body<Data = Bytes> + Send + 'static,
+        Out::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let Self {
+            method,
+            caller,
+            share,
+        } = self;
+        let until_revoked = |body, way| match &caller {
+            Some(caller) => Body::new(UntilRevoked::new(body, way, caller.revoked.clone())),
+            None => body,
+        };
+        let is_revocation = request.uri().path() == REVOKE_CLIENT;
+        if let Some(caller) = &caller {
+            request.extensions_mut().insert(caller.clone());
+        }
+        let request = request.map(|body| {
+            let body = until_revoked(body, Way::In);
+            match &share {
+                Some(share) if !method.class.is_streaming() => share.measure(body),
+                _ => body,
+            }
+        });
+        let response = inner.call(request).await?.map(Body::new);
+        if let (Some(audit), Some(caller)) = (method.audit, &caller)
+            && !response.headers().contains_key(Status::GRPC_STATUS)
+        {
+            audit::note(audit, &caller.name, response.extensions());
+        }
+        let response = if is_revocation {
+            response
+        } else {
+            response.map(|body| until_revoked(body, Way::Out))
+        };
+        Ok(match share {
+            Some(share) => response.map(|body| share.hold(body)),
+            None => response,
+        })
     }
-    Ok(response.map(|body| until_revoked(body, Way::Out)))
 }

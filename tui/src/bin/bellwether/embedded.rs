@@ -1,8 +1,16 @@
 //! The one place where backend and gateway are put together in one process.
 
-use bellwether_backend::{Backend, server::StartError, store::open::OpenError};
-use bellwether_gateway::{Gateway, Upstream};
+use std::{pin::Pin, sync::Arc};
+
+use bellwether_backend::{
+    Backend,
+    server::{self, StartError},
+    store::open::OpenError,
+};
+use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
+use prost::bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
 
 use crate::{
     config::Settings,
@@ -29,6 +37,24 @@ pub(crate) struct Service {
     tls: Option<ServerTls>,
 }
 
+/// The calls that the gateway makes past HTTP, when the backend is in the same process.
+#[derive(Debug)]
+struct PastHttp(server::Direct);
+
+impl Direct for PastHttp {
+    fn takes(&self, path: &str) -> bool {
+        path == server::Direct::METHOD
+    }
+
+    fn call(
+        &self,
+        metadata: MetadataMap,
+        message: Bytes,
+    ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>> {
+        Box::pin(self.0.call(metadata, message))
+    }
+}
+
 impl Service {
     /// Opens the store and binds the listeners of the parts.
     ///
@@ -46,7 +72,10 @@ impl Service {
         };
         let upstream = match (&backend, parts) {
             (_, Parts::Backend) => None,
-            (Some(backend), _) => Some(Upstream::in_process(backend.routes())),
+            (Some(backend), _) => {
+                let direct = Arc::new(PastHttp(backend.direct()));
+                Some(Upstream::in_process_with(backend.routes(), direct))
+            }
             (None, _) => Some(
                 Upstream::connect_with(&settings.backend, tls::client(settings)?)
                     .map_err(|error| Failure::new(format!("backend: {error}")))?,

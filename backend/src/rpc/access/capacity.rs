@@ -10,12 +10,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Code, Status, body::Body};
 use tonic_types::{ErrorDetails, StatusExt};
-use tower::{Layer, Service};
 
 use super::entries::Entries;
 use crate::{
@@ -23,7 +21,7 @@ use crate::{
         CHANGES_UNDER_WAY_MAX, INTAKE_UNDER_WAY_MAX, OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX,
         READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX, STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
     },
-    rpc::methods::{Class, method},
+    rpc::methods::Class,
 };
 
 /// Bytes of memory that a byte of a request may become: events are checked while they arrive, other
@@ -31,12 +29,12 @@ use crate::{
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
-/// Lets as many calls of a class through as it has capacity for.
+/// How many calls of each class may be under way.
 #[derive(Debug, Clone)]
-pub(super) struct OverloadLayer(Arc<Capacities>);
+pub(super) struct Capacities(Arc<Classes>);
 
 #[derive(Debug)]
-struct Capacities {
+struct Classes {
     intake: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -47,11 +45,11 @@ struct Capacities {
     memory: Arc<Semaphore>,
 }
 
-impl OverloadLayer {
+impl Capacities {
     /// Nothing is under way.
     pub(super) fn new() -> Self {
         let calls = |count| Arc::new(Semaphore::new(count));
-        Self(Arc::new(Capacities {
+        Self(Arc::new(Classes {
             intake: calls(INTAKE_UNDER_WAY_MAX),
             pages: calls(PAGES_UNDER_WAY_MAX),
             reads: calls(READS_UNDER_WAY_MAX),
@@ -61,100 +59,88 @@ impl OverloadLayer {
             memory: calls(REQUEST_MEMORY_KIB_MAX),
         }))
     }
+
+    /// What a call of that class may take; nothing is taken for what is always answered.
+    ///
+    /// # Errors
+    /// When as many of the class are under way as may be, with when to come back.
+    pub(super) fn share(&self, class: Class) -> Result<Option<Share>, Status> {
+        let classes = &*self.0;
+        let calls = match class {
+            Class::Probe => return Ok(None),
+            Class::Intake => &classes.intake,
+            Class::Page => &classes.pages,
+            Class::Read => &classes.reads,
+            Class::Change => &classes.changes,
+            Class::Watch => &classes.watches,
+            Class::Stream => &classes.streams,
+        };
+        let Ok(permit) = Arc::clone(calls).try_acquire_owned() else {
+            let message = "too many calls of this kind are under way; try again in a moment";
+            return Err(busy(message));
+        };
+        let unfold = match class {
+            Class::Intake => EVENTS_UNFOLD,
+            _ => OTHERS_UNFOLD,
+        };
+        Ok(Some(Share {
+            unfold,
+            memory: Memory::new(&classes.memory),
+            _permit: permit,
+        }))
+    }
 }
 
-impl Capacities {
-    /// The capacity that calls of a class share; none for what is always answered.
-    fn of(&self, class: Class) -> Option<&Arc<Semaphore>> {
-        Some(match class {
-            Class::Probe => return None,
-            Class::Intake => &self.intake,
-            Class::Page => &self.pages,
-            Class::Read => &self.reads,
-            Class::Change => &self.changes,
-            Class::Watch => &self.watches,
-            Class::Stream => &self.streams,
+/// What a call takes of the capacity of its class, and the memory that it takes.
+#[derive(Debug)]
+pub(super) struct Share {
+    unfold: usize,
+    memory: Arc<Memory>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Share {
+    /// Takes the memory for a message that is there, and counts its entries.
+    ///
+    /// # Errors
+    /// When there is no memory for it, or it has too many entries.
+    pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
+        look_at(
+            message,
+            self.unfold,
+            &self.memory,
+            &mut Entries::of_message(),
+        )
+    }
+
+    /// Takes the memory for a message while it arrives in a body, and counts its entries.
+    pub(super) fn measure(&self, body: Body) -> Body {
+        Body::new(Measured {
+            body,
+            unfold: self.unfold,
+            memory: Arc::clone(&self.memory),
+            entries: Entries::default(),
         })
     }
-}
 
-impl<S> Layer<S> for OverloadLayer {
-    type Service = Overload<S>;
-
-    fn layer(&self, inner: S) -> Overload<S> {
-        Overload {
-            capacities: Arc::clone(&self.0),
-            inner,
-        }
+    /// Keeps the capacity and the memory until the answer was sent.
+    pub(super) fn hold(self, body: Body) -> Body {
+        Body::new(Held { body, _share: self })
     }
 }
 
-/// The service that [`OverloadLayer`] makes.
-#[derive(Debug, Clone)]
-pub(super) struct Overload<S> {
-    capacities: Arc<Capacities>,
-    inner: S,
-}
-
-impl<S, In, Out> Service<Request<In>> for Overload<S>
-where
-    S: Service<Request<Body>, Response = Response<Out>>,
-    S::Future: Send + 'static,
-    In: http_body::Body<Data = Bytes> + Send + 'static,
-    In::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    Out: http_body::Body<Data = Bytes> + Send + 'static,
-    Out::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    type Response = Response<Body>;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+/// Looks at the next bytes of a message.
+fn look_at(
+    data: &[u8],
+    unfold: usize,
+    memory: &Memory,
+    entries: &mut Entries,
+) -> Result<(), Status> {
+    if !memory.take(data.len().saturating_mul(unfold)) {
+        let message = "requests take up all memory there is for them; try again";
+        return Err(busy(message));
     }
-
-    fn call(&mut self, request: Request<In>) -> Self::Future {
-        let request = request.map(Body::new);
-        // What is not in the table does not get past the guard.
-        let class = method(request.uri().path()).map_or(Class::Change, |method| method.class);
-        let Some(capacity) = self.capacities.of(class) else {
-            let answer = self.inner.call(request);
-            return Box::pin(async move { Ok(answer.await?.map(Body::new)) });
-        };
-        let Ok(permit) = Arc::clone(capacity).try_acquire_owned() else {
-            let status = busy("too many calls of this kind are under way; try again in a moment");
-            return Box::pin(async move { Ok(status.into_http()) });
-        };
-        let memory = Memory::new(&self.capacities.memory);
-        let request = if class.is_streaming() {
-            request
-        } else {
-            let unfold = match class {
-                Class::Intake => EVENTS_UNFOLD,
-                _ => OTHERS_UNFOLD,
-            };
-            let memory = Arc::clone(&memory);
-            request.map(|body| {
-                Body::new(Measured {
-                    body,
-                    unfold,
-                    memory,
-                    entries: Entries::default(),
-                })
-            })
-        };
-        let answer = self.inner.call(request);
-        Box::pin(async move {
-            let hold = |body| {
-                Body::new(Held {
-                    body: Body::new(body),
-                    _permit: permit,
-                    _memory: memory,
-                })
-            };
-            Ok(answer.await?.map(hold))
-        })
-    }
+    Ok(entries.look_at(data)?)
 }
 
 fn busy(message: &str) -> Status {
@@ -226,13 +212,9 @@ impl http_body::Body for Measured {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
         {
-            let bytes = data.len().saturating_mul(self.unfold);
-            if !self.memory.take(bytes) {
-                let status = busy("requests take up all memory there is for them; try again");
+            let this = &mut *self;
+            if let Err(status) = look_at(data, this.unfold, &this.memory, &mut this.entries) {
                 return Poll::Ready(Some(Err(status)));
-            }
-            if let Err(error) = self.entries.look_at(data) {
-                return Poll::Ready(Some(Err(error.into())));
             }
         }
         polled
@@ -247,11 +229,10 @@ impl http_body::Body for Measured {
     }
 }
 
-/// The body of an answer, which keeps its call's place until it is sent.
+/// The body of an answer, which keeps what its call takes until it is sent.
 struct Held {
     body: Body,
-    _permit: OwnedSemaphorePermit,
-    _memory: Arc<Memory>,
+    _share: Share,
 }
 
 impl http_body::Body for Held {

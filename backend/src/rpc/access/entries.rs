@@ -60,6 +60,14 @@ impl Default for Entries {
 }
 
 impl Entries {
+    /// Of a message without anything before it.
+    pub(super) fn of_message() -> Self {
+        Self {
+            state: State::Skip(0),
+            count: 0,
+        }
+    }
+
     /// Looks at the next bytes of the message.
     ///
     /// # Errors

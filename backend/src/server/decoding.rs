@@ -1,0 +1,43 @@
+//! Messages that cannot be decoded, answered in the codes that other clients know.
+//!
+//! tonic answers `OUT_OF_RANGE` to a message over the size limit and `INTERNAL` to bytes that are no
+//! message, which mean something else to every other client.
+
+use http::Response;
+use prost::DecodeError;
+use tonic::{Code, Status};
+
+use crate::limits::REQUEST_BYTES_MAX;
+
+/// A message is over the size limit.
+pub(super) fn too_large() -> Status {
+    let message = format!("the message is larger than {REQUEST_BYTES_MAX} bytes");
+    Status::resource_exhausted(message)
+}
+
+/// The bytes are no message of the method.
+pub(super) fn malformed(error: &DecodeError) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+/// Rewrites tonic's answer to a message that it could not decode; leaves every other answer as it
+/// is.
+pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
+    if !response.headers().contains_key(Status::GRPC_STATUS) {
+        return response;
+    }
+    let Some(status) = Status::from_header_map(response.headers()) else {
+        return response;
+    };
+    let text = status.message();
+    let rewritten = match status.code() {
+        Code::OutOfRange if text.contains("message length too large") => too_large(),
+        Code::Internal if text.starts_with("failed to decode Protobuf message") => {
+            Status::invalid_argument(text)
+        }
+        _ => return response,
+    };
+    // Only what cannot stand in a header is refused here, and these texts can.
+    let _ = rewritten.add_header(response.headers_mut());
+    response
+}

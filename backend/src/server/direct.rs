@@ -1,0 +1,74 @@
+//! Calls from the same process, past HTTP: a message and its answer, with the same admission, limits
+//! and words as over a socket.
+
+#[cfg(test)]
+mod tests;
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use bellwether_proto::cloud::Events;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use prost::Message;
+use tonic::{Status, metadata::MetadataMap};
+
+use super::{deadline, decoding, panics};
+use crate::{
+    limits::REQUEST_BYTES_MAX,
+    ops::client::Caller,
+    rpc::{access::Guard, data_receiver::DataReceiver},
+};
+
+/// Takes in events of callers in the same process.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    guard: Guard,
+    receiver: Arc<DataReceiver>,
+}
+
+impl Direct {
+    /// The one method that can be called so.
+    pub const METHOD: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+
+    pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>) -> Self {
+        Self { guard, receiver }
+    }
+
+    /// Answers a call with its encoded message, as the services would answer it.
+    ///
+    /// # Errors
+    /// What the caller is told instead, with the metadata of that answer.
+    ///
+    /// # Cancel safety
+    /// The events of a dropped call may still be taken in.
+    pub async fn call(
+        &self,
+        metadata: MetadataMap,
+        message: Bytes,
+    ) -> Result<(MetadataMap, Bytes), Status> {
+        let limit = deadline::limit(metadata.as_ref());
+        let receive = |caller, message| self.receive(caller, &metadata, message);
+        let passing = self
+            .guard
+            .pass(Self::METHOD, metadata.as_ref(), message, receive);
+        let caught = AssertUnwindSafe(passing).catch_unwind();
+        deadline::within(limit, caught)
+            .await?
+            .unwrap_or_else(|_panic| Err(panics::panicked()))
+    }
+
+    async fn receive(
+        &self,
+        caller: Caller,
+        metadata: &MetadataMap,
+        message: Bytes,
+    ) -> Result<(MetadataMap, Bytes), Status> {
+        if message.len() > REQUEST_BYTES_MAX {
+            return Err(decoding::too_large());
+        }
+        let request = Events::decode(message).map_err(|error| decoding::malformed(&error))?;
+        let answer = self.receiver.receive(caller, metadata, request).await?;
+        let (metadata, answer, _) = answer.into_parts();
+        Ok((metadata, answer.encode_to_vec().into()))
+    }
+}

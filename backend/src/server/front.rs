@@ -1,0 +1,75 @@
+//! Takes single calls of intake before the router, which they need not pass, and gives it the rest.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bellwether_proto::cloud::data_receiver_service_server::DataReceiverServiceServer;
+use http::{Request, Response};
+use tonic::{body::Body, service::Routes};
+use tower::{Layer, Service, util::MapResponse};
+use tower_http::catch_panic::CatchPanic;
+
+use super::{
+    deadline::{Deadline, DeadlineLayer},
+    decoding,
+    direct::Direct,
+    panics,
+};
+use crate::rpc::{
+    access::{Guard, Guarded},
+    data_receiver::DataReceiver,
+};
+
+type Rewrite = fn(Response<Body>) -> Response<Body>;
+type Checked<S> = CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>;
+
+/// What connections are served with.
+#[derive(Clone)]
+pub(super) struct Front {
+    intake: Checked<DataReceiverServiceServer<DataReceiver>>,
+    others: Routes,
+}
+
+impl Front {
+    /// The same checks stand before `intake` as before all services in `others`.
+    pub(super) fn new(
+        guard: &Guard,
+        intake: DataReceiverServiceServer<DataReceiver>,
+        others: Routes,
+    ) -> Self {
+        let guarded = DeadlineLayer.layer(guard.layer(intake));
+        let rewritten = MapResponse::new(guarded, decoding::rewrite as Rewrite);
+        Self {
+            intake: panics::layer().layer(rewritten),
+            others,
+        }
+    }
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+impl Service<Request<Body>> for Front {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // The other one is always ready.
+        Service::<Request<Body>>::poll_ready(&mut self.others, context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if request.uri().path() == Direct::METHOD {
+            let answer = self.intake.call(request);
+            return Box::pin(async move { Ok(answer.await?.map(Body::new)) });
+        }
+        Box::pin(Service::call(&mut self.others, request))
+    }
+}
