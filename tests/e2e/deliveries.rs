@@ -17,7 +17,7 @@ use crate::samples;
 const SIGNING: &str = "whsec_Y2FuYXJ5LTQ3MTEtY2FuYXJ5LTQ3MTEt";
 
 #[tokio::test]
-async fn an_operators_draft_takes_stored_secrets_to_their_own_address_only() {
+async fn a_draft_takes_stored_secrets_to_their_own_address_only() {
     let world = World::start();
     let rest = world.rest();
     let (home, away) = (Receiver::start().await, Receiver::start().await);
@@ -31,16 +31,23 @@ async fn an_operators_draft_takes_stored_secrets_to_their_own_address_only() {
     let test = "/v1/notification/destinations:test";
     let operator = rest.with_key(Some(&world.client("olga", "operator")));
 
-    operator.post(test, &hook(home.url("/b"), "")).await.ok();
-    let refused = operator.post(test, &hook(away.url("/"), "")).await;
-    assert_eq!(refused.status, 400, "{}", refused.text());
-    let fault = refused.json()["details"][1]["fieldViolations"][0].clone();
-    assert_eq!(fault["field"], "type.webhook.url", "{}", refused.text());
-    let sentence = fault["description"].as_str().expect("a sentence");
-    assert!(sentence.contains("editor"), "{sentence}");
+    operator.post(test, &hook(home.url("/a"), "")).await.ok();
+    for caller in [&operator, &rest] {
+        for elsewhere in [home.url("/b"), home.url("/a?x=1"), away.url("/a")] {
+            let refused = caller.post(test, &hook(elsewhere, "")).await;
+            assert_eq!(refused.status, 400, "{}", refused.text());
+            let fault = refused.json()["details"][1]["fieldViolations"][0].clone();
+            assert_eq!(fault["field"], "type.webhook.url", "{}", refused.text());
+            let sentence = fault["description"].as_str().expect("a sentence");
+            assert!(sentence.contains("give the secrets too"), "{sentence}");
+        }
+    }
     assert!(away.received().is_empty());
 
-    rest.post(test, &hook(away.url("/"), "")).await.ok();
+    operator
+        .post(test, &hook(away.url("/a"), SIGNING))
+        .await
+        .ok();
     for receiver in [home, away] {
         let received = receiver.received();
         assert_eq!(received.len(), 1);

@@ -91,7 +91,7 @@ async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
             "Write this note?",
             "> yes\nok: note written",
             "> explain 1\nEvents, full. Explain",
-            "ok: disks notified",
+            "ok: disks decided to notify",
             "ok: summary contains",
             "> close\nClose this occurrence?",
             "> yes\nok: closed",
