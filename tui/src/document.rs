@@ -33,6 +33,11 @@ pub(crate) enum Link {
 }
 
 impl Link {
+    /// To the open events of a severity.
+    pub(crate) fn severity(word: &str) -> Self {
+        Self::List(Route::Events, text::part("severity", word))
+    }
+
     /// To the deliveries of a rule, a destination or an event.
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
         Self::List(Route::Deliveries, text::part(field, value))

@@ -235,7 +235,10 @@ impl Headless {
     pub fn is_asked(&self) -> bool {
         use crate::model::overlay::Overlay;
         let overlay = &self.console.model().overlay;
-        matches!(overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_)))
+        matches!(
+            overlay,
+            Some(Overlay::Confirm(_) | Overlay::Bulk(_) | Overlay::Clash(_))
+        )
     }
 
     /// How many requests that change something have left.

@@ -23,6 +23,13 @@ pub(crate) const HELD_RESOURCES: usize = 10_000;
 pub(crate) const RESOURCE_PAGE: i32 = 1_000;
 /// Items changed by one action.
 pub(crate) const BULK_ITEMS: usize = 1_000;
+/// Columns and rows from which the overview is a wall.
+pub(crate) const WALL: (u16, u16) = (72, 20);
+/// The column at which the tabs of the head begin, and the columns that are kept for its end.
+pub(crate) const TABS_FROM: usize = 28;
+pub(crate) const HEAD_STATE: usize = 28;
+/// Columns from which a list stands beside what is selected.
+pub(crate) const SPLIT_COLUMNS: u16 = 140;
 /// Pages remembered for going back.
 pub(crate) const HISTORY_PAGES: usize = 50;
 /// Commands and news that may wait between the console and the connection.

@@ -16,6 +16,7 @@ pub(crate) mod rows;
 pub(crate) mod sort;
 pub(crate) mod steps;
 pub(crate) mod store;
+pub(crate) mod tabs;
 pub(crate) mod update;
 
 use std::{
@@ -27,7 +28,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
-    filter::Clock,
+    filter::{Clock, Reader},
     message::Write,
     overlay::Overlay,
     page::{Content, Page},
@@ -37,7 +38,9 @@ use self::{
 use crate::{
     client::Ticket,
     data::{Caller, Failure, Object},
+    document::Link,
     keymap::{Action, Keymap},
+    limits,
     route::Route,
     text,
     theme::{Background, Depth, Look, Theme, Token},
@@ -163,6 +166,41 @@ impl Model {
         Clock::new(self.now_ms, self.zone.clone())
     }
 
+    /// The dimensions of the newest events that are held.
+    pub(crate) fn seen_dimensions(&self) -> Vec<String> {
+        let events = &self.store.events;
+        let rows = (0..events.len().min(200)).filter_map(|at| events.get(at));
+        let pairs = rows.flat_map(|row| row.entity.split(' '));
+        let mut keys: Vec<String> = pairs
+            .filter_map(|pair| Some(pair.split_once('=')?.0.to_owned()))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// What filters of events are read with.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader {
+            clock: self.clock(),
+            seen: self.seen_dimensions(),
+        }
+    }
+
+    /// Where the line under the cursor of a document leads.
+    pub(crate) fn linked(&self) -> Option<Link> {
+        let lines = document::current(self).lines;
+        lines.into_iter().nth(self.page.reading.cursor)?.link
+    }
+
+    /// Whether the overview is drawn as a wall: there is room, and something to show.
+    pub(crate) fn shows_wall(&self) -> bool {
+        let (columns, rows) = self.size;
+        let has_room = columns >= limits::WALL.0 && rows >= limits::WALL.1;
+        let is_read = self.store.overview.value.is_some();
+        self.page.route == Route::Overview && has_room && is_read && self.first_steps().is_none()
+    }
+
     /// What is drawn with.
     pub(crate) fn look(&self) -> Look {
         Look::new(self.theme, self.depth, self.background)
@@ -244,6 +282,6 @@ impl Model {
     /// When the list on the screen is read again, if the service does not stream it.
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;
-        Some(at.saturating_add(crate::limits::REFRESH_MS))
+        Some(at.saturating_add(limits::REFRESH_MS))
     }
 }

@@ -158,6 +158,19 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A number with its thousands parted.
+pub(crate) fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// One part of a filter, quoted when it holds spaces.
 pub(crate) fn part(field: &str, value: &str) -> String {
     if value.contains(char::is_whitespace) {

@@ -8,12 +8,21 @@ mod list;
 mod map;
 mod palette;
 mod pen;
+mod tabs;
+mod wall;
 
-use ratatui::{Frame, layout::Rect};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::Line,
+};
 
 use self::pen::Pen;
 pub(crate) use self::{frame::crumbs, list::cells};
-use crate::model::{Model, overlay::Overlay, page::Content};
+use crate::{
+    limits,
+    model::{self, Model, overlay::Overlay, page::Content},
+};
 
 /// The smallest screen that a console can be used on.
 const SMALLEST: (u16, u16) = (40, 8);
@@ -39,7 +48,12 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let body = frame::around(model, pen, area);
     match &model.page.content {
         Content::Form(form) => form::draw(model, form, pen, body),
-        _ if model.page.route.is_list() => list::draw(model, pen, body),
+        _ if model.page.route.is_list() => split(model, pen, body),
+        _ if model.shows_wall() => {
+            if let Some(overview) = &model.store.overview.value {
+                wall::draw(model, overview, pen, body);
+            }
+        }
         _ => document::draw(model, pen, body),
     }
     frame::notice(model, pen, area);
@@ -52,6 +66,36 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         Some(Overlay::Key { name, key }) => dialog::key(name, key, pen, area),
         Some(Overlay::Palette(palette)) => palette::draw(model, palette, pen, area),
         None => {}
+    }
+}
+
+/// A list, and where there is room beside it what is selected.
+fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let beside = (area.width >= limits::SPLIT_COLUMNS).then(|| {
+        let columns = [Constraint::Fill(3), Constraint::Fill(2)];
+        let [left, right] = Layout::horizontal(columns).areas(area);
+        let shown = model::document::beside(model, usize::from(right.width.saturating_sub(4)));
+        shown.map(|shown| (left, right, shown))
+    });
+    let Some((left, right, (title, shown))) = beside.flatten() else {
+        return list::draw(model, pen, area);
+    };
+    list::draw(model, pen, left);
+    let inside = pen.panel(right, &title);
+    for (line, y) in shown.lines.iter().zip(inside.top()..inside.bottom()) {
+        let spans = line
+            .spans
+            .iter()
+            .map(|span| pen.span(span.token, &span.text));
+        let line = Line::from(spans.collect::<Vec<_>>());
+        pen.widget(
+            line,
+            Rect {
+                y,
+                height: 1,
+                ..inside
+            },
+        );
     }
 }
 

@@ -13,6 +13,24 @@ pub(crate) trait Word: Copy {
     fn word(self) -> &'static str;
 }
 
+/// Something with a sign that shows it without colour.
+pub(crate) trait Sign: Copy {
+    /// One cell.
+    fn sign(self) -> &'static str;
+}
+
+impl Sign for Severity {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Critical => "▲",
+            Self::Error => "●",
+            Self::Warning => "◐",
+            Self::Info => "○",
+            Self::Debug | Self::Default => "·",
+        }
+    }
+}
+
 macro_rules! words {
     ($($type:ty { $($value:ident $word:literal),+ })+) => {
         $(impl Word for $type {

@@ -38,6 +38,7 @@ pub(crate) enum Action {
     GoClients,
     GoMap,
     GoReference,
+    GoCriticals,
     MapLeft,
     MapRight,
     MapAround,
@@ -206,4 +207,64 @@ pub(crate) struct Entry {
     pub(crate) need: Need,
     /// Order among the hints, smallest first; 0 is never hinted.
     pub(crate) hint: u8,
+    pub(crate) lines: Lines,
+}
+
+/// How an action is typed on a line, where there is no screen.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "columns of a table that have nothing to do with each other"
+)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines {
+    /// It is about moving on a screen that is not there.
+    pub(crate) screen: bool,
+    /// In a list it is about all of it, not about some rows.
+    pub(crate) all: bool,
+    /// It can be about several rows at once.
+    pub(crate) several: bool,
+    /// What stands behind the rows is a text that it asks for.
+    pub(crate) text: bool,
+    /// It shows no page that is to be told.
+    pub(crate) silent: bool,
+}
+
+impl Lines {
+    /// About one row, without a text, telling what it shows.
+    pub(crate) const PLAIN: Self = Self {
+        screen: false,
+        all: false,
+        several: false,
+        text: false,
+        silent: false,
+    };
+
+    pub(super) const fn screen(self) -> Self {
+        Self {
+            screen: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn all(self) -> Self {
+        Self { all: true, ..self }
+    }
+
+    pub(super) const fn several(self) -> Self {
+        Self {
+            several: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn text(self) -> Self {
+        Self { text: true, ..self }
+    }
+
+    pub(super) const fn silent(self) -> Self {
+        Self {
+            silent: true,
+            ..self
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The list of all actions.
 
-use super::actions::{Action, Entry, Need, Place};
+use super::actions::{Action, Entry, Lines, Need, Place};
 use crate::data::{Kind, Role};
 
 const ANYWHERE: &[Place] = &[Place::Anywhere];
@@ -41,10 +41,21 @@ const LINKED: &[Place] = &[
     Place::Report,
 ];
 
+const LINES: Lines = Lines::PLAIN;
+
+macro_rules! lines {
+    () => {
+        LINES
+    };
+    ($lines:expr) => {
+        $lines
+    };
+}
+
 /// A row for each action: its keys, where it can be taken, what it needs, its order among the
-/// hints (0 is never hinted); then its name for hints and its title for palette and help.
+/// hints (0 is never hinted), how it is typed on a line; then its name for hints and its title for palette and help.
 macro_rules! actions {
-    ($($action:ident [$($key:literal),+] in $places:expr, $need:expr, $hint:literal
+    ($($action:ident [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+) => {
         /// All actions, in the order palette and help show them.
         pub(crate) const ACTIONS: &[Entry] = &[$(Entry {
@@ -55,6 +66,7 @@ macro_rules! actions {
             places: $places,
             need: $need,
             hint: $hint,
+            lines: lines!($($lines)?),
         }),+];
     };
 }
@@ -62,35 +74,35 @@ macro_rules! actions {
 actions! {
     Open ["<Enter>", "l", "<Right>"] in MOVING, Need::None, 10
         "open": "Open what is selected";
-    Acknowledge ["a"] in EVENTS, OPERATE, 12
+    Acknowledge ["a"] in EVENTS, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
-    Unacknowledge ["A"] in EVENTS, OPERATE, 0
+    Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
         "unack": "Take the acknowledgement back";
-    CloseEvent ["c"] in EVENTS, OPERATE, 14
+    CloseEvent ["c"] in EVENTS, OPERATE, 14 [LINES.several()]
         "close": "Close";
-    Suppress ["s"] in EVENTS, OPERATE, 16
+    Suppress ["s"] in EVENTS, OPERATE, 16 [LINES.several()]
         "suppress": "Suppress: goes on, notifies nobody";
-    Reopen ["u"] in EVENTS, OPERATE, 0
+    Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
         "reopen": "Open again, or end suppression";
-    Annotate ["N"] in EVENTS, OPERATE, 18
+    Annotate ["N"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
-    AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0
+    AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
         "ack all": "Acknowledge all that the filter leaves, after a count";
-    CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0
+    CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
         "close all": "Close all that the filter leaves, after a count";
-    SuppressAll ["<A-s>"] in &[Place::Events], OPERATE, 0
+    SuppressAll ["<A-s>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
         "suppress all": "Suppress all that the filter leaves, after a count";
-    AnnotateAll ["<A-n>"] in &[Place::Events], OPERATE, 0
+    AnnotateAll ["<A-n>"] in &[Place::Events], OPERATE, 0 [LINES.all().text()]
         "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain: which rules notified, and why or why not";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Make a trigger from this event";
-    Pause ["p"] in &[Place::Events], Need::None, 24
+    Pause ["p"] in &[Place::Events], Need::None, 24 [LINES.all().silent()]
         "pause": "Hold the list still, or follow again";
-    OpenOnly ["o"] in &[Place::Events], Need::None, 26
+    OpenOnly ["o"] in &[Place::Events], Need::None, 26 [LINES.all()]
         "closed": "Show or leave out closed occurrences";
-    New ["n"] in MAKING, EDIT, 12
+    New ["n"] in MAKING, EDIT, 12 [LINES.all()]
         "new": "Create a new one";
     Edit ["e"] in RESOURCES, EDIT, 14
         "edit": "Edit in a form";
@@ -102,7 +114,7 @@ actions! {
         "delete": "Delete";
     TestDestination ["t"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination), Place::Report], OPERATE, 11
         "test": "Send a test message and see what happens";
-    TestWithEvent ["v"] in &[Place::Report], VIEW, 12
+    TestWithEvent ["v"] in &[Place::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     TestTrigger ["t"] in &[Place::Many(Kind::Trigger), Place::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
@@ -112,13 +124,13 @@ actions! {
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
-    SendAgain ["r"] in DELIVERIES, OPERATE, 12
+    SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Send again, or make the next attempt now";
-    CancelDelivery ["c"] in DELIVERIES, OPERATE, 14
+    CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
         "cancel": "Cancel a delivery that has not ended";
-    SendAllAgain ["A"] in &[Place::Deliveries], OPERATE, 16
+    SendAllAgain ["A"] in &[Place::Deliveries], OPERATE, 16 [LINES.all()]
         "all again": "Send all again that the filter leaves, after a count";
-    CancelAll ["C"] in &[Place::Deliveries], OPERATE, 0
+    CancelAll ["C"] in &[Place::Deliveries], OPERATE, 0 [LINES.all()]
         "cancel all": "Cancel all that the filter leaves, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
         "unresolved": "What is not yet resolved: who has yet to hear of the end";
@@ -126,27 +138,27 @@ actions! {
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
-    NextLink ["<Tab>"] in LINKED, Need::None, 32
+    NextLink ["<Tab>"] in LINKED, Need::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
-    Filter ["/"] in &[Place::List], Need::None, 34
+    Filter ["/"] in &[Place::List], Need::None, 34 [LINES.all().text()]
         "filter": "Filter the list";
-    MapRight ["<Tab>"] in MAP, Need::None, 11
+    MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
         "across": "To what it feeds, round from the right to the left";
-    MapLeft ["<S-Tab>"] in MAP, Need::None, 0
+    MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
         "back across": "To what feeds it, round from the left to the right";
     MapAround ["f"] in MAP, Need::None, 12
         "only around": "Show only what touches this";
-    Search ["/"] in &[Place::Document], Need::None, 34
+    Search ["/"] in &[Place::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text; the same words again go on";
-    Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36
+    Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several at once";
-    MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0
+    MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0 [LINES.all().silent()]
         "mark all": "Mark all that are loaded, or none";
-    Sort ["S"] in &[Place::List], Need::None, 38
+    Sort ["S"] in &[Place::List], Need::None, 38 [LINES.all()]
         "sort": "Sort by the next column, or the other way";
-    Copy ["y"] in &[Place::List, Place::Document], Need::None, 50
+    Copy ["y"] in &[Place::List, Place::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
-    Palette [":"] in ANYWHERE, Need::None, 60
+    Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
         "help": "Show what can be done here";
@@ -174,29 +186,31 @@ actions! {
         "map": "Go to Map: who feeds whom, and what is unused";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
-    Up ["k", "<Up>"] in MOVING, Need::None, 0
+    GoCriticals ["!"] in ANYWHERE, Need::None, 0
+        "criticals": "Go to the open critical events";
+    Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]
         "up": "Up";
-    Down ["j", "<Down>"] in MOVING, Need::None, 0
+    Down ["j", "<Down>"] in MOVING, Need::None, 0 [LINES.screen()]
         "down": "Down";
-    Top ["g", "<Home>"] in MOVING, Need::None, 0
+    Top ["g", "<Home>"] in MOVING, Need::None, 0 [LINES.screen()]
         "top": "To the top";
-    Bottom ["G", "<End>"] in MOVING, Need::None, 0
+    Bottom ["G", "<End>"] in MOVING, Need::None, 0 [LINES.screen()]
         "bottom": "To the bottom; reads more when there is more";
-    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0
+    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page up": "A page up";
-    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0
+    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page down": "A page down";
     RetryNow ["R"] in ANYWHERE, Need::None, 0
         "refresh": "Connect now, or read this screen afresh";
-    Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0
+    Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0 [LINES.screen()]
         "suspend": "Back to the shell; `fg` returns";
-    ToggleMouse ["M"] in ANYWHERE, Need::None, 0
+    ToggleMouse ["M"] in ANYWHERE, Need::None, 0 [LINES.screen()]
         "mouse": "Take the mouse, or leave it to the terminal to select text";
-    Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62
+    Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
-    FormNext ["<Tab>"] in FORM, Need::None, 9
+    FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
         "next": "To the next field";
-    FormPrevious ["<S-Tab>"] in FORM, Need::None, 0
+    FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
         "previous": "To the field before";
     FormLeave ["<Esc>"] in FORM, Need::None, 63
         "leave": "Leave the form; asks first when something was typed";
@@ -206,11 +220,11 @@ actions! {
         "test": "Test, try or preview what stands here, unsaved";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Go on as text in $EDITOR";
-    FormClauseView ["<C-l>"] in FORM, Need::None, 20
+    FormClauseView ["<C-l>"] in FORM, Need::None, 20 [LINES.screen()]
         "list/JSON": "Show the query as a list or as JSON";
-    FormAddClause ["<C-n>"] in FORM, Need::None, 16
+    FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
         "add clause": "Add a clause to the query";
-    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18
+    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
         "remove clause": "Remove the clause";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide what was typed as a secret";

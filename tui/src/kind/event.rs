@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, Key};
 use crate::{
-    data::{EventRow, Status, Word},
+    data::{EventRow, Sign, Status, Word},
     theme::Token,
 };
 
@@ -12,19 +12,21 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, cell)
     })
     .falling(|it| Key::Number(it.last_seen_ms)),
-    Column::new("Severity", 8, 0, 0, |_, it: &EventRow| {
-        quiet(it, Cell::new(it.severity, it.severity.word()))
+    Column::new("Severity", 10, 0, 0, |_, it: &EventRow| {
+        let mut cell = Cell::new(it.severity, it.severity.word());
+        cell.sign = it.severity.sign();
+        quiet(it, cell)
     }),
     Column::new("A", 1, 0, 2, |_, it: &EventRow| {
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
-    Column::new("Status", 10, 0, 4, |_, it: &EventRow| {
+    Column::new("Status", 6, 1, 4, |_, it: &EventRow| {
         Cell::new(it.status, it.status.word())
     }),
     Column::new("Summary", 20, 3, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
-    Column::new("What", 17, 3, 1, |_, it: &EventRow| {
+    Column::new("What", 18, 3, 1, |_, it: &EventRow| {
         Cell::new(Token::Dim, format!("{} {}", it.name, it.entity))
     }),
     Column::new("Count", 6, 0, 5, |_, it: &EventRow| Cell::figure(it.count)).figures(),
@@ -33,7 +35,10 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
 /// What is over is not looked at first.
 fn quiet(row: &EventRow, cell: Cell) -> Cell {
     if row.status == Status::Closed {
-        Cell::new(Token::Dim, cell.text)
+        Cell {
+            token: Token::Dim,
+            ..cell
+        }
     } else {
         cell
     }

@@ -75,6 +75,8 @@ pub(crate) struct Column<R: 'static> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) token: Token,
+    /// Drawn before the text; what is told in lines goes without it.
+    pub(crate) sign: &'static str,
     pub(crate) text: String,
 }
 
@@ -137,6 +139,7 @@ impl Cell {
     pub(super) fn new(token: impl Into<Token>, text: impl Into<String>) -> Self {
         Self {
             token: token.into(),
+            sign: "",
             text: text.into(),
         }
     }

@@ -30,6 +30,26 @@ pub(crate) fn current(model: &Model) -> Document {
     of(model, &model.page)
 }
 
+/// What is selected in the list on the screen, to be read beside it, with its title.
+pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)> {
+    let id = model.selected()?;
+    let mut document = Document::new(columns);
+    let into = &mut document;
+    match &model.page.route {
+        Route::List(kind) => {
+            kind::spec(*kind).document?;
+            object(into, model, *kind, &id);
+        }
+        Route::Deliveries => {
+            let mut rows = model.store.deliveries.rows().iter();
+            transcript::summary(into, model, rows.find(|row| row.id == id)?);
+        }
+        Route::Events => event::row(into, model, model.store.events.find(&id)?),
+        _ => return None,
+    }
+    Some((id, document))
+}
+
 fn of(model: &Model, page: &Page) -> Document {
     let mut document = Document::new(model.columns().saturating_sub(2));
     let into = &mut document;

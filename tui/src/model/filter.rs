@@ -4,23 +4,51 @@ mod moment;
 
 pub(crate) use self::moment::Clock;
 use bellwether_proto::v1::{self, Clause, DeliveryFilter, clause::Kind};
+use jiff::Timestamp;
 
 use crate::{
     data::{Comparison, DELIVERY_STATES, Word, timestamp},
     text,
 };
 
-/// Reads a filter of events: `severity>=error env=prod !host:lab disk`.
+/// The fields that every event has.
+pub(crate) const FIELDS: [&str; 12] = [
+    "severity",
+    "summary",
+    "name",
+    "type",
+    "status",
+    "body",
+    "acknowledged",
+    "count",
+    "startTime",
+    "lastSeen",
+    "timestamp",
+    "id",
+];
+/// How alike a word and a field are when one is meant by the other.
+const ALIKE: f64 = 0.84;
+
+/// What a filter of events is read with.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    pub(crate) clock: Clock,
+    /// The dimensions of the events that were seen.
+    pub(crate) seen: Vec<String>,
+}
+
+/// Reads a filter of events: `severity>=error env=prod !host:lab since=2h disk`.
 ///
 /// A bare word is looked for in summary, name and type; `:` means contains; `!` negates; quotes
-/// keep spaces together. Everything must hold.
+/// keep spaces together; `since` and `until` are about when it was last seen. Everything must hold.
 ///
 /// # Errors
-/// A sentence for people when a comparison lacks its field or its value.
-pub(crate) fn events(text: &str) -> Result<Option<Clause>, String> {
+/// A sentence for people when a comparison lacks its field or its value, or when its field is not
+/// known and one that is alike is.
+pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, String> {
     let mut clauses = words(text)
         .iter()
-        .map(|word| term(word))
+        .map(|word| term(word, reader))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(match clauses.len() {
         0 => None,
@@ -29,9 +57,9 @@ pub(crate) fn events(text: &str) -> Result<Option<Clause>, String> {
     })
 }
 
-fn term(word: &str) -> Result<Clause, String> {
+fn term(word: &str, reader: &Reader) -> Result<Clause, String> {
     if let Some(rest) = word.strip_prefix('!').filter(|rest| !rest.is_empty()) {
-        let clause = Some(Box::new(term(rest)?));
+        let clause = Some(Box::new(term(rest, reader)?));
         return Ok(with(Kind::Not(Box::new(v1::Not { clause }))));
     }
     let comparisons = [
@@ -56,7 +84,55 @@ fn term(word: &str) -> Result<Clause, String> {
             "`{word}`: write a field, `{sign}` and a value, as in `severity{sign}error`"
         ));
     }
+    if let ("since" | "until", Comparison::Equals) = (field, comparison) {
+        let moment = reader.clock.read(value)?;
+        let moment = Timestamp::from_millisecond(moment)
+            .unwrap_or_default()
+            .to_string();
+        let comparison = if field == "since" {
+            Comparison::AtLeast
+        } else {
+            Comparison::AtMost
+        };
+        return Ok(comparison.clause("lastSeen", &moment));
+    }
+    reader.check(field)?;
     Ok(comparison.clause(field, value))
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            clock: Clock::new(
+                Timestamp::now().as_millisecond(),
+                jiff::tz::TimeZone::system(),
+            ),
+            seen: Vec::new(),
+        }
+    }
+}
+
+impl Reader {
+    /// Whether a field is known, or like none that is: an event may have it all the same.
+    fn check(&self, field: &str) -> Result<(), String> {
+        let known = || {
+            FIELDS
+                .into_iter()
+                .chain(self.seen.iter().map(String::as_str))
+        };
+        // With its full name whatever is meant can be written.
+        if field.contains('.') || known().any(|known| known == field) {
+            return Ok(());
+        }
+        let alike = known().map(|known| (strsim::jaro_winkler(known, field), known));
+        let nearest = alike.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        match nearest {
+            Some((likeness, nearest)) if likeness >= ALIKE => {
+                Err(format!("no event here has a field `{field}`: `{nearest}`?"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn with(kind: Kind) -> Clause {
@@ -169,15 +245,38 @@ mod tests {
             ("url:http://x", "url contains \"http://x\""),
         ];
         for (typed, read) in cases {
-            let clause = events(typed).unwrap();
+            let clause = events(typed, &reader()).unwrap();
             assert_eq!(
                 clause.as_ref().map_or(String::new(), describe),
                 read,
                 "{typed}"
             );
         }
-        assert!(events("severity>=").unwrap_err().contains("severity>="));
-        assert!(events("=x").is_err());
+        assert!(
+            events("severity>=", &reader())
+                .unwrap_err()
+                .contains("severity>=")
+        );
+        assert!(events("=x", &reader()).is_err());
+    }
+
+    fn reader() -> Reader {
+        Reader {
+            clock: Clock::new(0, jiff::tz::TimeZone::UTC),
+            seen: vec!["host".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_misspelt_field_is_told_with_the_nearest_and_a_time_is_read() {
+        for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
+            let told = events(typed, &reader()).unwrap_err();
+            assert!(told.contains(nearest), "{told}");
+        }
+        let since = events("since=1970-01-01", &reader()).unwrap().unwrap();
+        assert_eq!(describe(&since), "lastSeen >= 1970-01-01T00:00:00Z");
+        assert!(events("since=soon", &reader()).is_err());
+        assert!(events("anything=1", &reader()).is_ok());
     }
 
     #[test]

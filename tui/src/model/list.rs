@@ -47,6 +47,8 @@ impl Rows for super::events::EventWindow {
 pub(crate) struct List {
     /// The selected row's id.
     pub(crate) selected: Option<String>,
+    /// A row that is selected as soon as it is there.
+    pub(crate) wanted: Option<String>,
     /// Where it was when last seen; the place to go on from when it is gone.
     pub(crate) index: usize,
     /// How many rows there were.
@@ -77,6 +79,9 @@ impl List {
             // The selection is kept: the row may come back with the next answer.
             self.top = 0;
             return;
+        }
+        if let Some(id) = self.wanted.take_if(|id| rows.position(id).is_some()) {
+            self.selected = Some(id);
         }
         let found = self.found_in(rows);
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));

@@ -56,7 +56,7 @@ pub(crate) enum ClashChoice {
     Edit,
     /// Give up what was typed.
     Theirs,
-    /// Put what was typed over it, after another question.
+    /// Put what was typed over it.
     Mine,
 }
 

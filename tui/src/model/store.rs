@@ -130,6 +130,8 @@ pub(crate) struct Store {
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
+    /// Where the next page starts of those between the newest and what was held before.
+    pub(crate) deliveries_between: String,
 }
 
 impl Store {

@@ -38,94 +38,23 @@ pub(super) enum Meant {
     Wrong(String),
 }
 
-/// Whether an action is about moving on a screen that is not there.
-fn needs_a_screen(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Palette
-            | Action::Up
-            | Action::Down
-            | Action::Top
-            | Action::Bottom
-            | Action::PageUp
-            | Action::PageDown
-            | Action::NextLink
-            | Action::MapLeft
-            | Action::MapRight
-            | Action::ToggleMouse
-            | Action::Suspend
-            | Action::FormNext
-            | Action::FormPrevious
-            | Action::FormClauseView
-            | Action::FormAddClause
-            | Action::FormRemoveClause
-    )
-}
-
 /// Whether an action of a list is about some of its rows.
 fn is_about_rows(entry: &Entry) -> bool {
     let is_everywhere = entry.places.contains(&Place::Anywhere);
-    let on_screen = |place: &Place| *place != Place::Document;
-    let about_all = matches!(
-        entry.action,
-        Action::New
-            | Action::Filter
-            | Action::Sort
-            | Action::Pause
-            | Action::OpenOnly
-            | Action::MarkAll
-            | Action::SendAllAgain
-            | Action::CancelAll
-            | Action::AcknowledgeAll
-            | Action::CloseAll
-            | Action::SuppressAll
-            | Action::AnnotateAll
-    );
-    entry.places.iter().any(on_screen) && !is_everywhere && !about_all
-}
-
-/// Whether an action can be about several rows at once.
-fn takes_several(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Acknowledge
-            | Action::Unacknowledge
-            | Action::CloseEvent
-            | Action::Suppress
-            | Action::Reopen
-            | Action::Annotate
-            | Action::SendAgain
-            | Action::CancelDelivery
-            | Action::Mark
-    )
-}
-
-/// Whether what stands behind the rows is a text that the action asks for.
-pub(super) fn takes_text(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Filter
-            | Action::Search
-            | Action::Annotate
-            | Action::AnnotateAll
-            | Action::TestWithEvent
-    )
+    let mut places = entry.places.iter();
+    places.any(|place| *place != Place::Document) && !is_everywhere && !entry.lines.all
 }
 
 /// Whether an action shows a page, which is then told.
-pub(super) fn shows_a_page(action: Action) -> bool {
-    let tells_by_itself = matches!(
-        action,
-        Action::Mark | Action::MarkAll | Action::Copy | Action::Pause | Action::Quit
-    );
-    !matches!(keymap::entry(action).need, Need::Write(_)) && !tells_by_itself
+pub(super) fn shows_a_page(entry: &Entry) -> bool {
+    !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
 }
 
 /// What can be typed on this screen, in the order of the list.
 fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
     let places = model.page.route.places();
     let mut entries: Vec<_> = keymap::available(&places)
-        .filter(|entry| !needs_a_screen(entry.action))
+        .filter(|entry| !entry.lines.screen)
         .collect();
     // What belongs to the screen itself is meant before what there is everywhere.
     let particular = |entry: &&Entry| {
@@ -152,19 +81,11 @@ pub(super) fn help(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in entries(model).filter(|entry| access::applies(model, entry)) {
         let rows = if model.page.route.is_list() && is_about_rows(entry) {
-            if takes_several(entry.action) {
-                " ROWS"
-            } else {
-                " ROW"
-            }
+            if entry.lines.several { " ROWS" } else { " ROW" }
         } else {
             ""
         };
-        let text = if takes_text(entry.action) {
-            " TEXT"
-        } else {
-            ""
-        };
+        let text = if entry.lines.text { " TEXT" } else { "" };
         let keys = keys(model, entry);
         let keys = if keys.is_empty() {
             String::new()
@@ -237,7 +158,7 @@ fn act(
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
         // In a text there may be numbers as well.
-        let end = if takes_text(action) {
+        let end = if entry.lines.text {
             rest.find(' ').unwrap_or(rest.len())
         } else {
             rest.len()
@@ -249,7 +170,7 @@ fn act(
         (Vec::new(), rest)
     };
     let list = &model.page.list;
-    if is_list && rows.is_empty() && (list.marks.is_empty() || !takes_several(action)) {
+    if is_list && rows.is_empty() && (list.marks.is_empty() || !entry.lines.several) {
         if list.count == 1 {
             return Ok(Meant::Act {
                 action,
@@ -259,10 +180,10 @@ fn act(
         }
         return Err(format!("{name}: say which row, as in `{name} 1`"));
     }
-    if rows.len() > 1 && !takes_several(action) {
+    if rows.len() > 1 && !entry.lines.several {
         return Err(format!("{name}: one row at a time"));
     }
-    if !rest.is_empty() && !takes_text(action) {
+    if !rest.is_empty() && !entry.lines.text {
         return Err(format!("{name}: `{rest}` means nothing behind it"));
     }
     let rest = rest.to_owned();

@@ -339,7 +339,7 @@ impl Talk {
     }
 
     fn act(&mut self, model: &Model, action: Action, rows: Vec<String>, rest: String) -> Vec<Msg> {
-        self.again = command::shows_a_page(action);
+        self.again = command::shows_a_page(keymap::entry(action));
         match action {
             Action::Help => {
                 self.again = false;
@@ -357,7 +357,7 @@ impl Talk {
             _ if keymap::entry(action).action == Action::Quit => return vec![Msg::Act(action)],
             _ => {}
         }
-        if command::takes_text(action) && !rest.is_empty() {
+        if keymap::entry(action).lines.text && !rest.is_empty() {
             self.text = Some(rest);
         }
         let mut msgs = Vec::new();

@@ -302,11 +302,9 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let (token, words) = if form.waiting.is_some() {
         (Token::Dim, "being saved…".to_owned())
     } else if !form.errors.is_empty() {
-        {
-            let count = form.errors.len();
-            let word = if count == 1 { "error" } else { "errors" };
-            (Token::Bad, format!("{count} {word}"))
-        }
+        let count = form.errors.len();
+        let word = if count == 1 { "error" } else { "errors" };
+        (Token::Bad, format!("{count} {word}"))
     } else if form.checked {
         (
             Token::Good,

@@ -7,6 +7,7 @@ use crate::{
     data::Word,
     document::duration,
     keymap::{self, Action},
+    limits,
     model::{Connection, Model, access, overlay::Overlay, page::Content},
     route::Route,
     text,
@@ -82,10 +83,15 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let right = text::fit(&format!("{state}{caller} "), width / 2);
     let right_width = text::width(&right);
     let left = format!(" Bellwether › {}", crumbs(model).join(" › "));
+    let has_tabs = super::tabs::draw(model, pen, area);
     pen.put(
         area.x,
         area.y,
-        width.saturating_sub(right_width + 1),
+        if has_tabs {
+            limits::TABS_FROM - 1
+        } else {
+            width.saturating_sub(right_width + 1)
+        },
         Token::Bar,
         &left,
     );

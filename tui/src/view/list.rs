@@ -61,6 +61,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             pen.row(area, y, Token::Selected);
         }
     }
+    pen.scrollbar(body, rows.len(), list.top);
 }
 
 /// The cells of the row with this id, with their columns' titles, and whether they are numbers.
@@ -104,7 +105,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         words.push(format!("/{}", list.filter));
     }
     if list.top > 0 && model.page.route == Route::Events {
-        let newer = grouped(list.top);
+        let newer = text::grouped(wide_count(list.top));
         words.push(model.tell(&format!("▲ {newer} newer, ‹top› shows them")));
     }
     let mut token = Token::Dim;
@@ -122,7 +123,10 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
             Some(failure) => words.push(format!("not live: {}", failure.headline())),
             None if events.paused => {
                 token = Token::Warning;
-                words.push(format!("▮▮ {} new", grouped(events.waiting_news())));
+                words.push(format!(
+                    "▮▮ {} new",
+                    text::grouped(wide_count(events.waiting_news()))
+                ));
             }
             None if model.is_up() => words.push("live".to_owned()),
             None => {}
@@ -160,26 +164,17 @@ fn count(model: &Model, rows: &dyn Rows) -> String {
         (true, Some(total)) if model.page.route == Route::Events => {
             format!(
                 "{} of {}",
-                grouped(held),
-                grouped(usize::try_from(total).unwrap_or(0))
+                text::grouped(wide_count(held)),
+                text::grouped(total.into())
             )
         }
-        (true, _) => format!("{}+", grouped(held)),
-        (false, _) => grouped(held),
+        (true, _) => format!("{}+", text::grouped(wide_count(held))),
+        (false, _) => text::grouped(wide_count(held)),
     }
 }
 
-/// A number with its thousands parted.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+fn wide_count(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn failure(model: &Model) -> Option<&Failure> {
@@ -331,7 +326,10 @@ fn row(
     let mut x = area.x + 2;
     let cells = heads.iter().zip(values).zip(widths);
     for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
-        let shown = text::fit(&cell.text, *width);
+        let shown = match cell.sign {
+            "" => text::fit(&cell.text, *width),
+            sign => text::fit(&format!("{sign} {}", cell.text), *width),
+        };
         let pad = if head.right {
             width - text::width(&shown)
         } else {

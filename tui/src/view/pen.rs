@@ -4,6 +4,11 @@ use ratatui::{
     buffer::Buffer,
     layout::{Position, Rect},
     style::Style,
+    text::Span,
+    widgets::{
+        Block, BorderType, Padding, Scrollbar, ScrollbarOrientation, ScrollbarState,
+        StatefulWidget, Widget,
+    },
 };
 
 use crate::{
@@ -60,6 +65,63 @@ impl<'a> Pen<'a> {
         end
     }
 
+    /// How text of this meaning is drawn.
+    pub(super) fn style(&self, token: Token) -> Style {
+        self.look.style(token)
+    }
+
+    /// The ground, for widgets that would lay one of their own.
+    pub(super) fn ground(&self) -> Style {
+        self.look.base()
+    }
+
+    /// Text from outside as a clean span of this meaning.
+    pub(super) fn span(&self, token: Token, shown: &str) -> Span<'static> {
+        Span::styled(text::clean(shown), self.style(token))
+    }
+
+    /// Draws a widget on the look's ground.
+    pub(super) fn widget(&mut self, widget: impl Widget, area: Rect) {
+        widget.render(area.intersection(*self.buffer.area()), self.buffer);
+    }
+
+    /// A frame with a title on the page itself; says what is inside.
+    pub(super) fn panel(&mut self, area: Rect, title: &str) -> Rect {
+        let area = area.intersection(*self.buffer.area());
+        let block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(self.style(Token::Dim))
+            .padding(Padding::horizontal(1));
+        let inside = block.inner(area);
+        self.widget(block, area);
+        let room = usize::from(area.width.saturating_sub(4));
+        if area.height > 0 && room > 2 {
+            let title = format!(" {} ", text::fit(title, room - 2));
+            self.put(area.x + 1, area.y, room, Token::Title, &title);
+        }
+        inside
+    }
+
+    /// Where the rows on the screen are among all, at the right edge.
+    pub(super) fn scrollbar(&mut self, area: Rect, count: usize, top: usize) {
+        let height = usize::from(area.height);
+        if count <= height || height < 3 {
+            return;
+        }
+        let mut state = ScrollbarState::new(count - height).position(top);
+        // The mark of the selected row ends beside it.
+        let own = |token| Style::reset().patch(self.ground()).patch(self.style(token));
+        let (track, thumb) = (own(Token::Dim), own(Token::Key));
+        let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
+            .begin_symbol(None)
+            .end_symbol(None)
+            .track_symbol(Some("│"))
+            .track_style(track)
+            .thumb_style(thumb);
+        let area = area.intersection(*self.buffer.area());
+        StatefulWidget::render(bar, area, self.buffer, &mut state);
+    }
+
     /// Lays a meaning over a whole row, keeping what is written there.
     pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
         if y < area.bottom() {
@@ -96,25 +158,15 @@ impl<'a> Pen<'a> {
             return area;
         }
         let inner = usize::from(area.width - 2);
-        let (top, bottom) = (area.top(), area.bottom() - 1);
-        self.put(
-            area.x,
-            top,
-            inner + 2,
-            Token::Dim,
-            &format!("╭{}╮", "─".repeat(inner)),
-        );
-        self.put(
-            area.x,
-            bottom,
-            inner + 2,
-            Token::Dim,
-            &format!("╰{}╯", "─".repeat(inner)),
-        );
-        for y in top + 1..bottom {
-            self.put(area.x, y, 1, Token::Dim, "│");
-            self.put(area.right() - 1, y, 1, Token::Dim, "│");
-        }
+        let block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(
+                Style::reset()
+                    .patch(self.look.base())
+                    .patch(self.style(Token::Dim)),
+            );
+        self.widget(block, area);
+        let top = area.top();
         let title = text::fit(title, inner.saturating_sub(4));
         self.put(area.x + 2, top, inner, Token::Title, &format!(" {title} "));
         Rect {

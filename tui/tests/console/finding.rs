@@ -108,17 +108,17 @@ async fn keys_of_ones_own_work_and_are_what_the_screen_tells() {
     let service = stocked();
     let keys = [
         ("go_rules", "ctrl-g r"),
-        ("toggle", "!"),
+        ("toggle", "%"),
         ("form_save", "f2"),
     ];
     let mut console = console_with_keys(&service, &keys).await;
     let screen = press(&mut console, "<C-g>").await;
     assert!(line(&screen, "^G …").contains("r rules"), "{screen}");
     let screen = press(&mut console, "r").await;
-    assert!(line(&screen, "! on/off").contains("Enter open"), "{screen}");
+    assert!(line(&screen, "% on/off").contains("Enter open"), "{screen}");
     let screen = press(&mut console, "o").await;
     assert!(!screen.contains("Disable rule night?"), "{screen}");
-    let screen = press(&mut console, "!").await;
+    let screen = press(&mut console, "%").await;
     line(&screen, "Disable rule night?");
     let screen = press(&mut console, "<Esc>e").await;
     line(&screen, "F2 save");

@@ -1,5 +1,6 @@
 //! The settings: a flag beats a variable, a variable beats the file, the file beats the default.
 
+mod entry;
 mod file;
 mod keys;
 #[cfg(feature = "embedded")]
@@ -21,7 +22,7 @@ use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
 
-use self::setting::Setting;
+use self::entry::Setting;
 use crate::cli::Flags;
 
 /// A configuration file with every setting, its default and its meaning.

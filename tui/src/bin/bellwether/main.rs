@@ -11,6 +11,7 @@ mod log;
 #[cfg(feature = "embedded")]
 mod maintenance;
 mod operate;
+mod output;
 mod ready;
 #[cfg(feature = "embedded")]
 mod serve;
@@ -45,15 +46,11 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
-        return io::stdout()
-            .write_all(config::DEFAULT_FILE.as_bytes())
-            .map_err(|error| Failure::new(format!("cannot write the settings: {error}")));
+        return output::write(config::DEFAULT_FILE);
     }
     let settings = Settings::load(&cli.flags, &variables())?;
     if cli.keys {
-        return io::stdout()
-            .write_all(settings.keys.reference().as_bytes())
-            .map_err(|error| Failure::new(format!("cannot write the keys: {error}")));
+        return output::write(&settings.keys.reference());
     }
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     if cli.command.is_none() && settings.connect.is_some() {

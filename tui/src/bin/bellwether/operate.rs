@@ -4,7 +4,7 @@
 mod own_service;
 mod sending;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use bellwether_tui::{Key, Options, Standing, Unlisted};
 
@@ -12,7 +12,7 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key, tls,
+    key, output, tls,
 };
 
 /// A screen to write once instead of opening the console.
@@ -82,9 +82,7 @@ async fn draw(options: Options, frame: Frame) -> Result<(), Failure> {
     let Size { columns, rows } = frame.size;
     let drawn = bellwether_tui::snapshot(options, &frame.screen, columns, rows).await;
     let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
-    io::stdout()
-        .write_all(drawn.frame.as_bytes())
-        .map_err(|error| Failure::new(format!("cannot write the frame: {error}")))?;
+    output::write(&drawn.frame)?;
     told_by(drawn.standing)
 }
 
@@ -97,8 +95,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
         Unlisted::NotAllowed(sentence) => Failure::not_allowed(sentence),
         Unlisted::Failed(sentence) => Failure::new(sentence),
     })?;
-    writeln!(io::stdout(), "{json}")
-        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+    output::write(&format!("{json}\n"))
 }
 
 /// The exit code that says whether what was told is what the service holds.

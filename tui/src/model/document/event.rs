@@ -4,8 +4,8 @@ use bellwether_proto::v1::{self, occurrence::CloseReason};
 use serde_json::Value;
 
 use crate::{
-    data::{Word, occurrence, structure},
-    document::{Document, Link, label, span},
+    data::{EventRow, Sign, Word, occurrence, structure},
+    document::{Document, Link, duration, label, span},
     model::{Model, page::Tab},
     route::Route,
     theme::Token,
@@ -146,4 +146,34 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
             span(Token::Dim, &format!("  by {author}")),
         ]);
     }
+}
+
+/// An occurrence as the list knows it.
+pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
+    into.field("summary", Token::Title, &row.summary);
+    into.line(vec![
+        label("state"),
+        span(row.severity.into(), row.severity.sign()),
+        span(row.severity.into(), &format!(" {}", row.severity.word())),
+        span(Token::Text, ", "),
+        span(row.status.into(), row.status.word()),
+    ]);
+    if row.acknowledged {
+        into.field("", Token::Good, "acknowledged");
+    }
+    into.field("name", Token::Text, &row.name);
+    let age = duration((model.now_ms - row.last_seen_ms).max(0));
+    let seen = format!("{}, {age} ago", model.moment_in_full(row.last_seen_ms));
+    into.field("last seen", Token::Text, &seen);
+    into.field("sent", Token::Text, &format!("{} times", row.count));
+    into.heading("Dimensions");
+    for pair in row.entity.split(' ') {
+        let (key, value) = pair.split_once('=').unwrap_or(("", pair));
+        into.field(key, Token::Text, value);
+    }
+    into.heading("Ids");
+    into.field("occurrence", Token::Text, &row.id);
+    into.blank();
+    let words = model.tell("‹open› opens it, ‹explain› says who was notified and why");
+    into.text(Token::Dim, 0, &words);
 }

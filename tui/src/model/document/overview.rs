@@ -81,7 +81,7 @@ fn open(into: &mut Document, overview: &Overview) {
             span(token, &format!("{count:>7}  ")),
             span(token, &"█".repeat(cells)),
         ];
-        let link = Link::List(Route::Events, text::part("severity", severity.word()));
+        let link = Link::severity(severity.word());
         into.linked(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {

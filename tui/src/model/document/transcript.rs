@@ -12,7 +12,8 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
+/// Everything but its attempts.
+pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     into.line(vec![
         label("state"),
         span(delivery.state().into(), delivery.state().word()),
@@ -62,7 +63,14 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
             into.field(label, Token::Text, &model.moment_in_full(ms));
         }
     }
+    if !delivery.last_error.is_empty() {
+        into.field("last error", Token::Bad, &delivery.last_error);
+    }
     into.field("id", Token::Text, &delivery.id);
+}
+
+pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
+    summary(into, model, delivery);
     if delivery.attempts.is_empty() {
         into.heading("Attempts");
         into.text(Token::Dim, 0, "none yet");

@@ -9,7 +9,10 @@ use serde_json::Value;
 use crate::{
     data::{Comparison, describe},
     limits,
-    model::{field::TextField, filter},
+    model::{
+        field::TextField,
+        filter::{self, Reader},
+    },
 };
 
 /// A query being written.
@@ -91,7 +94,9 @@ impl ClauseInput {
         let value = if text.starts_with('{') {
             written(&parsed(text)?)
         } else {
-            filter::events(text)?.as_ref().and_then(written)
+            filter::events(text, &Reader::default())?
+                .as_ref()
+                .and_then(written)
         };
         Ok(Self::read(value.as_ref()))
     }

@@ -3,39 +3,17 @@
 use crate::model::{
     Model,
     field::TextField,
+    filter,
     form::{Input, Part},
 };
 
 /// Fields that a clause can name, for completion: the fixed ones and the dimensions seen.
 fn known_fields(model: &Model) -> Vec<String> {
-    const FIXED: [&str; 11] = [
-        "severity",
-        "summary",
-        "name",
-        "type",
-        "status",
-        "body",
-        "acknowledged",
-        "count",
-        "startTime",
-        "lastSeen",
-        "timestamp",
-    ];
-    let mut fields: Vec<String> = FIXED.map(str::to_owned).to_vec();
-    let rows = (0..model.store.events.len().min(200)).filter_map(|at| model.store.events.get(at));
-    for row in rows {
-        for (key, _) in row
-            .entity
-            .split(' ')
-            .filter_map(|pair| pair.split_once('='))
-        {
-            let field = format!("dimensions.{key}");
-            if !fields.contains(&field) {
-                fields.push(field);
-            }
-        }
-    }
-    fields
+    let fixed = filter::FIELDS.into_iter().map(str::to_owned);
+    let seen = model.seen_dimensions().into_iter();
+    fixed
+        .chain(seen.map(|key| format!("dimensions.{key}")))
+        .collect()
 }
 
 /// The known fields that what stands in the focused part of a query may become.

@@ -62,6 +62,8 @@ pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((mut draft, (name, _))) = stored(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
+        // What was copied by mistake notifies nobody.
+        draft.set("enabled", None);
         open(model, Form::new(draft.kind, None, draft.json), effects);
     }
 }

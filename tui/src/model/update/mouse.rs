@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
 use super::{keys, navigate, screen};
+use crate::model::tabs;
 use crate::{
     model::{Connection, Model, document, message::Effect, page::Tab},
     route::Route,
@@ -45,12 +46,18 @@ fn key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
 
 fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
     if row == 0 {
+        if let Some(tab) = tabs::at(model, column) {
+            return navigate::go(model, tab, effects);
+        }
         return crumb(model, column, effects);
     }
     let banner = usize::from(matches!(model.link, Connection::Down { .. }));
     // Below the head stand the banner, if any, and the line over the page.
     let body = 2 + banner;
     if row < body || row + 1 >= usize::from(model.size.1) {
+        return;
+    }
+    if model.shows_wall() {
         return;
     }
     if model.page.route.is_list() {

@@ -25,7 +25,12 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
 }
 
 /// Goes to a list with this filter.
-fn go_filtered(model: &mut Model, route: Route, filter: String, effects: &mut Vec<Effect>) {
+pub(super) fn go_filtered(
+    model: &mut Model,
+    route: Route,
+    filter: String,
+    effects: &mut Vec<Effect>,
+) {
     let mut page = Page::new(route);
     page.list.given.clone_from(&filter);
     page.list.filter = filter;
@@ -75,7 +80,7 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
     let Some(route) = then else { return };
     if model.page.route.is_list() {
         if model.page.route.screen() == route.screen() {
-            model.page.list.selected = Some(route.object().to_owned());
+            model.page.list.wanted = Some(route.object().to_owned());
         }
         return;
     }
@@ -221,6 +226,9 @@ pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Moves the cursor of the list or the document.
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
+    if model.shows_wall() {
+        return next_of_wall(model, by);
+    }
     let height = model.body_rows();
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
@@ -260,9 +268,24 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
 /// What is wrong with a filter of the screen.
 pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
     match model.page.route {
-        Route::Events => filter::events(text).map(drop),
+        Route::Events => filter::events(text, &model.reader()).map(drop),
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
         _ => Ok(()),
+    }
+}
+
+/// Moves the cursor of the wall to the next thing that can be opened.
+fn next_of_wall(model: &mut Model, by: isize) {
+    let lines = document::current(model).lines.into_iter().enumerate();
+    let linked: Vec<usize> = lines
+        .filter_map(|(at, line)| line.link.map(|_| at))
+        .collect();
+    let cursor = model.page.reading.cursor;
+    let at = linked.iter().position(|at| *at >= cursor);
+    let at = at.unwrap_or(linked.len().saturating_sub(1));
+    let next = at.saturating_add_signed(by.clamp(-1_000, 1_000));
+    if let Some(line) = linked.get(next.min(linked.len().saturating_sub(1))) {
+        model.page.reading.cursor = *line;
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the connection tells: the link, answers, and occurrences as they change.
 
+use std::collections::HashSet;
+
 use bellwether_proto::v1;
 
 use super::{bulk, clash, forms, navigate, read};
@@ -162,7 +164,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         }
         // With another filter they were asked for again meanwhile.
         Answer::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Answer::Deliveries { more, page } => deliveries(model, more, page),
+        Answer::Deliveries { more, page } => deliveries(model, more, page, effects),
         Answer::Events { .. } if store.events.waiting != Some(ticket) => false,
         Answer::Events { more, page } => {
             events(model, more, page, effects);
@@ -230,6 +232,7 @@ fn deliveries(
     model: &mut Model,
     more: bool,
     page: Result<v1::ListDeliveriesResponse, Failure>,
+    effects: &mut Vec<Effect>,
 ) -> bool {
     let now = model.now_ms;
     let store = &mut model.store;
@@ -237,27 +240,32 @@ fn deliveries(
         Ok(page) => page,
         Err(failure) => return store.deliveries.set(Err(failure), now),
     };
-    let mut rows = page.deliveries;
     let next = page.next_page_token;
+    let mut rows = page.deliveries;
+    let fresh: HashSet<String> = rows.iter().map(|row| row.id.clone()).collect();
     let held = store.deliveries.value.clone().unwrap_or_default();
-    let fresh: std::collections::HashSet<String> = rows.iter().map(|row| row.id.clone()).collect();
+    let known = held.len();
     let kept = held.into_iter().filter(|row| !fresh.contains(&row.id));
-    if more {
-        let mut all: Vec<_> = kept.collect();
-        all.append(&mut rows);
-        rows = all;
-        store.deliveries_next = next;
-    } else {
-        // A first page read again keeps the pages that were read after it.
-        let oldest = rows.last().map(|row| row.id.clone());
-        let older = |row: &v1::Delivery| oldest.as_ref().is_some_and(|oldest| row.id < *oldest);
-        let later: Vec<_> = kept.filter(|row| !next.is_empty() && older(row)).collect();
-        if later.is_empty() {
-            store.deliveries_next = next;
-        }
-        rows.extend(later);
+    let kept: Vec<_> = kept.collect();
+    let meets = known == 0 || kept.len() < known;
+    let oldest = rows.last().map(|row| row.id.clone()).unwrap_or_default();
+    let is_last = kept.last().is_none_or(|row| row.id > oldest);
+    if more && store.deliveries_between.is_empty() || is_last || next.is_empty() {
+        // What is behind the last row of all.
+        store.deliveries_next.clone_from(&next);
     }
-    store.deliveries.set(Ok(rows), now)
+    // What came between the newest page and what is held is read as well, until the two meet.
+    let between = !is_last && !meets && !next.is_empty();
+    store.deliveries_between = if between { next.clone() } else { String::new() };
+    let is_whole = next.is_empty() && (!more || !is_last);
+    rows.extend(kept.into_iter().filter(|row| !is_whole || row.id > oldest));
+    // Newer ones have larger ids.
+    rows.sort_by(|one, other| other.id.cmp(&one.id));
+    let touched = store.deliveries.set(Ok(rows), now);
+    if between {
+        read::between(model, effects);
+    }
+    touched
 }
 
 fn events(

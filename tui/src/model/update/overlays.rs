@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.overlay.take() {
         Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
-        Some(Overlay::Clash(clash)) => choose_version(model, clash, key),
+        Some(Overlay::Clash(clash)) => choose_version(model, clash, key, effects),
         Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
         Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
         Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
@@ -66,14 +66,27 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
 }
 
 /// Esc goes back to editing: nothing is lost unless somebody chooses it.
-fn choose_version(model: &mut Model, mut shown: Box<Clash>, key: KeyEvent) {
+fn choose_version(
+    model: &mut Model,
+    mut shown: Box<Clash>,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
     let all = ClashChoice::ALL;
     let at = all
         .iter()
         .position(|choice| *choice == shown.choice)
         .unwrap_or(0);
     match key.code {
-        KeyCode::Enter => return clash::resolve(model, *shown),
+        KeyCode::Enter => {
+            let saves = shown.choice == ClashChoice::Mine;
+            clash::resolve(model, *shown);
+            // Both versions were shown, and the choice was made: that is the Yes.
+            if saves && let Some(Overlay::Confirm(confirm)) = model.overlay.take() {
+                carry_out(model, confirm.then, effects);
+            }
+            return;
+        }
         KeyCode::Esc | KeyCode::Char('q') => {
             shown.choice = ClashChoice::Edit;
             return clash::resolve(model, *shown);

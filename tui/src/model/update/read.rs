@@ -123,6 +123,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.deliveries_filter != text {
         model.store.deliveries.clear();
         model.store.deliveries_next.clear();
+        model.store.deliveries_between.clear();
         model.store.deliveries_filter = text;
     }
     let request = Request::ListDeliveries {
@@ -137,7 +138,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
 /// already, unless it is to begin `anew`.
 pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
-    let clause = match filter::events(&text) {
+    let clause = match filter::events(&text, &model.reader()) {
         Ok(clause) => clause,
         Err(message) => return model.say(Token::Bad, message),
     };
@@ -222,14 +223,24 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             if store.deliveries_next.is_empty() || store.deliveries.waiting.is_some() || held {
                 return;
             }
-            let Ok(filter) = filter::deliveries(&store.deliveries_filter, &model.clock()) else {
-                return;
-            };
             let page_token = store.deliveries_next.clone();
-            let request = Request::ListDeliveries { filter, page_token };
-            let ticket = call(model, request, effects);
-            model.store.deliveries.waiting = Some(ticket);
+            deliveries_page(model, page_token, effects);
         }
         _ => {}
     }
+}
+
+/// Reads on between the newest deliveries and those that were held before.
+pub(super) fn between(model: &mut Model, effects: &mut Vec<Effect>) {
+    let page_token = model.store.deliveries_between.clone();
+    deliveries_page(model, page_token, effects);
+}
+
+fn deliveries_page(model: &mut Model, page_token: String, effects: &mut Vec<Effect>) {
+    let Ok(filter) = filter::deliveries(&model.store.deliveries_filter, &model.clock()) else {
+        return;
+    };
+    let request = Request::ListDeliveries { filter, page_token };
+    let ticket = call(model, request, effects);
+    model.store.deliveries.waiting = Some(ticket);
 }

@@ -46,6 +46,10 @@ fn of(action: Action) -> Run {
         }
         Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
         Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
+        Action::GoCriticals => |model, effects| {
+            let filter = "severity=critical".to_owned();
+            navigate::go_filtered(model, Route::Events, filter, effects);
+        },
         Action::MapLeft => |model, _| navigate::step(model, -1),
         Action::MapRight => |model, _| navigate::step(model, 1),
         Action::MapAround => screen::map_around,

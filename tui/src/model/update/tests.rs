@@ -1,6 +1,7 @@
 //! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
 
 mod selection;
+mod written;
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -439,7 +440,10 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 hear(&mut model, News::Link(down));
             }
-            let asked = matches!(model.overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_)));
+            let asked = matches!(
+                model.overlay,
+                Some(Overlay::Confirm(_) | Overlay::Bulk(_) | Overlay::Clash(_))
+            );
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));
             let writes = reply(&mut model, effects);

@@ -14,7 +14,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 
 use super::{
     ConfigError,
-    setting::Setting,
+    entry::Setting,
     value::{self, Read},
 };
 

@@ -1,29 +1,10 @@
 //! The table of all settings: the key of each, and how its value is taken over.
 
 use bellwether_tui::Theme;
-use toml::Value;
 
 #[cfg(feature = "embedded")]
 use super::service;
-use super::{KeySource, LogFormat, Settings, value};
-
-/// One setting.
-#[derive(Debug)]
-pub(crate) struct Setting {
-    /// Its key in the file; `a.b` is `b` in section `[a]`.
-    pub(crate) key: &'static str,
-    /// Takes a value over, or says what was expected.
-    pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
-}
-
-impl Setting {
-    pub(super) const fn new(
-        key: &'static str,
-        set: fn(&mut Settings, &Value) -> value::Read<()>,
-    ) -> Self {
-        Self { key, set }
-    }
-}
+use super::{KeySource, LogFormat, entry::Setting, value};
 
 /// The settings of the command itself.
 const COMMAND: &[Setting] = &[

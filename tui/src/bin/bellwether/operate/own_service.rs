@@ -15,6 +15,7 @@ use crate::{
     embedded::{Parts, Service},
     failure::Failure,
     log,
+    ready::Addresses,
 };
 
 /// The log of the service, in the data folder: the screen is the console's.
@@ -30,6 +31,9 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// # Errors
 /// When the service does not start or breaks down, or there is no terminal.
 pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
+    if let Some(frame) = frame {
+        return attach(settings, frame).await;
+    }
     let service = bind(settings).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     let address = service
@@ -40,7 +44,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     let mut serving = JoinSet::new();
     serving.spawn(service.serve(shutdown.clone()));
 
-    let left = super::open(settings, &address, false, frame).await;
+    let left = super::open(settings, &address, false, None).await;
 
     shutdown.cancel();
     let drained = tokio::time::timeout(DRAIN_MAX, serving.join_next()).await;
@@ -50,6 +54,19 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
         Ok(Some(Err(panic))) => Err(Failure::new(format!("the service broke down: {panic}"))),
         Ok(None) | Err(_) => Ok(()),
     }
+}
+
+/// Draws a frame of the service that runs on the data folder; makes and starts none.
+async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
+    let noted = Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc);
+    let Some(address) = noted else {
+        let folder = settings.data_dir.display();
+        return Err(Failure::away(format!(
+            "no service runs on the data folder {folder}; start one with `bellwether serve`, or \
+             name one with --connect"
+        )));
+    };
+    super::open(settings, &address, true, Some(frame)).await
 }
 
 /// Takes the default addresses, or free ports when another program has them.

@@ -1,0 +1,23 @@
+//! One setting: its key, and how its value is taken over.
+
+use toml::Value;
+
+use super::{Settings, value};
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its key in the file; `a.b` is `b` in section `[a]`.
+    pub(crate) key: &'static str,
+    /// Takes a value over, or says what was expected.
+    pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
+}
+
+impl Setting {
+    pub(super) const fn new(
+        key: &'static str,
+        set: fn(&mut Settings, &Value) -> value::Read<()>,
+    ) -> Self {
+        Self { key, set }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is stored and read again: copies, new rows, and deliveries between two readings.
+
+use super::*;
+
+#[test]
+fn a_copied_rule_starts_disabled() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "5");
+    let mut rule = object(Kind::Rule);
+    rule.set("enabled", Some(true.into()));
+    model.store.of_mut(Kind::Rule).set(Ok(vec![rule]), 0);
+    settle(&mut model);
+    press(&mut model, "D");
+    let copy = model.page.form_mut().unwrap().draft().unwrap();
+    assert_eq!((copy.name(), copy.flag("enabled")), ("r-copy", false));
+}
+
+#[test]
+fn the_cursor_goes_to_what_was_created_as_soon_as_it_is_listed() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "5nnew<C-s>y");
+    assert_eq!(model.selected().as_deref(), Some("r"));
+    let mut new = object(Kind::Rule);
+    new.set("name", Some("new".into()));
+    let rules = vec![object(Kind::Rule), new];
+    model.store.of_mut(Kind::Rule).set(Ok(rules), 0);
+    settle(&mut model);
+    assert_eq!(model.selected().as_deref(), Some("new"));
+}
+
+#[test]
+fn deliveries_that_came_between_two_readings_are_read_until_the_pages_meet() {
+    fn take(model: &mut Model, more: bool, newest: usize, next: &str) -> Option<String> {
+        let rows = (newest - 2..=newest).rev().map(|number| v1::Delivery {
+            id: format!("{number:04}"),
+            ..v1::Delivery::default()
+        });
+        let page = v1::ListDeliveriesResponse {
+            deliveries: rows.collect(),
+            next_page_token: next.to_owned(),
+        };
+        let ticket = model.ticket();
+        model.pending.insert(ticket, None);
+        model.store.deliveries.waiting = Some(ticket);
+        let answer = Answer::Deliveries {
+            more,
+            page: Ok(page),
+        };
+        let effects = update(model, Msg::News(News::Answer(ticket, Box::new(answer))));
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Send(Command::Call(_, request)) => match *request {
+                Request::ListDeliveries { page_token, .. } => Some(page_token),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+    let mut model = model(Role::Admin);
+    press(&mut model, "6");
+    assert_eq!(take(&mut model, false, 10, "older"), None);
+    assert_eq!(take(&mut model, false, 16, "a").as_deref(), Some("a"));
+    assert_eq!(take(&mut model, true, 13, "b").as_deref(), Some("b"));
+    assert_eq!(take(&mut model, true, 10, "c"), None);
+    let rows = model.store.deliveries.rows().iter();
+    let ids: Vec<usize> = rows.map(|row| row.id.parse().unwrap()).collect();
+    assert_eq!(ids, (8..=16).rev().collect::<Vec<_>>());
+    assert_eq!(model.store.deliveries_next, "c");
+}
