@@ -42,7 +42,7 @@ pub struct Options<'p> {
 pub struct Read {
     /// The message's wire bytes.
     pub wire: Vec<u8>,
-    /// Paths of the unknown fields that were ignored, up to [`limits::IGNORED`].
+    /// Paths of the unknown fields that were ignored, up to [`IGNORED`](crate::json::limits::IGNORED).
     pub ignored: Vec<String>,
     /// The entries of [`Options::list`] that were set aside, in order.
     pub refused: Vec<Refused>,
