@@ -1,17 +1,23 @@
 //! What a screen lists, as JSON for programs: the answer of REST.
 
+use std::process::Output;
+
 use bellwether_tests::{eventually::eventually, process, receiver::Receiver, world::World};
 use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// What `--snapshot SCREEN --json` writes.
-fn listed(world: &World, screen: &str) -> Value {
+/// What becomes of `--snapshot SCREEN --json`.
+fn list(world: &World, screen: &str) -> Output {
     let address = format!("http://{}", world.service().address("grpc"));
     let mut command = process::command(world.folder(), ["--snapshot", screen, "--json"]);
     command.args(["--connect", &address, "--key-file"]);
     let output = command.arg(world.data_dir().join("admin.key")).output();
-    let output = output.expect("the command");
+    output.expect("the command")
+}
+
+fn listed(world: &World, screen: &str) -> Value {
+    let output = list(world, screen);
     assert!(output.status.success(), "{screen}: {output:?}");
     serde_json::from_slice(&output.stdout).expect("one document of JSON")
 }
@@ -81,12 +87,26 @@ async fn every_list_is_written_as_rest_answers_it() {
 #[test]
 fn a_screen_that_lists_nothing_is_refused_with_those_that_do() {
     let world = World::start();
-    let output = process::command(world.folder(), ["--snapshot", "map", "--json"])
-        .output()
-        .expect("the command");
+    let output = list(&world, "map");
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     for name in ["`map` lists nothing", "events", "deliveries", "clients"] {
         assert!(said.contains(name), "{said}");
     }
+}
+
+#[test]
+fn a_list_of_a_folder_without_a_service_is_refused_and_makes_no_folder() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = process::command(home.path(), ["--snapshot", "events", "--json"])
+        .output()
+        .expect("the command");
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("no service runs on the data folder"),
+        "{said}"
+    );
+    let made = std::fs::read_dir(home.path()).expect("the folder").count();
+    assert_eq!(made, 0);
 }
