@@ -2,16 +2,23 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 11] = [
+const FILES: [&str; 18] = [
+    "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
+    "bellwether/v1/calendar.proto",
     "bellwether/v1/check.proto",
     "bellwether/v1/client.proto",
+    "bellwether/v1/config.proto",
     "bellwether/v1/delivery.proto",
     "bellwether/v1/destination.proto",
     "bellwether/v1/event.proto",
     "bellwether/v1/event_management.proto",
+    "bellwether/v1/hold.proto",
+    "bellwether/v1/inhibition.proto",
     "bellwether/v1/overview.proto",
+    "bellwether/v1/pending.proto",
     "bellwether/v1/rule.proto",
+    "bellwether/v1/silence.proto",
     "bellwether/v1/trigger.proto",
     "zenoss/cloud/data_receiver.proto",
 ];

@@ -2,7 +2,7 @@
 //!
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
 //! lists, with a rule that tells of each: of new ones once, of repeats by turns that the severity
-//! changed. Takes a folder as argument; without one it makes a temporary one.
+//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events. Takes a folder as argument; without one it makes a temporary one.
 
 #![expect(
     clippy::print_stdout,
@@ -24,13 +24,13 @@ use bellwether_backend::{
     clock::{Clock, SystemClock},
     config::Config,
     domain::{
-        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Name, Query,
-        RecordId, Severity, destination::Email,
+        Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
+        Inhibition, Literal, Name, Progress, Query, RecordId, Severity, Silence,
+        destination::Email,
     },
     ops::{
         deciding::Deciding,
         intake::Intake,
-        recent::Traffic,
         rule::{RuleDraft, Rules},
         ruleset::Ruleset,
         trigger::{TriggerDraft, Triggers},
@@ -53,20 +53,28 @@ fn main() {
     let runtime = Runtime::new().unwrap();
     println!("events | in a list | lists in flight | events/s | p50 ms | p99 ms");
     let loads = [
-        ("new", u64::MAX, 1, 256, false),
-        ("new", u64::MAX, 100, 16, false),
-        ("repeats", REPEATED, 1, 256, false),
-        ("repeats", REPEATED, 100, 16, false),
-        ("new, told", u64::MAX, 100, 16, true),
-        ("repeats, told", REPEATED, 100, 16, true),
+        ("new", u64::MAX, 1, 256, Around::Nothing),
+        ("new", u64::MAX, 100, 16, Around::Nothing),
+        ("repeats", REPEATED, 1, 256, Around::Nothing),
+        ("repeats", REPEATED, 100, 16, Around::Nothing),
+        ("new, told", u64::MAX, 100, 16, Around::Rule),
+        ("new, told, holds", u64::MAX, 100, 16, Around::RuleAndHolds),
+        ("repeats, told", REPEATED, 100, 16, Around::Rule),
+        (
+            "repeats, told, holds",
+            REPEATED,
+            100,
+            16,
+            Around::RuleAndHolds,
+        ),
     ];
-    for (at, (kind, identities, length, in_flight, told)) in loads.into_iter().enumerate() {
+    for (at, (kind, identities, length, in_flight, around)) in loads.into_iter().enumerate() {
         let folder = parent.path().join(at.to_string());
         let load = Load {
             identities,
             length,
             in_flight,
-            told,
+            around,
         };
         let mut took = runtime.block_on(load.run(&folder));
         took.sort_unstable();
@@ -82,23 +90,34 @@ struct Load {
     identities: u64,
     length: u64,
     in_flight: u64,
-    /// Whether a rule tells of each event.
-    told: bool,
+    around: Around,
+}
+
+/// What is defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    /// A rule that tells of each event.
+    Rule,
+    /// The same, and silences and inhibitions.
+    RuleAndHolds,
 }
 
 impl Load {
     /// Sends for a while; answers how long each list took.
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Config::new(folder)).await.unwrap();
-        if self.told {
+        if self.around != Around::Nothing {
             tell_of_everything(&store).await;
+        }
+        if self.around == Around::RuleAndHolds {
+            hold_others(&store).await;
         }
         let deciding = Deciding {
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
             clock: Arc::new(SystemClock),
             lifetime: Config::new(folder).lifetime,
-            traffic: Arc::new(Traffic::default()),
         };
         let (intake, workers) = Intake::new(deciding);
         let stop = CancellationToken::new();
@@ -121,7 +140,8 @@ impl Load {
             let first = next.fetch_add(self.length, Ordering::Relaxed);
             let events = (first..first + self.length).map(|at| {
                 let is_odd_round = at / self.identities % 2 == 1;
-                let severity = if self.told && is_odd_round {
+                let is_told = self.around != Around::Nothing;
+                let severity = if is_told && is_odd_round {
                     Severity::Critical
                 } else {
                     Severity::Error
@@ -196,4 +216,59 @@ async fn tell_of_everything(store: &Store) {
     };
     let rules = Rules::new(store.clone(), clock);
     rules.create(rule, false).await.unwrap();
+}
+
+/// Stores silences and inhibitions for hosts that send nothing.
+async fn hold_others(store: &Store) {
+    let now_ms = SystemClock.now_ms();
+    let equals = |field: &str, text: String| Query {
+        clause: Clause::Equals(field.into(), Literal::Text(text)),
+    };
+    let admin = Name::parse("admin").unwrap();
+    let mut changes = store.changes();
+    for number in 0..1_000 {
+        changes.insert(&Silence {
+            id: RecordId::from_parts(2, number),
+            name: Name::parse(&format!("silence {number}")).unwrap(),
+            description: String::new(),
+            tags: Vec::new(),
+            reason: "quiet".into(),
+            query: Some(equals("host", format!("silent-{number}"))),
+            rule_names: Vec::new(),
+            calendar: None,
+            start_ms: now_ms,
+            end_ms: now_ms + 3_600_000,
+            expire_when_idle_ms: None,
+            warn_before_ms: None,
+            comments: Vec::new(),
+            from_event: None,
+            author: admin.clone(),
+            last_editor: admin.clone(),
+            progress: Progress::default(),
+            revision: 1,
+            create_ms: now_ms,
+            update_ms: now_ms,
+        });
+    }
+    for number in 0..100 {
+        changes.insert(&Inhibition {
+            id: RecordId::from_parts(3, number),
+            name: Name::parse(&format!("inhibition {number}")).unwrap(),
+            description: String::new(),
+            tags: Vec::new(),
+            enabled: true,
+            source: equals("name", format!("down-{number}")),
+            target: equals("host", format!("held-{number}")),
+            equal: vec![EqualFields {
+                source: "host".into(),
+                target: "host".into(),
+            }],
+            linger_ms: 60_000,
+            counted_revision: 1,
+            revision: 1,
+            create_ms: now_ms,
+            update_ms: now_ms,
+        });
+    }
+    store.apply(Lane::Admin, changes).await.unwrap();
 }

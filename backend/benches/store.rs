@@ -98,7 +98,7 @@ async fn write(config: &Config, in_flight: u64) -> Vec<Duration> {
             while start.elapsed() < RUN {
                 let change = occurrence(next.fetch_add(1, Ordering::Relaxed));
                 let begun = Instant::now();
-                engine.apply(Lane::Bulk, vec![change]).await.unwrap();
+                engine.apply(Lane::Bulk, vec![change].into()).await.unwrap();
                 took.push(begun.elapsed());
             }
             took
@@ -122,6 +122,7 @@ fn occurrence(number: u64) -> Change {
             entry(Index::OccurrenceByState, &[1, spread[0] % 5]),
             entry(Index::OccurrenceByStart, &[1]),
             entry(Index::OccurrenceByReview, &[2]),
+            entry(Index::OccurrenceBySeverity, &[1, spread[0] % 5]),
         ],
         adds: true,
         ..Change::new(Kind::Occurrence, &key, Expect::Absent, put)

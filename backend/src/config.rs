@@ -7,6 +7,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 
 pub use authorities::{Authorities, BadAuthorities};
+pub use bellwether_proto::listen::Origins;
 
 use crate::secret::Secret;
 
@@ -27,6 +28,10 @@ pub struct Config {
     pub lifetime: LifetimeConfig,
     /// How messages are delivered.
     pub delivery: DeliveryConfig,
+    /// The audit log.
+    pub audit: AuditConfig,
+    /// Whose pages may call by gRPC-Web; all unless they are named, as each has to bring a key.
+    pub origins: Origins,
     /// Where messages may go.
     pub egress: EgressConfig,
     /// The mail server; without it email destinations fail with a sentence saying so.
@@ -46,6 +51,8 @@ impl Config {
             store: StoreConfig::default(),
             lifetime: LifetimeConfig::default(),
             delivery: DeliveryConfig::default(),
+            audit: AuditConfig::default(),
+            origins: Origins::All,
             egress: EgressConfig::default(),
             smtp: None,
             providers: ProviderConfig::default(),
@@ -143,6 +150,21 @@ impl Default for DeliveryConfig {
             max_in_flight_per_destination: 32,
             pause_after: 5 * 24 * HOUR,
             retention: 30 * 24 * HOUR,
+        }
+    }
+}
+
+/// The audit log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// How long entries are kept.
+    pub retention: Duration,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self {
+            retention: 365 * 24 * HOUR,
         }
     }
 }

@@ -14,19 +14,36 @@
 //!   owed when the rule sends updates at that time, or did when it was deleted. It names the trigger
 //!   of the opening message; a deleted rule's text is the one it had then. Other updates follow the
 //!   rule as it is now, and none are sent while suppressed or after the close.
+//! - What only holds postpone waits in the occurrence, one entry a rule, and is decided anew when a
+//!   hold may have ended, by the definitions of that moment; closings wait for nothing. What closes
+//!   while its opening waits is spared. Of updates that wait only the last state counts, and nothing
+//!   is sent when it is the one that was told last and no repeat fell due.
 //! - Whoever got the closing message of what is open again gets an opening message again, and is
 //!   owed the next closing one.
 
+mod calendars;
+mod causes;
 pub mod condition;
 mod content;
+pub mod hold;
+mod inhibitions;
 mod notify;
 mod past;
+mod silences;
 mod snapshot;
+mod step;
 mod transition;
+mod waiting;
 
+pub use calendars::{Calendars, LoadedCalendar};
+pub use causes::{CauseKey, Causes};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict};
 pub use content::rule_content;
-pub use notify::{Notices, Step, StepKind, notify};
+pub use hold::{HOLDS, HoldCondition, Sending};
+pub use inhibitions::{Inhibitions, LoadedInhibition};
+pub use notify::{Notices, notify};
 pub use past::{Past, Wanted};
+pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};
+pub use step::{Step, StepKind};
 pub use transition::Transition;

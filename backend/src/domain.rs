@@ -1,9 +1,14 @@
 //! What the service is about, as types that cannot be invalid: no I/O, no clock, no wire, no disk.
 
+pub mod audit;
+pub mod calendar;
 pub mod client;
+pub mod counter;
 pub mod delivery;
 pub mod destination;
 pub mod event;
+pub mod hold;
+pub mod inhibition;
 pub mod name;
 pub mod occurrence;
 pub mod query;
@@ -11,22 +16,29 @@ pub mod receipt;
 pub mod record_id;
 pub mod revision;
 pub mod rule;
+pub mod silence;
 pub mod trigger;
 pub mod value;
 
 pub use crate::secret::{self, Secret};
-pub use client::{Client, Dialect, Rates, Role};
+pub use audit::{AuditAction, AuditEntry, AuditState};
+pub use calendar::Calendar;
+pub use client::{Client, Dialect, PreviousKey, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
-pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status};
+pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own};
+pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastTold, Pending};
+pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use name::Name;
 pub use occurrence::{
-    Annotation, Close, CloseReason, Evaluation, Field, HistoryEntry, Notified, Occurrence, Opening,
+    Annotation, Close, CloseReason, Earlier, Evaluation, Field, HistoryEntry, Notified, Occurrence,
+    Opening,
 };
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use revision::{Revision, RevisionId, RevisionOf, Was};
 pub use rule::Rule;
+pub use silence::{Comment, Progress, Silence, SilenceState, Stage};
 pub use trigger::Trigger;
 pub use value::Value;

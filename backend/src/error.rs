@@ -27,6 +27,14 @@ pub enum Error {
     /// The state does not allow it: change that first.
     #[error("{0}")]
     FailedPrecondition(String),
+    /// The state does not allow it, for a reason that callers tell from others.
+    #[error("{message}")]
+    Refused {
+        /// Which reason.
+        reason: Reason,
+        /// A sentence for people.
+        message: String,
+    },
     /// Somebody else changed it meanwhile: read it again and decide anew.
     #[error("{0}")]
     Aborted(String),
@@ -59,6 +67,17 @@ pub enum Error {
     /// The fault is the service's; the chain of sources goes to the log, not to the caller.
     #[error("the service has an internal fault")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why the state does not allow something, where callers have to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The silence covers more than is likely to be meant.
+    SilenceTooBroad,
+    /// The silence is over.
+    SilenceExpired,
+    /// Something uses it.
+    InUse,
 }
 
 impl Error {

@@ -1,5 +1,6 @@
 //! The service: a tonic gRPC server over redb that takes in events and sends messages.
 
+pub mod calendar;
 pub mod clock;
 pub mod config;
 pub mod decide;
@@ -11,6 +12,7 @@ pub mod filter;
 pub mod limits;
 pub mod matching;
 pub mod message;
+pub mod metrics;
 pub mod ops;
 #[cfg(test)]
 mod reference_tests;

@@ -24,6 +24,30 @@ pub const LIST_STEP_FIRST: usize = 16;
 /// Triggers, destinations or rules that a list reads at once.
 pub const LIST_STEP_MAX: usize = 256;
 
+/// Attempts that are kept to tell how a destination fares.
+pub const HEALTH_ATTEMPTS_MAX: usize = 50;
+/// A destination is slow when its attempts take so long.
+pub const SLOW_FROM: Duration = Duration::from_secs(5);
+/// A destination is behind when something has waited for it so long.
+pub const BEHIND_FROM: Duration = Duration::from_secs(300);
+/// One attempt in so many must fail for a destination to be failing whose last one did not,
+pub const FLAKY_FROM: usize = 4;
+/// and at least so many,
+pub const FLAKY_FAILURES_MIN: usize = 4;
+/// until so many in a row are delivered.
+pub const WELL_AGAIN_AFTER: usize = 5;
+
+/// Minutes for which what happened in each is kept: a day, and what a column of a day begins with.
+pub const COUNTER_MINUTES: u32 = 25 * 60;
+/// Hours for which what happened in each is kept: 30 days, and what a column of them begins with.
+pub const COUNTER_HOURS: u32 = 31 * 24;
+/// How far back statistics reach.
+pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Columns of statistics.
+pub const STATISTICS_COLUMNS_MAX: u32 = 120;
+/// Destinations, and rules, that statistics tell of.
+pub const STATISTICS_SUBJECTS_MAX: usize = 200;
+
 /// Levels of nested clauses in a query.
 pub const CLAUSE_DEPTH_MAX: usize = 32;
 /// Clauses in a query.
@@ -70,6 +94,12 @@ pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
 pub const TAGS_MAX: usize = 20;
 /// Characters of a tag.
 pub const TAG_CHARACTERS_MAX: usize = 100;
+/// How long a rule waits from the first match before it notifies, at most.
+pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// How long a rule waits for what mostly closes by itself, at least.
+pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
+/// The same, at most.
+pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
 /// Triggers or destinations of a rule.
 pub const RULE_NAMES_MAX: usize = 100;
 /// Earlier revisions that are kept of one trigger or rule.
@@ -80,6 +110,61 @@ pub const REVISIONS_MAX: usize = 10_000;
 pub const REVISIONS_STEP: usize = 100;
 /// Longest repeat interval of a rule: a year.
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
+
+/// Calendars.
+pub const CALENDARS_MAX: usize = 1_000;
+/// Windows of a calendar.
+pub const CALENDAR_WINDOWS_MAX: usize = 50;
+/// Calendars whose windows a calendar takes out.
+pub const CALENDAR_EXCEPT_MAX: usize = 10;
+/// Dates that a window leaves out, and that it adds.
+pub const CALENDAR_DATES_MAX: usize = 500;
+/// Days that one span of a calendar lasts at most.
+pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
+/// Periods between two of a recurrence.
+pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
+/// Starts that a recurrence counts.
+pub const CALENDAR_COUNT_MAX: u16 = 10_000;
+/// Days that are looked at to find the last start of a recurrence that counts.
+pub const CALENDAR_COUNTED_MAX: usize = 200_000;
+/// Days that looking up a moment of a calendar looks at.
+pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
+/// Years within which a recurrence must produce something.
+pub const CALENDAR_FIRST_YEARS: i16 = 10;
+/// Spans of a calendar that are answered at once.
+pub const CALENDAR_SPANS_MAX: usize = 1_000;
+/// Inhibitions.
+pub const INHIBITIONS_MAX: usize = 500;
+/// Pairs of fields of an inhibition.
+pub const INHIBITION_EQUAL_MAX: usize = 8;
+/// How long an inhibition holds on after its source closed, when it does not say.
+pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
+/// The same, at most.
+pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
+/// Links of a chain of causes that are followed.
+pub const INHIBITION_CHAIN_MAX: usize = 16;
+/// Sources with the same values that are looked at.
+pub const INHIBITION_SOURCES_MAX: usize = 16;
+/// Causes in all that are looked at for one event.
+pub const INHIBITION_CAUSES_MAX: usize = 256;
+/// Silences that are not over.
+pub const SILENCES_MAX: usize = 10_000;
+/// Open events that a silence covers without its author saying that so many are meant.
+pub const SILENCE_COVERS_MAX: usize = 1_000;
+/// Open events from which on half of them are too many for a silence.
+pub const SILENCE_SHARE_FROM: usize = 20;
+/// How long a silence lasts at most.
+pub const SILENCE_LENGTH_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How long a silence may cover nothing before it ends, at most.
+pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
+/// Characters of a silence's reason, and of a comment.
+pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
+/// Comments of a silence.
+pub const SILENCE_COMMENTS_MAX: usize = 100;
+/// Where counting what a silence covers, holds or spared stops.
+pub const SILENCES_COUNTED_MAX: usize = 100_000;
+/// Holds of one occurrence or rule that are shown.
+pub const HOLDS_SHOWN_MAX: usize = 16;
 
 /// Occurrences that a test of a trigger without progress looks at.
 pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
@@ -99,8 +184,21 @@ pub const FIELD_NAMES_MAX: usize = 10_000;
 
 /// Connections open at once.
 pub const CONNECTIONS_MAX: usize = 10_240;
-/// Calls under way at once on one connection.
-pub const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
+/// Connections open at once on which no key was shown, in all and of one address (of IPv6: of one
+/// network of 64 bits). Beyond it the oldest are closed.
+pub const STRANGERS_MAX: usize = 1_024;
+/// Those of one address.
+pub const STRANGERS_OF_ADDRESS_MAX: usize = 512;
+/// Calls under way at once on such connections; beyond it the oldest connections are closed.
+pub const STRANGER_CALLS_MAX: usize = 4_096;
+/// Those of one address.
+pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
+/// How long nothing may happen on such a connection.
+pub const STRANGER_QUIET_MAX: Duration = Duration::from_secs(30);
+/// Bytes of the request of a call that needs no key.
+pub const STRANGER_REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// Calls under way at once on one connection; a client that has more makes another connection.
+pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// Bytes that a connection or a call may send ahead of being read.
 ///
 /// The HTTP/2 library derives from it how many small messages may wait on a connection before it
@@ -186,17 +284,24 @@ pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events that are committed together, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
+/// How long events are decided anew while others keep changing the same occurrences.
+pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Intake workers; while one waits for its commit the others decide.
 pub const INTAKE_WORKERS: usize = 4;
 /// Events of a stream that are committed together.
 pub const STREAM_BATCH_EVENTS: usize = 200;
 /// Occurrences that one step of ageing and retention looks at.
 pub const REVIEW_BATCH: usize = 100;
+/// Changes of what waits that an occurrence keeps of each rule.
+pub const HOLD_CHANGES_MAX: usize = 20;
+/// Occurrences of which what waits is decided in one commit.
+pub const LOOK_BATCH: usize = 200;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.
 pub const REVIEW_LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Lists of events under way at once.
+/// Lists of events under way at once. Of these and of the capacities that follow one client has at
+/// most a quarter.
 pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
 /// Other calls under way at once that read.
 pub const READS_UNDER_WAY_MAX: usize = 256;
@@ -208,6 +313,10 @@ pub const PAGES_UNDER_WAY_MAX: usize = 24;
 pub const WATCHES_OPEN_MAX: usize = 256;
 /// Other streams open at once.
 pub const STREAMS_UNDER_WAY_MAX: usize = 1_024;
+/// Streams open at once that follow whether the service lives, which needs no key.
+pub const HEALTH_WATCHES_MAX: usize = 64;
+/// Unary calls at once whose message is not there yet.
+pub const CALLS_ARRIVING_MAX: usize = 8_192;
 /// Memory for the requests under way, in KiB.
 pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
 /// When a call that found no place should come again.
@@ -264,4 +373,11 @@ pub const CHECKS_MAX: usize = 1;
 /// nothing is added.
 pub const DISK_NEARLY_FULL_FLOORS: u64 = 2;
 /// The disk is called roomy again when so many times the floor are free.
-pub const DISK_ROOM_FLOORS: u64 = 3;
+pub const DISK_SPACIOUS_FLOORS: u64 = 3;
+/// Documents that are applied at once.
+pub const CONFIG_DOCUMENTS_MAX: usize = 1_000;
+
+/// Entries of the audit log that a page looks at.
+pub const AUDIT_SCAN_MAX: usize = 20_000;
+/// Callers and methods that are told apart in a minute when their calls are refused.
+pub const AUDIT_REFUSALS_MAX: usize = 100;

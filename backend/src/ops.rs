@@ -1,8 +1,11 @@
 //! What the service does: every change of state is one function and one commit.
 
 pub mod annotate;
+pub mod audit;
+pub mod calendar;
 pub mod client;
 pub mod commit;
+pub mod config;
 pub mod deciding;
 pub mod delivery;
 pub mod destination;
@@ -12,12 +15,14 @@ pub mod etag;
 pub mod explain;
 pub mod fields;
 pub mod find;
+pub mod inhibition;
 pub mod intake;
 pub mod loop_guard;
 pub mod notify_open;
 pub mod occurrence;
 pub mod overview;
 pub mod page;
+pub mod pending;
 pub mod receipt;
 pub mod recent;
 pub mod resource;
@@ -29,6 +34,8 @@ pub mod ruleset;
 pub(crate) mod samples;
 pub mod search;
 pub mod set_status;
+pub mod silence;
+pub mod statistics;
 pub mod test_trigger;
 pub mod trigger;
 mod users;

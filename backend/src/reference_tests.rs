@@ -145,6 +145,7 @@ fn made_json(kind: DestinationKind, message: &str) -> String {
 
 fn webhook() -> DestinationKind {
     DestinationKind::Webhook(Webhook {
+        secret_url: Secret::default(),
         url: "https://pager.example.com/in".into(),
         method: WebhookMethod::Post,
         headers: Vec::new(),

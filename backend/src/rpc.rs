@@ -2,18 +2,24 @@
 
 pub mod access;
 mod audit;
+pub mod audit_log;
 pub mod backup;
+pub mod calendar;
 pub mod check;
 pub mod client;
+pub mod config;
 pub mod convert;
 pub mod data_receiver;
 pub mod delivery;
 pub mod destination;
 pub mod event_management;
 pub mod event_query;
+pub mod inhibition;
 pub mod methods;
 pub mod overview;
+pub mod pending;
 pub mod rule;
+pub mod silence;
 pub mod status;
 #[cfg(test)]
 mod tests;

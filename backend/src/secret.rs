@@ -1,11 +1,14 @@
-//! A value that is never shown.
+//! A value that is never shown, and does not stay in memory.
 
 use std::fmt;
+
+use zeroize::Zeroize as _;
 
 /// What a reader sees in place of a secret.
 pub const MASK: &str = "********";
 
-/// A secret text: `Debug` and `Display` show the mask, or nothing where there is none.
+/// A secret text: `Debug` and `Display` show the mask, or nothing where there is none. Its memory is
+/// wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
 
@@ -35,5 +38,11 @@ impl fmt::Debug for Secret {
 impl fmt::Display for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.is_empty() { "" } else { MASK })
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }

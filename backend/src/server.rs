@@ -1,24 +1,28 @@
 //! The service as a whole: opened, bound, served and drained.
 
 mod assemble;
+mod counted;
 mod deadline;
 mod decoding;
 mod direct;
+mod exposition;
 mod front;
 mod listener;
+mod memory;
 mod panics;
 mod work;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
-use bellwether_proto::listen::Listener;
-use http::{HeaderName, Method};
+use bellwether_proto::{
+    listen::{Cors, Listener},
+    metrics::{Page, Source},
+};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_web::GrpcWebLayer;
 use tower::Layer;
-use tower_http::cors::{Any, CorsLayer};
 
 use crate::{
     clock::{Clock, SystemClock},
@@ -27,11 +31,16 @@ use crate::{
     store::open::OpenError,
 };
 pub use direct::Direct;
+use exposition::Exposition;
 use front::Front;
 use work::Work;
 
-/// How long a browser may remember that it may call.
-const CORS_TIME: Duration = Duration::from_secs(3600);
+/// What pages of other origins may send and read.
+const METHODS: &str = "POST";
+const TAKEN: &str = "authorization, zenoss-api-key, content-type, grpc-timeout, x-grpc-web, \
+                     x-user-agent, idempotency-key, x-request-id, traceparent, tracestate";
+const SHOWN: &str = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id, ratelimit, \
+                     ratelimit-policy, idempotent-replayed";
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -66,10 +75,13 @@ pub struct Backend {
     routes: Routes,
     direct: Direct,
     front: Front,
+    cors: Cors,
     work: Work,
     /// Ends streams that would go on for ever.
     streams: CancellationToken,
     tls: Option<Arc<ServerConfig>>,
+    metrics: Arc<Exposition>,
+    metrics_page: Option<Arc<Page>>,
 }
 
 impl Backend {
@@ -87,6 +99,7 @@ impl Backend {
     /// # Errors
     /// Those of [`Backend::bind`].
     pub async fn bind_at(config: Config, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        memory::write_no_core_files();
         let addr = config.grpc_listen;
         let listener = Listener::bind(addr)
             .await
@@ -99,9 +112,12 @@ impl Backend {
             routes: assembled.routes,
             direct: assembled.direct,
             front: assembled.front,
+            cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
             work: assembled.work,
             streams,
             tls: None,
+            metrics: assembled.metrics,
+            metrics_page: None,
         })
     }
 
@@ -110,6 +126,18 @@ impl Backend {
     #[must_use]
     pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// What the service counts, and how much there is of what.
+    pub fn metrics(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.metrics) as _
+    }
+
+    /// Shows this page at `/metrics` beside gRPC.
+    #[must_use]
+    pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
+        self.metrics_page = page;
         self
     }
 
@@ -138,7 +166,11 @@ impl Backend {
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
         let mut work = self.work.start(&stopping);
-        let service = listener::Calls(cors().layer(GrpcWebLayer::new().layer(self.front)));
+        let service = listener::Calls {
+            services: GrpcWebLayer::new().layer(self.front),
+            cors: Arc::new(self.cors),
+            metrics: self.metrics_page,
+        };
         let limits = listener::LIMITS;
         let serving = self
             .listener
@@ -161,23 +193,4 @@ impl Backend {
             Some(part) => Err(ServeError { part }),
         }
     }
-}
-
-/// Keys travel in headers and never in cookies, so any page may call: it has to bring a key.
-fn cors() -> CorsLayer {
-    let exposed = [
-        "grpc-status",
-        "grpc-message",
-        "grpc-status-details-bin",
-        "x-request-id",
-        "ratelimit",
-        "ratelimit-policy",
-        "idempotent-replayed",
-    ];
-    CorsLayer::new()
-        .allow_origin(Any)
-        .allow_methods([Method::POST])
-        .allow_headers(Any)
-        .expose_headers(exposed.map(HeaderName::from_static))
-        .max_age(CORS_TIME)
 }

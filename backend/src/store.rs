@@ -1,5 +1,6 @@
 //! Stored records: what they are in bytes, and how to find and change them.
 
+pub mod audit;
 pub mod backup;
 pub mod engine;
 pub mod follow;
@@ -12,7 +13,7 @@ pub(crate) mod samples;
 pub mod seal;
 pub mod verify;
 
-pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range};
+pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range, Standing};
 pub use follow::LogFollower;
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};

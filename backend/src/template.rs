@@ -34,6 +34,20 @@ enum Part {
     },
 }
 
+impl Template {
+    /// Whether a value is put somewhere as it is (`{{{x}}}`).
+    pub(crate) fn has_raw(&self) -> bool {
+        fn any(parts: &[Part]) -> bool {
+            parts.iter().any(|part| match part {
+                Part::Text(_) => false,
+                Part::Variable { raw, .. } => *raw,
+                Part::Section { parts, .. } => any(parts),
+            })
+        }
+        any(&self.parts)
+    }
+}
+
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]

@@ -6,23 +6,23 @@ use std::{
     task::{Context, Poll},
 };
 
+use bellwether_proto::listen::Place;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
 
-use crate::limits;
+use crate::{holder::Holder, limits};
 
 /// A body that is all in memory. Holds the request's place among those under way until the
 /// connection has taken the last piece.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place<Holder>>,
 }
 
 impl Answer {
     /// A body of these bytes, which holds on to the request's place.
-    pub(crate) fn new(rest: Bytes, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(crate) fn new(rest: Bytes, place: Option<Place<Holder>>) -> Self {
         Self {
             rest,
             _place: place,

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use bellwether_proto::listen::Origins;
+
 use crate::dialect::Settings as SenderSettings;
 
 /// The gateway's settings, checked when the gateway is bound.
@@ -22,10 +24,13 @@ pub struct Config {
     pub header_timeout: Duration,
     /// How long requests under way may go on after a shutdown began.
     pub drain: Duration,
-    /// How many connections are open at once; further ones wait to be accepted.
+    /// How many connections are open at once, if the system has as many. Beyond it one that has shown
+    /// no key is closed, or else the new one.
     pub max_connections: usize,
     /// How many requests are under way at once; further ones are turned away with 503.
     pub max_in_flight: usize,
+    /// Whose pages may call besides this gateway's own.
+    pub origins: Origins,
     /// What is to be known about senders that speak another dialect.
     pub senders: SenderSettings,
 }
@@ -41,6 +46,7 @@ impl Default for Config {
             drain: Duration::from_secs(10),
             max_connections: 4_096,
             max_in_flight: 1_024,
+            origins: Origins::None,
             senders: SenderSettings::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! What other senders speak: their requests become events for one call, and the answers are theirs.
 //!
 //! A dialect is a row of functions in a file of its own, each pure: bytes, headers and path become a
-//! [`Reading`], and what came of it becomes an [`Answer`]. Reading bodies, keys, limits and the call
+//! [`Translated`], and what came of it becomes an [`Answer`]. Reading bodies, keys, limits and the call
 //! are the same for all of them, and stand in `request::sender`.
 
 mod alert;
@@ -85,8 +85,6 @@ pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// The largest body, in bytes, where it is smaller than any request's.
     pub(crate) body_limit_bytes: Option<usize>,
-    /// Whether bodies may be compressed with gzip.
-    pub(crate) gzip: bool,
     /// Its key, where the sender puts it into the body.
     pub(crate) key_in_body: Option<FindKey>,
     /// Its paths.
@@ -112,7 +110,7 @@ pub(crate) struct Endpoint {
     /// Whether it is answered without a key and without the backend.
     pub(crate) open: bool,
     /// What a request asks for.
-    pub(crate) read: fn(&Incoming<'_>) -> Result<Reading, Fault>,
+    pub(crate) read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
 }
 
 /// A request of a sender, read whole.
@@ -138,7 +136,7 @@ pub(crate) struct Incoming<'a> {
 
 /// What a request asks for.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct Translated {
     /// To be taken in.
     pub(crate) events: Vec<Event>,
     /// What tells a repeat of the request: at most 255 visible ASCII characters.
@@ -149,7 +147,7 @@ pub(crate) struct Reading {
     pub(crate) success: Success,
 }
 
-impl Reading {
+impl Translated {
     /// Events, and what is answered when all of them are on disk.
     fn of(events: Vec<Event>, success: Success) -> Self {
         Self {

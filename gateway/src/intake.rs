@@ -76,11 +76,16 @@ fn refuse(
     let here: Vec<usize> = refused.iter().map(|entry| entry.index).collect();
     for (at, failed) in answer.failed_events.iter_mut().enumerate() {
         let index = failed.index.and_then(|index| usize::try_from(index).ok());
-        failed.index = Some(count(place_among(&here, index.unwrap_or(at))));
+        let index = index.unwrap_or(at);
+        let place = place_among(&here, index);
+        if let Some(why) = failed.error.strip_prefix(&at_place(index)) {
+            failed.error = at_place(place) + why;
+        }
+        failed.index = Some(count(place));
     }
     answer.failed = answer.failed.saturating_add(count(refused.len()));
     let of_here = refused.into_iter().map(|entry| EventError {
-        error: sentence(&entry.violations),
+        error: at_place(entry.index) + &sentence(&entry.violations),
         event: Event::decode(&*entry.wire).ok(),
         index: Some(count(entry.index)),
     });
@@ -91,9 +96,8 @@ fn refuse(
             answer.failed,
             answer.failed.saturating_add(answer.succeeded),
         );
-        let (index, error) = (first.index.unwrap_or_default(), &first.error);
-        answer.message =
-            format!("{failed} of {total} events were refused; events[{index}]: {error}");
+        let error = &first.error;
+        answer.message = format!("{failed} of {total} events were refused; {error}");
     }
     if !detailed {
         answer.failed_events.clear();
@@ -109,6 +113,11 @@ fn place_among(refused: &[usize], index: usize) -> usize {
         place = index + before(place);
     }
     place
+}
+
+/// What the backend begins the reason with for which an entry was refused.
+fn at_place(index: usize) -> String {
+    format!("events[{index}]: ")
 }
 
 /// What is wrong with an entry, as the backend words it.

@@ -11,6 +11,7 @@ mod config;
 mod dialect;
 mod docs;
 mod etag;
+mod holder;
 mod intake;
 mod limits;
 mod metrics;

@@ -4,16 +4,33 @@ use std::time::Duration;
 
 /// Keys and values in one query string.
 pub(crate) const QUERY_PAIRS: usize = 2_000;
-/// Characters of a request id taken over from a client.
-pub(crate) const REQUEST_ID_CHARS: usize = 128;
 /// Bytes of one answer of the backend.
 pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of an answer's body handed to the connection at once.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Memory for the bodies of all requests under way, in KiB.
 pub(crate) const BODIES_KIB: usize = 96 * 1024;
+/// The same for bodies that have to be read before it is known whether they come with a key.
+pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
+/// Bytes of a body without a key that are read over before the answer.
+pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
+/// Connections open at once on which no key was shown, in all and of one address (of IPv6: of one
+/// network of 64 bits). Beyond it the oldest are closed.
+pub(crate) const STRANGERS: usize = 1_024;
+/// Those of one address.
+pub(crate) const STRANGERS_OF_ADDRESS: usize = 512;
+/// Requests under way on such connections; beyond it the oldest connections are closed.
+pub(crate) const STRANGER_REQUESTS: usize = 2_048;
+/// Those of one address.
+pub(crate) const STRANGER_REQUESTS_OF_ADDRESS: usize = 1_024;
+/// How long nothing may happen on such a connection.
+pub(crate) const STRANGER_QUIET: Duration = Duration::from_secs(30);
+/// Bytes from which on an answer is compressed for who takes that.
+pub(crate) const COMPRESSED_FROM: usize = 1024;
+/// Bytes up to which it is compressed without leaving the thread.
+pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;
 /// Requests under way on one HTTP/2 connection.
-pub(crate) const STREAMS_PER_CONNECTION: u32 = 200;
+pub(crate) const STREAMS_PER_CONNECTION: u32 = 100;
 /// How long the backend may take to say whether it is ready.
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// A request that took longer leaves a line in the log, like one that failed.

@@ -1,56 +1,89 @@
-//! Counts requests and shows them as Prometheus text.
+//! What the gateway counts: requests by operation and status, and what went over its connections.
 
-use std::{
-    fmt::Write as _,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use bellwether_proto::{
+    listen::Pool,
+    metrics::{Source, written},
+};
+use http::StatusCode;
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::ConstGauge, histogram::Histogram},
+    registry::Registry,
 };
 
-use http::StatusCode;
+use crate::holder::Holder;
 
-/// Upper bounds of the histogram's buckets, in milliseconds.
-const BUCKETS_MS: [u64; 12] = [1, 2, 5, 10, 25, 50, 100, 250, 1_000, 2_500, 10_000, 30_000];
-
-/// Statuses that the gateway answers with; any other is counted as the last one.
-const STATUSES: [u16; 19] = [
-    200, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 431, 499, 501, 503, 504, 500,
+/// Upper bounds of the histogram's buckets, in seconds.
+const BUCKETS: [f64; 12] = [
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
 ];
 
 /// The operation of requests that match no path.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
-/// Counters of one operation.
-#[derive(Debug, Default)]
-struct Counters {
-    by_status: [AtomicU64; STATUSES.len()],
-    by_duration: [AtomicU64; BUCKETS_MS.len()],
-    count: AtomicU64,
-    duration_us: AtomicU64,
-}
+/// What every name begins with.
+const PREFIX: &str = "bellwether_gateway";
 
-/// Counters of all operations; the set of labels is fixed when it is made.
+type Requests = Family<(OperationLabel, CodeLabel), Counter>;
+type OperationLabel = [(&'static str, Arc<str>); 1];
+type CodeLabel = [(&'static str, u16); 1];
+
+/// What the gateway counted so far. The set of operations is fixed when it is made.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    operations: Vec<(Box<str>, Counters)>,
-    request_body_bytes: AtomicU64,
-    answer_body_bytes: AtomicU64,
-    connections: AtomicU64,
-    panics: AtomicU64,
+    registry: Registry,
+    operations: Vec<Arc<str>>,
+    requests: Requests,
+    durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
+    request_body_bytes: Counter,
+    answer_body_bytes: Counter,
+    connections: Counter,
+    panics: Counter,
+    under_way: Arc<Pool<Holder>>,
 }
 
 impl Metrics {
-    /// Counts these operations, by their place in the list, and one more for all other requests.
-    pub(crate) fn new(operations: impl Iterator<Item = String>) -> Self {
+    /// Counts these operations, by their place in the list, and one more for all other requests;
+    /// `under_way` is where requests have their places meanwhile.
+    pub(crate) fn new(
+        operations: impl Iterator<Item = String>,
+        under_way: Arc<Pool<Holder>>,
+    ) -> Self {
         let names = operations.chain([UNMATCHED.to_owned()]);
-        Self {
-            operations: names
-                .map(|name| (name.into(), Counters::default()))
-                .collect(),
-            request_body_bytes: AtomicU64::new(0),
-            answer_body_bytes: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
-            panics: AtomicU64::new(0),
+        let mut metrics = Self {
+            registry: Registry::with_prefix(PREFIX),
+            operations: names.map(Arc::from).collect(),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            request_body_bytes: Counter::default(),
+            answer_body_bytes: Counter::default(),
+            connections: Counter::default(),
+            panics: Counter::default(),
+            under_way,
+        };
+        let registry = &mut metrics.registry;
+        registry.register("requests", "Requests answered", metrics.requests.clone());
+        let durations = metrics.durations.clone();
+        registry.register("request_duration_seconds", "Time to answer", durations);
+        let counters = [
+            (
+                "request_body_bytes",
+                "Bytes of bodies taken in",
+                &metrics.request_body_bytes,
+            ),
+            (
+                "answer_body_bytes",
+                "Bytes of bodies answered",
+                &metrics.answer_body_bytes,
+            ),
+            ("connections", "Connections taken", &metrics.connections),
+            ("panics", "Requests that panicked", &metrics.panics),
+        ];
+        for (name, help, counter) in counters {
+            registry.register(name, help, counter.clone());
         }
+        metrics
     }
 
     /// Counts a request that was answered. `None` stands for no operation.
@@ -62,132 +95,37 @@ impl Metrics {
         answer_bytes: usize,
     ) {
         let last = self.operations.len() - 1;
-        let (_, counters) = &self.operations[operation.unwrap_or(last).min(last)];
-        let known = STATUSES.iter().position(|known| *known == status.as_u16());
-        counters.by_status[known.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Relaxed);
-        let took_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        if let Some(bucket) = BUCKETS_MS
-            .iter()
-            .position(|most_ms| took_us <= most_ms * 1_000)
-        {
-            counters.by_duration[bucket].fetch_add(1, Relaxed);
-        }
-        counters.count.fetch_add(1, Relaxed);
-        counters.duration_us.fetch_add(took_us, Relaxed);
-        self.answer_body_bytes
-            .fetch_add(answer_bytes as u64, Relaxed);
+        let operation = &self.operations[operation.unwrap_or(last).min(last)];
+        let operation = [("operation", Arc::clone(operation))];
+        let durations = self.durations.get_or_create(&operation);
+        durations.observe(duration.as_secs_f64());
+        drop(durations);
+        let labels = (operation, [("code", status.as_u16())]);
+        self.requests.get_or_create(&labels).inc();
+        self.answer_body_bytes.inc_by(answer_bytes as u64);
     }
 
     /// Counts a part of a body that came in.
     pub(crate) fn received(&self, bytes: usize) {
-        self.request_body_bytes.fetch_add(bytes as u64, Relaxed);
+        self.request_body_bytes.inc_by(bytes as u64);
     }
 
     /// Counts a connection that was opened.
     pub(crate) fn connected(&self) {
-        self.connections.fetch_add(1, Relaxed);
+        self.connections.inc();
     }
 
     /// Counts a request that ended in a panic.
     pub(crate) fn panicked(&self) {
-        self.panics.fetch_add(1, Relaxed);
-    }
-
-    /// Writes everything in the Prometheus text format. Operations without requests are left out.
-    pub(crate) fn text(&self, in_flight: usize) -> String {
-        let mut out = String::new();
-        self.write(in_flight, &mut out)
-            .expect("writing to memory does not fail");
-        out
-    }
-
-    fn write(&self, in_flight: usize, out: &mut String) -> std::fmt::Result {
-        const PREFIX: &str = "bellwether_gateway_";
-        let name = format!("{PREFIX}requests_total");
-        writeln!(
-            out,
-            "# HELP {name} Requests answered.\n# TYPE {name} counter"
-        )?;
-        for (operation, counters) in &self.operations {
-            for (status, count) in STATUSES.iter().zip(&counters.by_status) {
-                let count = count.load(Relaxed);
-                if count > 0 {
-                    let labels = format!("operation=\"{operation}\",code=\"{status}\"");
-                    writeln!(out, "{name}{{{labels}}} {count}")?;
-                }
-            }
-        }
-        let name = format!("{PREFIX}request_duration_seconds");
-        writeln!(
-            out,
-            "# HELP {name} Time to answer.\n# TYPE {name} histogram"
-        )?;
-        for (operation, counters) in &self.operations {
-            counters.write_durations(&name, operation, out)?;
-        }
-        let in_flight = in_flight as u64;
-        let single = [
-            (
-                "requests_in_flight",
-                "gauge",
-                "Requests under way.",
-                in_flight,
-            ),
-            (
-                "request_body_bytes_total",
-                "counter",
-                "Bytes of bodies taken in.",
-                self.request_body_bytes.load(Relaxed),
-            ),
-            (
-                "answer_body_bytes_total",
-                "counter",
-                "Bytes of bodies answered.",
-                self.answer_body_bytes.load(Relaxed),
-            ),
-            (
-                "connections_total",
-                "counter",
-                "Connections.",
-                self.connections.load(Relaxed),
-            ),
-            (
-                "panics_total",
-                "counter",
-                "Requests that panicked.",
-                self.panics.load(Relaxed),
-            ),
-        ];
-        for (name, kind, help, value) in single {
-            writeln!(
-                out,
-                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}"
-            )?;
-            writeln!(out, "{PREFIX}{name} {value}")?;
-        }
-        Ok(())
+        self.panics.inc();
     }
 }
 
-impl Counters {
-    fn write_durations(&self, name: &str, operation: &str, out: &mut String) -> std::fmt::Result {
-        let count = self.count.load(Relaxed);
-        if count == 0 {
-            return Ok(());
-        }
-        let mut below = 0;
-        for (most_ms, bucket) in BUCKETS_MS.iter().zip(&self.by_duration) {
-            below += bucket.load(Relaxed);
-            let most = Duration::from_millis(*most_ms).as_secs_f64();
-            let labels = format!("operation=\"{operation}\",le=\"{most}\"");
-            writeln!(out, "{name}_bucket{{{labels}}} {below}")?;
-        }
-        let sum = Duration::from_micros(self.duration_us.load(Relaxed)).as_secs_f64();
-        writeln!(
-            out,
-            "{name}_bucket{{operation=\"{operation}\",le=\"+Inf\"}} {count}"
-        )?;
-        writeln!(out, "{name}_sum{{operation=\"{operation}\"}} {sum}")?;
-        writeln!(out, "{name}_count{{operation=\"{operation}\"}} {count}")
+impl Source for Metrics {
+    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        let mut now = Registry::with_prefix(PREFIX);
+        let under_way = ConstGauge::new(self.under_way.taken());
+        now.register("requests_in_flight", "Requests under way", under_way);
+        Box::pin(async move { written(&self.registry) + &written(&now) })
     }
 }

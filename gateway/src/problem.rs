@@ -102,6 +102,16 @@ impl Problem {
         }
     }
 
+    /// The body is written in a way that is not read.
+    pub(crate) fn unknown_encoding() -> Self {
+        let message = "the body is encoded in a way that is not known here; send it as it is, or \
+                       compressed once with gzip";
+        Self {
+            status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ..Self::invalid(message)
+        }
+    }
+
     /// The header block is larger than is taken in.
     pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
         let message = format!("the request line and headers are larger than {limit_bytes} bytes");
@@ -212,6 +222,9 @@ impl Problem {
         if self.code == Code::Unauthenticated {
             let value = HeaderValue::from_static("Bearer realm=\"bellwether\"");
             headers.insert(header::WWW_AUTHENTICATE, value);
+        }
+        if self.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
         if let Ok(allow) = HeaderValue::try_from(names(&self.allow))
             && !self.allow.is_empty()

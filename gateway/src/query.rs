@@ -19,10 +19,13 @@ pub(crate) fn read(
     let message = &plan.messages[operation.input];
     let mut out = Vec::new();
     let mut seen = 0_u128;
-    for (count, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
-        if count == limits::QUERY_PAIRS {
-            let limit = limits::QUERY_PAIRS;
-            violations.add(format!("the query has more than {limit} parameters"));
+    let pairs = || query.split('&').filter(|pair| !pair.is_empty());
+    for (at, pair) in pairs().enumerate() {
+        if at == limits::QUERY_PAIRS {
+            let (count, limit) = (pairs().count(), limits::QUERY_PAIRS);
+            violations.add(format!(
+                "the query has {count} parameters; at most {limit} are taken"
+            ));
             break;
         }
         let (raw_name, raw_value) = pair.split_once('=').unwrap_or((pair, ""));

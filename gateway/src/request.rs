@@ -2,9 +2,11 @@
 
 mod body;
 mod call;
+mod compression;
 mod conditional;
 mod headers;
 mod page;
+mod recognition;
 mod reply;
 mod sender;
 
@@ -12,33 +14,42 @@ use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
 use bellwether_proto::{
     json::{descriptor, plan::Plan},
-    listen::Activity,
+    listen::{Activity, Cors, Place, Pool, host_fault, request_id},
+    metrics::{Page as MetricsPage, Process, Source},
 };
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::time::Instant;
 
 use crate::{
-    Config, Upstream,
     answer::Answer,
+    config::Config,
     dialect::Senders,
-    docs, limits,
+    docs,
+    holder::Holder,
+    limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
     operation::{self, Operation},
     problem::Problem,
     route::{Found, Router},
+    upstream::Upstream,
 };
 use page::Page;
+use recognition::Recognised;
 use reply::Reply;
 
 /// What senders of the published interface may also send, and this service does not take in.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
+
+/// What pages of other origins may send and read, if they may call at all.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
+const TAKEN: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
+                     if-match, if-none-match, idempotency-key, x-request-id, traceparent, tracestate";
+const SHOWN: &str = "etag, retry-after, x-request-id, ratelimit, ratelimit-policy, \
+                     idempotent-replayed, deprecation, sunset, www-authenticate";
 
 /// Everything that answering a request needs.
 #[derive(Debug)]
@@ -46,7 +57,9 @@ pub(crate) struct Handler {
     /// The settings.
     pub(crate) config: Config,
     /// The counters.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
+    /// What is shown of the counters of this process; none is shown elsewhere.
+    pub(crate) metrics_page: Option<Arc<MetricsPage>>,
     plan: Plan,
     operations: Vec<Operation>,
     router: Router,
@@ -54,9 +67,13 @@ pub(crate) struct Handler {
     /// In milliseconds since 1970.
     started_ms: i64,
     upstream: Upstream,
-    room: Arc<Semaphore>,
-    /// Room for bodies, in KiB.
-    memory: Arc<Semaphore>,
+    cors: Cors,
+    recognised: Recognised,
+    under_way: Arc<Pool<Holder>>,
+    /// Memory for bodies, in KiB.
+    memory: Arc<Pool<Holder>>,
+    /// The same for bodies that have to be read before the key is known.
+    strange_memory: Arc<Pool<Holder>>,
     openapi: Bytes,
     docs: Bytes,
 }
@@ -67,6 +84,21 @@ enum Target<'p> {
     Sender(usize, Vec<&'p str>),
     Page(Page),
     Problem(Problem),
+}
+
+/// The headers of a request that say how its answer is to be.
+struct Asked(HeaderMap);
+
+impl Asked {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut asked = HeaderMap::new();
+        for name in ["accept-encoding", "origin"] {
+            for value in headers.get_all(name) {
+                asked.append(HeaderName::from_static(name), value.clone());
+            }
+        }
+        Self(asked)
+    }
 }
 
 /// What is known about a request from its arrival on.
@@ -95,12 +127,22 @@ impl Handler {
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
         let document = openapi::document(&plan, &operations);
         let senders = Senders::new()?;
+        let under_way = Pool::new(config.max_in_flight);
+        let names = operations.iter().map(name).chain(senders.names());
+        let metrics = Arc::new(Metrics::new(names, Arc::clone(&under_way)));
+        let counted: [Arc<dyn Source>; 2] = [
+            Arc::new(Process::starting(env!("CARGO_PKG_VERSION"))),
+            Arc::clone(&metrics) as _,
+        ];
         Ok(Self {
-            metrics: Metrics::new(operations.iter().map(name).chain(senders.names())),
-            room: Arc::new(Semaphore::new(config.max_in_flight)),
-            memory: Arc::new(Semaphore::new(
-                limits::BODIES_KIB.max(config.body_limit_bytes / 1024),
-            )),
+            metrics_page: Some(Arc::new(MetricsPage::new(counted.into(), None))),
+            metrics,
+            cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+            recognised: Recognised::default(),
+            under_way,
+            // One client has a quarter, into which at least one body fits.
+            memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
+            strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
             openapi: document.to_string().into(),
             docs: docs::page(&document).into(),
             plan,
@@ -125,8 +167,13 @@ impl Handler {
         activity: &Activity,
     ) -> Response<Answer> {
         let start = Instant::now();
-        let request_id = headers::request_id(request.headers());
+        let request_id = request_id(request.headers());
         let method = request.method().clone();
+        if let Some((status, headers)) = self.cors.preflight(&method, request.headers()) {
+            let response = Reply::bare(status, headers).into_response(request_id);
+            return response.map(|body| Answer::new(body, None));
+        }
+        let asked = Asked::of(request.headers());
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
@@ -175,12 +222,15 @@ impl Handler {
         } else {
             line!(debug);
         }
+        let mut reply = compression::compress(reply, &asked.0).await;
+        self.cors.allow(&asked.0, &mut reply.headers);
         let response = reply.into_response(request_id);
         response.map(|body| Answer::new(body, permit))
     }
 
     fn target<'p>(&self, method: &Method, path: &'p str) -> Target<'p> {
-        if let Some(page) = Page::find(path) {
+        let is_shown = |page: &Page| *page != Page::Metrics || self.metrics_page.is_some();
+        if let Some(page) = Page::find(path).filter(is_shown) {
             return match *method {
                 Method::GET | Method::HEAD => Target::Page(page),
                 _ => Target::Problem(Problem::wrong_method(vec![Method::GET, Method::HEAD])),
@@ -204,15 +254,18 @@ impl Handler {
         request: Request<Incoming>,
         target: Target<'_>,
         exchange: Exchange<'_>,
-        permit: &mut Option<OwnedSemaphorePermit>,
+        permit: &mut Option<Place<Holder>>,
     ) -> Reply {
+        if let Some(fault) = host_fault(&request) {
+            return self.problem(&Problem::invalid(fault));
+        }
         if headers::size(&request) > self.config.header_limit_bytes {
             return self.problem(&Problem::headers_too_large(self.config.header_limit_bytes));
         }
         let (at, captures) = match target {
             Target::Problem(problem) => return self.problem(&problem),
             Target::Page(page) => {
-                let reply = self.page(page).await;
+                let reply = self.page(page, request.headers()).await;
                 return if page.is_document() {
                     conditional::tagged(reply, request.headers(), None)
                 } else {

@@ -2,7 +2,10 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use bellwether_proto::listen::{Activity, Beyond, Limits, Listener, Serve, Streams};
+use bellwether_proto::{
+    listen::{Activity, Allowance, Limits, Listener, Serve, Streams},
+    metrics::{Page, Source},
+};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
@@ -10,11 +13,11 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Upstream,
     answer::Answer,
     config::{Config, ConfigError, HEADER_BUFFER_BYTES},
     limits,
     request::Handler,
+    upstream::Upstream,
 };
 
 /// As [`HEADER_BUFFER_BYTES`], for HTTP/2.
@@ -24,7 +27,7 @@ const HEADER_LIST_BYTES: u32 = 128 * 1024;
 #[derive(Debug)]
 pub struct Gateway {
     listener: Listener,
-    handler: Arc<Handler>,
+    handler: Handler,
     tls: Option<Arc<ServerConfig>>,
 }
 
@@ -56,7 +59,7 @@ impl Gateway {
     pub async fn bind(config: Config, upstream: Upstream) -> Result<Self, StartError> {
         config.validate()?;
         let addr = config.listen;
-        let handler = Arc::new(Handler::new(config, upstream).map_err(StartError::Interface)?);
+        let handler = Handler::new(config, upstream).map_err(StartError::Interface)?;
         let refuse = |source| StartError::Listen { addr, source };
         let listener = Listener::bind(addr).await.map_err(refuse)?;
         Ok(Self {
@@ -71,6 +74,18 @@ impl Gateway {
     #[must_use]
     pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// What the gateway counts.
+    pub fn metrics(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.handler.metrics) as _
+    }
+
+    /// Shows this page at `/metrics` in place of the gateway's own counters; none shows nothing there.
+    #[must_use]
+    pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
+        self.handler.metrics_page = page;
         self
     }
 
@@ -90,14 +105,20 @@ impl Gateway {
         let silence = limits::IDLE.max(config.deadline + config.header_timeout);
         let limits = Limits {
             connections: config.max_connections,
-            beyond: Beyond::Wait,
+            strangers: Allowance {
+                connections: limits::STRANGERS,
+                connections_of_address: limits::STRANGERS_OF_ADDRESS,
+                calls: limits::STRANGER_REQUESTS,
+                calls_of_address: limits::STRANGER_REQUESTS_OF_ADDRESS,
+                quiet: limits::STRANGER_QUIET,
+            },
             handshake: config.header_timeout,
             first_request: config.header_timeout,
             idle: silence,
             silence: Some(silence),
             drain: config.drain,
         };
-        let service = Service(self.handler);
+        let service = Service(Arc::new(self.handler));
         self.listener
             .serve(service, limits, self.tls, shutdown)
             .await;

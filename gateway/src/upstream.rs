@@ -6,7 +6,7 @@ use bellwether_proto::json::wire::{self, Value};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tonic::{
-    Request, Status,
+    Code, Request, Status,
     body::Body,
     client::{Grpc, GrpcService},
     metadata::MetadataMap,
@@ -43,6 +43,12 @@ pub trait Direct: fmt::Debug + Send + Sync {
         metadata: MetadataMap,
         message: Bytes,
     ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>>;
+
+    /// Whether the key in the metadata is known; the error is what a call with it is answered.
+    fn identify(
+        &self,
+        metadata: MetadataMap,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send + '_>>;
 }
 
 /// An address at which no backend can be.
@@ -137,6 +143,38 @@ impl Upstream {
                 direct.call(metadata, message).await
             }
             Kind::InProcess { routes, .. } => unary(routes.clone(), path, request).await,
+        }
+    }
+
+    /// Whether the backend knows the key in the metadata. A backend elsewhere is asked by a call of
+    /// `GetCaller`, which counts as one of that client.
+    ///
+    /// # Errors
+    /// What a call with that key is answered.
+    pub(crate) async fn identify(
+        &self,
+        metadata: MetadataMap,
+        timeout: Duration,
+    ) -> Result<(), Status> {
+        // What says nothing of the key but that it is wrong, or nothing at all.
+        const REFUSED: [Code; 4] = [
+            Code::Unauthenticated,
+            Code::Unavailable,
+            Code::DeadlineExceeded,
+            Code::Cancelled,
+        ];
+        if let Kind::InProcess {
+            direct: Some(direct),
+            ..
+        } = &self.0
+        {
+            return direct.identify(metadata).await;
+        }
+        let who = PathAndQuery::from_static("/bellwether.v1.ClientService/GetCaller");
+        match self.call(who, metadata, Bytes::new(), timeout).await {
+            Err(status) if REFUSED.contains(&status.code()) => Err(status),
+            // Who may not ask more for now, or not that, is known all the same.
+            _ => Ok(()),
         }
     }
 

@@ -6,6 +6,8 @@
 pub mod json;
 #[cfg(feature = "listen")]
 pub mod listen;
+#[cfg(feature = "listen")]
+pub mod metrics;
 pub mod reference;
 
 /// Bellwether's own services.
@@ -13,6 +15,7 @@ pub mod reference;
     unused_qualifications,
     clippy::pedantic,
     clippy::enum_variant_names,
+    clippy::large_enum_variant,
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     reason = "generated from the .proto files"
@@ -39,8 +42,8 @@ pub mod zenoss {
     }
 }
 
-pub use bellwether::v1;
-pub use zenoss::cloud;
+pub use self::bellwether::v1;
+pub use self::zenoss::cloud;
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all files, with imports, comments and the
 /// `google.api.http` options.

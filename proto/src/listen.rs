@@ -6,7 +6,12 @@
 
 mod activity;
 mod connection;
+mod cors;
+mod descriptors;
+mod identity;
+mod pool;
 mod streams;
+mod visitors;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,7 +22,6 @@ use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time,
 };
@@ -26,7 +30,12 @@ use tokio_util::sync::CancellationToken;
 
 pub use activity::Activity;
 pub use connection::Held;
+pub use cors::{Cors, Origins};
+pub use identity::{REQUEST_ID, host_fault, request_id};
+pub use pool::{Full, Place, Pool};
 pub use streams::Streams;
+pub use visitors::{Allowance, network_of};
+use visitors::{Visit, Visitors};
 
 /// How long to wait after the listener could not accept, so that a lack of descriptors passes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -58,10 +67,11 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// How much, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections open at once.
+    /// Connections open at once, if the system has as many. Beyond it one that has shown no key is
+    /// closed, or else the new one.
     pub connections: usize,
-    /// What becomes of further ones.
-    pub beyond: Beyond,
+    /// What those may take who have shown no key.
+    pub strangers: Allowance,
     /// How long a client may take to agree on TLS.
     pub handshake: Duration,
     /// How long a connection may stay without its first request.
@@ -72,15 +82,6 @@ pub struct Limits {
     pub silence: Option<Duration>,
     /// How long requests under way may take when the service stops.
     pub drain: Duration,
-}
-
-/// What becomes of connections beyond those that may be open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beyond {
-    /// They wait to be accepted.
-    Wait,
-    /// They are closed.
-    Close,
 }
 
 /// A socket that listens.
@@ -119,27 +120,36 @@ impl Listener {
         tls: Option<Arc<ServerConfig>>,
         shutdown: CancellationToken,
     ) {
-        let places = Arc::new(Semaphore::new(limits.connections));
+        let connections = limits.connections.min(descriptors::for_connections());
+        let visitors = Visitors::new(connections, limits.strangers);
         let tls = tls.map(TlsAcceptor::from);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = self.accept(&places, limits) => accepted,
+                accepted = self.accept(&visitors) => accepted,
             };
-            let Some((stream, peer, place)) = accepted else {
+            let Ok(accepted) = accepted else {
+                // Whoever ends meanwhile does not cut it short.
+                tokio::select! {
+                    () = shutdown.cancelled() => break,
+                    () = time::sleep(ACCEPT_PAUSE) => continue,
+                }
+            };
+            let Some((stream, peer, visit)) = accepted else {
                 continue;
             };
             service.connected();
             let (service, tls, shutdown) = (service.clone(), tls.clone(), shutdown.clone());
             connections.spawn(async move {
-                let _place = place;
                 match tls {
-                    None => connection::serve(stream, peer, service, limits, shutdown).await,
+                    None => connection::serve(stream, peer, visit, service, limits, shutdown).await,
                     Some(tls) => {
-                        if let Some(stream) = handshake(&tls, stream, limits, &shutdown).await {
-                            connection::serve(stream, peer, service, limits, shutdown).await;
+                        if let Some(stream) =
+                            handshake(&tls, stream, &visit, limits, &shutdown).await
+                        {
+                            connection::serve(stream, peer, visit, service, limits, shutdown).await;
                         }
                     }
                 }
@@ -156,35 +166,31 @@ impl Listener {
         }
     }
 
-    /// Accepts a connection, with its place among those open. `None` when there is none to serve
-    /// this time.
+    /// Accepts a connection. `None` when there is none to serve this time.
+    ///
+    /// # Errors
+    /// The system's reason, which passes.
     async fn accept(
         &self,
-        places: &Arc<Semaphore>,
-        limits: Limits,
-    ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let waited = match limits.beyond {
-            Beyond::Wait => Some(Arc::clone(places).acquire_owned().await.ok()?),
-            Beyond::Close => None,
-        };
+        visitors: &Arc<Visitors>,
+    ) -> io::Result<Option<(TcpStream, SocketAddr, Visit)>> {
         let (stream, peer) = match self.socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                time::sleep(ACCEPT_PAUSE).await;
-                return None;
+                visitors.make_way();
+                return Err(error);
             }
         };
-        let Some(place) = waited.or_else(|| Arc::clone(places).try_acquire_owned().ok()) else {
-            let limit = limits.connections;
-            tracing::warn!(limit, "too many connections: one was closed");
-            return None;
+        let Some(visit) = visitors.arrive(peer.ip()) else {
+            tracing::warn!("too many connections, all with a key: one was closed");
+            return Ok(None);
         };
         // Without it the last piece of an answer may wait for an acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a socket takes no options");
         }
-        Some((stream, peer, place))
+        Ok(Some((stream, peer, visit)))
     }
 }
 
@@ -192,12 +198,14 @@ impl Listener {
 async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
+    visit: &Visit,
     limits: Limits,
     shutdown: &CancellationToken,
 ) -> Option<TlsStream<TcpStream>> {
     let agreed = tokio::select! {
         agreed = time::timeout(limits.handshake, tls.accept(stream)) => agreed,
         () = shutdown.cancelled() => return None,
+        () = visit.away().cancelled() => return None,
     };
     match agreed {
         Ok(Ok(stream)) => Some(stream),

@@ -24,11 +24,16 @@ topics!(
     "messages",
     "queries",
     "filters",
+    "notifications",
+    "silences",
+    "calendars",
+    "inhibitions",
     "destinations",
     "card",
     "webhook",
     "chat",
     "senders",
+    "metrics",
 );
 
 impl Topic {

@@ -116,6 +116,7 @@ async fn reads(rest: &Rest) -> Vec<String> {
         "/v1/notification/destinations".to_owned(),
         "/v1/notification/rules".to_owned(),
         "/v1/notification/deliveries".to_owned(),
+        "/v1/audit".to_owned(),
         "/metrics".to_owned(),
     ];
     paths.extend(

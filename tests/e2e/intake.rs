@@ -135,13 +135,11 @@ async fn an_event_of_the_wrong_type_is_refused_and_the_others_are_taken_in() {
         assert_eq!(failed.as_array().map(Vec::len), Some(1));
         assert_eq!(failed[0]["index"], 1);
         let error = failed[0]["error"].as_str().expect("an error");
-        assert!(error.starts_with(&format!("{field}: ")), "{error}");
+        let start = format!("events[1]: {field}: ");
+        assert!(error.starts_with(&start), "{error}");
         assert_eq!(failed[0]["event"]["name"], "disk");
         let message = answer["message"].as_str().expect("a message");
-        assert_eq!(
-            message,
-            format!("1 of 3 events were refused; events[1]: {error}")
-        );
+        assert_eq!(message, format!("1 of 3 events were refused; {error}"));
         assert_eq!(stored(&rest).await, before + 2, "{more}");
     }
 }
@@ -169,6 +167,12 @@ async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_l
     let failed = answer["failedEvents"].as_array().expect("a list");
     let places: Vec<_> = failed.iter().map(|one| one["index"].as_i64()).collect();
     assert_eq!(places, [0, 1, 3, 4].map(Some));
+    for one in failed {
+        let error = one["error"].as_str().expect("an error");
+        let start = format!("events[{}]: ", one["index"]);
+        assert!(error.starts_with(&start), "{error}");
+        assert_eq!(error.matches("events[").count(), 1, "{error}");
+    }
     assert!(
         answer["message"]
             .as_str()
@@ -240,13 +244,23 @@ async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
             "{sent}"
         );
     }
-    let wrong =
-        json!({"detailedResponse": true, "events": [event("w", &json!({"severity": "critcal"}))]});
-    let answer = rest.post(INTAKE, &wrong).await.ok();
-    let error = answer["failedEvents"][0]["error"]
-        .as_str()
-        .expect("an error");
-    assert!(error.contains("`SEVERITY_CRITICAL`"), "{error}");
+    for (sent, says) in [
+        ("critcal", "the nearest is `SEVERITY_CRITICAL`"),
+        ("SEVERITY_CRITCAL", "the nearest is `SEVERITY_CRITICAL`"),
+        // What all names begin with brings it near to none.
+        (
+            "SEVERITY_AWFUL",
+            "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG",
+        ),
+        ("awful", "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG"),
+    ] {
+        let wrong = event("w", &json!({"severity": sent}));
+        let body = json!({"detailedResponse": true, "events": [wrong]});
+        let answer = rest.post(INTAKE, &body).await.ok();
+        let error = answer["failedEvents"][0]["error"].as_str();
+        let error = error.expect("an error");
+        assert!(error.contains(says), "{sent}: {error}");
+    }
 }
 
 #[tokio::test]

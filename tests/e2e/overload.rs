@@ -3,6 +3,7 @@
 //! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; BENCHMARKS.md has the figures.
 
 mod attack;
+mod strangers;
 
 use std::{
     io::Write,
@@ -99,7 +100,7 @@ fn tries(time: Duration) -> usize {
 async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_does_not_spin() {
     let world = World::start();
     let rest = world.rest();
-    rest.get("/healthz").await;
+    rest.get("/v1/notification/rules").await.ok();
     let process = world.service().id();
     let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let limit = open.count() + 20;

@@ -26,7 +26,7 @@ fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
 /// A value that is taken for a field of a destination.
 fn value(field: &str) -> Value {
     match field {
-        "url" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),
+        "url" | "secretUrl" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),
         "method" => json!("PUT"),
         "headers" => json!({"x-team": "ops"}),
         "plainHeaders" => json!(["x-team"]),
@@ -55,26 +55,47 @@ async fn destination_fields_are_required_and_secret_as_the_reference_says() {
                 .collect();
             json!({"name": name, "type": {kind.as_str(): fields}})
         };
-        let all: Vec<&Vec<String>> = rows.iter().collect();
-        let full = rest.post(path, &definition(&kind, &all)).await.ok();
-        for row in &rows {
-            let field = name(row);
-            let shown = &full["destination"]["type"][&kind][&field];
-            let masked = shown == "********";
-            if row[2] != "some" {
-                assert_eq!(masked, row[2] == "yes", "{kind}.{field}: {shown}");
+        let instead: Vec<_> = rows.iter().filter(|row| row[1] == "one").collect();
+        let forms = match &*instead {
+            [] => vec![rows.iter().collect()],
+            instead => {
+                let form = |chosen: &Vec<String>| {
+                    let rows = rows.iter();
+                    rows.filter(|row| row[1] != "one" || *row == chosen)
+                        .collect()
+                };
+                instead
+                    .iter()
+                    .map(|chosen| form(chosen))
+                    .collect::<Vec<Vec<_>>>()
             }
-        }
-        let required = || rows.iter().filter(|row| row[1] == "yes");
-        let least: Vec<_> = required().collect();
-        let draft = definition(&format!("least-{kind}"), &least);
-        rest.post(path, &draft).await.ok();
-        for left_out in required() {
-            let rest_of: Vec<_> = all.iter().copied().filter(|row| *row != left_out).collect();
-            let answer = rest.post(path, &definition("never", &rest_of)).await;
-            assert_eq!(answer.status, 400, "{kind}: {}", answer.text());
-            let field = format!("type.{kind}.{}", name(left_out));
-            assert!(answer.text().contains(&field), "{field}: {}", answer.text());
+        };
+        for (at, all) in forms.into_iter().enumerate() {
+            let full = rest
+                .post(path, &definition(&format!("{kind}-{at}"), &all))
+                .await
+                .ok();
+            for row in &all {
+                let field = name(row);
+                let shown = &full["destination"]["type"][&kind][&field];
+                let masked = shown == "********";
+                if row[2] != "some" {
+                    assert_eq!(masked, row[2] == "yes", "{kind}.{field}: {shown}");
+                }
+            }
+            let required = || all.iter().copied().filter(|row| row[1] != "no");
+            let least: Vec<_> = required().collect();
+            let draft = definition(&format!("least-{kind}-{at}"), &least);
+            rest.post(path, &draft).await.ok();
+            for left_out in required() {
+                let rest_of: Vec<_> = all.iter().copied().filter(|row| *row != left_out).collect();
+                let answer = rest.post(path, &definition("never", &rest_of)).await;
+                assert_eq!(answer.status, 400, "{kind}: {}", answer.text());
+                // Of fields that stand for each other, the first is named.
+                let named = instead.first().filter(|_| left_out[1] == "one");
+                let field = format!("type.{kind}.{}", name(named.unwrap_or(&left_out)));
+                assert!(answer.text().contains(&field), "{field}: {}", answer.text());
+            }
         }
     }
 }

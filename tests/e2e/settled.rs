@@ -2,6 +2,7 @@
 #![expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 
 mod delivering;
+mod etags;
 mod intake;
 mod naming;
 mod notifying;

@@ -250,6 +250,34 @@ const BROKEN: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
+fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
+    let home = tempfile::tempdir().unwrap();
+    // Nobody is at an address that is kept for documents.
+    let elsewhere = "http://192.0.2.1:1";
+    let cases: [&[&str]; 3] = [
+        &["client", "list", "--connect", elsewhere],
+        &["--snapshot", "events", "--connect", elsewhere],
+        &[
+            "gateway",
+            "--rest-listen",
+            "127.0.0.1:0",
+            "--backend",
+            elsewhere,
+        ],
+    ];
+    for arguments in cases {
+        let mut command = process::command(home.path(), arguments);
+        command.env("BELLWETHER_KEY", "bw_x");
+        let output = run(command);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        let sentence = "keys would travel in clear to 192.0.2.1; give an address with https://, or \
+                        accept it with --insecure";
+        assert!(told.contains(sentence), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
 fn files_that_cannot_be_used_end_the_program_naming_the_setting() {
     let (authority, files) = (Authority::new(), tempfile::tempdir().unwrap());
     authority.issue().write(files.path(), "a");

@@ -1,7 +1,7 @@
 """What the contract says becomes of events, rules and triggers, without a service.
 
-Written from the contract's text. Where the text leaves something open, the occurrence is marked
-`vague` for that rule: what is sent about it from then on is not compared.
+Written from the contract's text and, where that leaves something open, from the topic
+`notifications` of the reference.
 """
 
 from dataclasses import dataclass, field
@@ -37,8 +37,9 @@ class Occurrence:
     close_reason: str = ""
     began_suppressed: bool = False
     was_open: bool = False
-    # Set when the stamp lay ahead of its receipt: then the text leaves open what is answered.
-    stamped_ahead: bool = False
+    # What the opening and the newest event stated: the earliest and the latest that it can be.
+    start: tuple = (0, 0)
+    seen: tuple = (0, 0)
     notes: list = field(default_factory=list)
     # What operators changed, as the history has it.
     changes: list = field(default_factory=list)
@@ -46,7 +47,6 @@ class Occurrence:
     notified: dict = field(default_factory=dict)
     # What was decided: (rule's name, destination, clear), in order.
     decided: list = field(default_factory=list)
-    vague: dict = field(default_factory=dict)
 
 
 @dataclass
@@ -141,14 +141,14 @@ def decide_for(rule, definitions, event, occurrence, before, by_sender=False):
     if told and not (rule.repeat and rule.interval == 0 and by_sender):
         return
     if not rule.destinations:
-        occurrence.vague[rule.name] = "a match without destinations, and destinations later"
+        # As if it had not matched: destinations that come later are notified as by a new rule.
         return
     clear = occurrence.status == CLOSED
     send(rule.destinations, clear)
-    if clear:
-        occurrence.vague[rule.name] = "what follows a match of something closed"
     if not told:
         told = occurrence.notified[rule.number] = Notified([])
+    # A message about what is closed is its closing as well, where closings are wanted.
+    told.got_closing = clear and rule.updates
     told.destinations += [one for one in rule.destinations if one not in told.destinations]
 
 
@@ -177,8 +177,9 @@ def notify_open(definitions, rule, event, occurrence):
     return int(len(occurrence.decided) > before)
 
 
-def take(definitions, event, sent, order, late):
-    """An event that was accepted. `order` is what counts; `late` whether it is older."""
+def take(definitions, event, sent, order, seen, late):
+    """An event that was accepted. `order` is what counts, `seen` what it stated; `late` whether it is
+    older than what is stored."""
     closes = sent.get("status") == CLOSED
     occurrence = event.current if event.occurrences else None
     if occurrence is not None and late:
@@ -191,12 +192,13 @@ def take(definitions, event, sent, order, late):
         # A name or a type alone serves for both.
         occurrence.type = event.name
         occurrence.began_suppressed = sent.get("status") == SUPPRESSED
+        occurrence.start = seen
         before = None
     else:
         before = was(occurrence)
     occurrence.count += 1
     occurrence.order = order
-    occurrence.stamped_ahead |= sent.get("ahead", False)
+    occurrence.seen = seen
     occurrence.severity = sent.get("severity") or occurrence.severity
     for name in ("summary", "body", "type"):
         setattr(occurrence, name, sent.get(name) or getattr(occurrence, name))
@@ -223,7 +225,6 @@ def set_status(definitions, event, occurrence, status, acknowledged):
         occurrence.acknowledged = acknowledged
     if before == was(occurrence):
         return True
-    # The text does not say in which order the history has what was changed at once.
     if before.acknowledged != occurrence.acknowledged:
         occurrence.changes.append(("acknowledged", str(occurrence.acknowledged).lower()))
     if before.status != occurrence.status:

@@ -40,19 +40,22 @@ class Service:
         self.key = (self.folder / "data" / "admin.key").read_text().strip()
 
     def start(self):
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("BELLWETHER_")}
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.binary, "serve", "--config", self.folder / "bellwether.toml"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=inherited | {"HOME": str(self.folder)},
+                env=self.environment(),
             )
         ready = self.process.stdout.readline()
         if not ready:
             raise SystemExit(f"the service does not start:\n{(self.folder / 'log').read_text()[-4000:]}")
         self.port, self.grpc_port = (int(json.loads(ready)[part].rsplit(":", 1)[1]) for part in ("rest", "grpc"))
+
+    def environment(self):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("BELLWETHER_")}
+        return inherited | {"HOME": str(self.folder)}
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -61,7 +64,8 @@ class Service:
 
     def make_client(self, name, role):
         command = [self.binary, "client", "create", name, "--role", role, "--data-dir", self.folder / "data"]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        made = subprocess.run(command, check=True, capture_output=True, text=True, env=self.environment())
+        return made.stdout.strip()
 
 
 class Client:

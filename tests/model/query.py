@@ -143,5 +143,6 @@ def random_clause(chance, depth=0):
             lambda: {"contains": {"field": "dimensions.rack", "value": "r"}},
             lambda: {"equals": {"field": "status", "stringVal": chance.choice(["open", "closed", "suppressed"])}},
             lambda: {"greaterAndEquals": {"field": "status", "value": chance.choice(["open", "STATUS_CLOSED"])}},
+            lambda: {"in": {"field": "status", "values": chance.choice([["closed"], [1, 3], ["suppressed", "CLOSED"]])}},
         ]
     )()

@@ -17,6 +17,7 @@ METHODS = {
     "/v1/event-management/status": "bellwether.v1.EventManagementService/SetStatus",
     "/v1/event-management/annotate": "bellwether.v1.EventManagementService/Annotate",
     "/v1/events:search": "bellwether.v1.EventQueryService/SearchEvents",
+    "/v1/events:count": "bellwether.v1.EventQueryService/CountEvents",
     "/v1/events/": "bellwether.v1.EventQueryService/GetEvent",
     "/v1/notification/deliveries": "bellwether.v1.DeliveryService/ListDeliveries",
 }

@@ -13,6 +13,7 @@ pub mod grpc;
 pub mod middleman;
 pub mod modules;
 pub mod process;
+pub mod programs;
 pub mod providers;
 pub mod proxy;
 pub mod receiver;

@@ -22,7 +22,7 @@ struct Module {
 /// Modules beside each other that look into each other, and where they do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Circle {
-    /// The modules, as `room::module`, sorted.
+    /// The modules, as `outer::inner`, sorted.
     pub modules: Vec<String>,
     /// Which file looks into which module.
     pub arrows: Vec<String>,
@@ -66,25 +66,25 @@ impl Modules {
         modules
     }
 
-    /// The rooms, which are the modules right below the root.
-    pub fn rooms(&self) -> BTreeSet<&str> {
+    /// The modules right below the root.
+    pub fn tops(&self) -> BTreeSet<&str> {
         self.0
             .keys()
             .filter_map(|path| Some(path.first()?.as_str()))
             .collect()
     }
 
-    /// Which room looks into which other one by its own name, and the files that do. What a room
+    /// Which of them looks into which other one by its own name, and the files that do. What one
     /// shows of another one under its own name is its own.
     pub fn arrows(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
-        let rooms = self.rooms();
+        let tops = self.tops();
         let mut arrows: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for (path, module) in &self.0 {
             let Some(from) = path.first() else { continue };
             for seen in paths(&module.code, path) {
                 let to = seen
                     .first()
-                    .filter(|to| *to != from && rooms.contains(to.as_str()));
+                    .filter(|to| *to != from && tops.contains(to.as_str()));
                 if let Some(to) = to {
                     let arrow = (from.clone(), to.clone());
                     arrows.entry(arrow).or_default().insert(module.file.clone());
@@ -147,6 +147,24 @@ impl Modules {
             }
         }
         circles.into_iter().collect()
+    }
+
+    /// The files that take what a module has by the name that the root of the package shows it under,
+    /// and that name: an arrow from below to the top, where none is meant.
+    pub fn detours(&self) -> Vec<(String, String)> {
+        let Some(root) = self.0.get(&Path::new()) else {
+            return Vec::new();
+        };
+        let mut detours = Vec::new();
+        for (path, module) in self.0.iter().filter(|(path, _)| !path.is_empty()) {
+            for seen in paths(&module.code, path) {
+                let name = seen.first().filter(|name| root.exports.contains_key(*name));
+                if let Some(name) = name {
+                    detours.push((module.file.clone(), name.clone()));
+                }
+            }
+        }
+        detours
     }
 
     /// Every look of one module into another beside it: the module around both, both, and the file.

@@ -23,7 +23,13 @@ impl SmallDisk {
     pub fn mount(folder: &Path, mebibytes: u32) -> Option<Self> {
         std::fs::create_dir_all(folder).unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"]);
+        mount.args([
+            "-t",
+            "tmpfs",
+            "-o",
+            &format!("size={mebibytes}m,mode=700"),
+            "tmpfs",
+        ]);
         mount.arg(folder).stderr(Stdio::null());
         let is_mounted = mount.status().is_ok_and(|status| status.success());
         is_mounted.then(|| Self {

@@ -85,9 +85,13 @@ impl Terminal {
             "NO_COLOR",
             "COLORTERM",
             "COLORFGBG",
-            "BELLWETHER_KEY",
         ] {
             command.env_remove(name);
+        }
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("BELLWETHER_") {
+                command.env_remove(name);
+            }
         }
         for (name, value) in environment {
             command.env(name, value);

@@ -48,7 +48,34 @@ impl World {
         Self::prepared(lines, ca_file, |_data_dir| {})
     }
 
+    /// Like [`World::start`], where the system lets the service open so many files and sockets.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn with_descriptors(limit: usize) -> Self {
+        let mut world = Self::laid_out("", Path::new(""));
+        let serve = process::command(world.folder.path(), ["serve"]);
+        let mut limited = std::process::Command::new("prlimit");
+        limited.arg(format!("--nofile={limit}:{limit}"));
+        limited.arg(serve.get_program()).args(serve.get_args());
+        for (name, value) in serve.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        world.service = Some(world.start_with(limited));
+        world
+    }
+
     fn prepared(lines: &str, ca_file: &Path, prepare: impl FnOnce(&Path)) -> Self {
+        let mut world = Self::laid_out(lines, ca_file);
+        prepare(&world.data_dir());
+        world.start_again();
+        world
+    }
+
+    fn laid_out(lines: &str, ca_file: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
             "data_dir = {:?}\ngrpc_listen = \"127.0.0.1:0\"\nrest_listen = \"127.0.0.1:0\"\n\
@@ -57,13 +84,10 @@ impl World {
             ca_file.to_str().unwrap(),
         );
         std::fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
-        prepare(&folder.path().join("data"));
-        let mut world = Self {
+        Self {
             service: None,
             folder,
-        };
-        world.start_again();
-        world
+        }
     }
 
     /// Starts the service on its folder once more, after it was killed or has ended.

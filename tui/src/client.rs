@@ -11,8 +11,9 @@ mod protocol;
 mod trial;
 mod watch;
 
-pub(crate) use failure::unfit;
-pub(crate) use link::{Link, start};
+pub(crate) use carrier::Reach;
+pub(crate) use failure::{failure, unfit};
+pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{
     Answer, Chosen, Command, EventFilter, LinkState, News, Page, Progress, Request, Span,

@@ -12,8 +12,9 @@ use crate::{
     limits,
     model::{
         Connection, Model, Notice,
-        message::{Effect, Msg, TextEdit},
+        message::{Effect, Msg},
         update,
+        write::TextEdit,
     },
     options::Options,
     theme::Theme,

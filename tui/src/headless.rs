@@ -54,7 +54,7 @@ pub struct Snapshot {
 }
 
 /// The screens, and the actions that lead to them.
-const SCREENS: [(&str, Action); 9] = [
+const SCREENS: [(&str, Action); 12] = [
     ("overview", Action::GoOverview),
     ("events", Action::GoEvents),
     ("triggers", Action::GoTriggers),
@@ -64,6 +64,9 @@ const SCREENS: [(&str, Action); 9] = [
     ("clients", Action::GoClients),
     ("map", Action::GoMap),
     ("reference", Action::GoReference),
+    ("silences", Action::GoSilences),
+    ("calendars", Action::GoCalendars),
+    ("inhibitions", Action::GoInhibitions),
 ];
 
 /// The names of all screens, as [`snapshot`] knows them.
@@ -228,6 +231,15 @@ impl Headless {
     #[must_use]
     pub fn lists(&self, id: &str) -> bool {
         self.console.model().rows().position(id).is_some()
+    }
+
+    /// The ids of the rows in the list on the screen.
+    #[must_use]
+    pub fn listed(&self) -> Vec<String> {
+        let rows = self.console.model().rows();
+        (0..rows.len())
+            .map(|index| rows.id(index).to_owned())
+            .collect()
     }
 
     /// Whether something that was asked waits for a Yes, or a Yes is being carried out.

@@ -1,12 +1,15 @@
 //! What the console knows of each kind of resource: one file a kind, one row here.
 
+mod calendar;
 mod client;
 mod delivery;
-mod destination;
+pub(crate) mod destination;
 mod event;
 mod field;
+mod inhibition;
 mod rule;
 mod shared;
+mod silence;
 mod spec;
 mod trigger;
 
@@ -26,6 +29,9 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Destination => &destination::SPEC,
         Kind::Rule => &rule::SPEC,
         Kind::Client => &client::SPEC,
+        Kind::Silence => &silence::SPEC,
+        Kind::Calendar => &calendar::SPEC,
+        Kind::Inhibition => &inhibition::SPEC,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The terminal admin console: a pure gRPC client.
 
+pub mod api;
 mod client;
 mod console;
 mod data;

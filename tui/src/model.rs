@@ -18,6 +18,7 @@ pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod tabs;
 pub(crate) mod update;
+pub(crate) mod write;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -29,11 +30,11 @@ use jiff::tz::TimeZone;
 
 use self::{
     filter::{Clock, Reader},
-    message::Write,
     overlay::Overlay,
     page::{Content, Page},
     rows::Arranged,
     store::Store,
+    write::Write,
 };
 use crate::{
     client::Ticket,

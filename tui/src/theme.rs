@@ -103,8 +103,8 @@ impl From<HealthState> for Token {
         match health {
             HealthState::Healthy => Self::Good,
             HealthState::Failing => Self::Bad,
-            HealthState::Paused => Self::Warning,
-            HealthState::Unspecified => Self::Dim,
+            HealthState::Paused | HealthState::Slow | HealthState::Behind => Self::Warning,
+            HealthState::Untried | HealthState::Unspecified => Self::Dim,
         }
     }
 }

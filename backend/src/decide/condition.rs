@@ -28,6 +28,8 @@ pub struct Case<'a> {
     pub by_event: bool,
     /// What is in force.
     pub snapshot: &'a Snapshot,
+    /// Whether a repeat fell due while something held it back, and waits.
+    pub repeat_waits: bool,
     /// When it is decided, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -40,15 +42,15 @@ impl<'a> Case<'a> {
         names.filter_map(|name| snapshot.destination_named(name))
     }
 
-    /// The newest change of a field up to this decision.
-    fn last_change(&self, field: Field) -> Option<&'a HistoryEntry> {
-        let mut newest = self.occurrence.history.iter().rev();
-        newest.find(|it| it.field == field && it.at_ms <= self.now_ms)
+    /// The changes of a field up to this decision, oldest first.
+    fn changes_of(&self, field: Field) -> impl DoubleEndedIterator<Item = &'a HistoryEntry> {
+        let (history, now_ms) = (self.occurrence.history.iter(), self.now_ms);
+        history.filter(move |it| it.field == field && it.at_ms <= now_ms)
     }
 
     /// Since when a field is as it is.
     fn since(&self, field: Field) -> Option<i64> {
-        self.last_change(field).map(|it| it.at_ms)
+        self.changes_of(field).next_back().map(|it| it.at_ms)
     }
 
     /// Whether the rule notifies of the occurrence, which one of its triggers matches.

@@ -3,39 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Case, Match, Past, Snapshot, Transition, Verdict,
+    Case, LoadedSilence, Match, Sending, Snapshot, Step, StepKind, Verdict,
     condition::would_pass_again,
     content::{of_update, rule_content, trigger_of_update},
+    silences::covering,
+    waiting::Waiting,
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Evaluation, Name, Notified, Occurrence, Opening,
-    RecordId, Rule, Status, Trigger, delivery::RuleContent,
+    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, LastTold, Name, Notified,
+    Occurrence, Opening, RecordId, Rule, Status, Trigger, delivery::RuleContent,
 };
-
-/// What made an occurrence change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepKind {
-    /// An event came in: rules that notified before may repeat.
-    Event,
-    /// An operator or ageing changed it, or somebody asked for what is open to be told: a repeat is
-    /// news from a sender.
-    Change,
-}
-
-/// A step of an occurrence, and the rules that match it afterwards.
-#[derive(Debug)]
-pub struct Step<'a> {
-    /// What made it.
-    pub kind: StepKind,
-    /// What it changed.
-    pub transition: Transition,
-    /// The enabled rules that match, each once.
-    pub matches: &'a [Match<'a>],
-    /// When, in milliseconds since 1970.
-    pub now_ms: i64,
-    /// What earlier messages about the occurrence rested on and is not in force any more.
-    pub past: &'a Past,
-}
 
 /// What a step causes.
 #[derive(Debug, Default, PartialEq)]
@@ -46,7 +23,8 @@ pub struct Notices {
     pub stopped: Vec<Name>,
 }
 
-/// Decides the notifications of a step, and notes in the occurrence when, and who is notified.
+/// Decides the notifications of a step, and notes in the occurrence when, who is notified, what
+/// waits and why.
 ///
 /// `new_id` makes the identities of the deliveries.
 pub fn notify(
@@ -55,26 +33,55 @@ pub fn notify(
     snapshot: &Snapshot,
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
-    occurrence.evaluation = Some(Evaluation {
+    let evaluation = Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
         by_event: step.kind == StepKind::Event,
+    };
+    let silences = snapshot.silences().matching(occurrence, step.now_ms);
+    occurrence.covered_by = covering(&silences, occurrence, || {
+        let matches = snapshot.matches(occurrence);
+        matches.iter().map(|it| it.rule.name.clone()).collect()
     });
-    if step.matches.is_empty() && occurrence.notified.is_empty() {
+    let was_cause = !occurrence.causes.is_empty();
+    let is_look = step.kind == StepKind::Look;
+    let inhibitions = snapshot.inhibitions();
+    occurrence.causes = inhibitions.marks(occurrence, is_look, step.now_ms);
+    if was_cause || !occurrence.causes.is_empty() {
+        step.past.causes().decide(occurrence);
+    }
+    let is_nothing =
+        step.matches.is_empty() && occurrence.notified.is_empty() && occurrence.pending.is_empty();
+    if is_nothing {
+        if !step.kind.is_look() {
+            occurrence.evaluation = Some(evaluation);
+        }
         return Notices::default();
     }
+    let inhibited = if occurrence.status == Status::Open {
+        inhibitions.held_by(occurrence, step.past.causes(), step.now_ms)
+    } else {
+        Vec::new()
+    };
     let mut notified = std::mem::take(&mut occurrence.notified);
     let mut writer = Writer {
         step,
         snapshot,
+        waiting: Waiting::new(occurrence, step),
         occurrence,
+        silences: &silences,
+        inhibited: &inhibited,
         shown: None,
         new_id,
         notices: Notices::default(),
     };
     let updated = writer.updates(&mut notified);
     writer.openings(&mut notified, &updated);
-    let notices = writer.notices;
+    let (notices, waiting) = (writer.notices, writer.waiting);
+    let changes = waiting.finish(occurrence, step, snapshot);
+    if !step.kind.is_look() || changes || !notices.deliveries.is_empty() {
+        occurrence.evaluation = Some(evaluation);
+    }
     occurrence.notified = notified;
     notices
 }
@@ -83,10 +90,25 @@ struct Writer<'a> {
     step: &'a Step<'a>,
     snapshot: &'a Snapshot,
     occurrence: &'a Occurrence,
+    /// Those in force that match the occurrence.
+    silences: &'a [&'a LoadedSilence],
+    /// What holds the occurrence as the effect of something else.
+    inhibited: &'a [HeldBy],
+    waiting: Waiting,
     /// The occurrence as deliveries carry it; made for the first one.
     shown: Option<Occurrence>,
     new_id: &'a mut dyn FnMut() -> RecordId,
     notices: Notices,
+}
+
+/// What those who were notified before are to hear.
+struct News {
+    /// The `clear` of the message.
+    clear: bool,
+    /// Whether it waits for nothing.
+    is_owed: bool,
+    /// What they were told last; none for an opening.
+    last_told: Option<LastTold>,
 }
 
 impl Writer<'_> {
@@ -96,14 +118,25 @@ impl Writer<'_> {
         let mut updated = BTreeSet::new();
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let Some(clear) = self.update(entry, rule) else {
+            let Some(news) = self.news(entry, rule) else {
                 continue;
             };
+            let clear = news.clear;
+            if !news.is_owed {
+                let is_opening = news.last_told.is_none();
+                let held_by = self.held_by(entry.rule, &entry.rule_name, is_opening);
+                if !held_by.is_empty() {
+                    let named = (entry.rule, &entry.rule_name);
+                    self.waiting.wait(named, news.last_told, false, held_by);
+                    continue;
+                }
+            }
             entry.cleared = self.occurrence.status == Status::Closed;
             if !clear {
                 entry.last_ms = self.step.now_ms;
             }
             updated.insert(entry.rule);
+            self.waiting.sent(entry.rule);
             let content = of_update(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
@@ -119,24 +152,65 @@ impl Writer<'_> {
         updated
     }
 
-    /// Whether whoever a rule notified before hears of this step, and the `clear` of that message.
-    fn update(&self, entry: &Notified, rule: Option<&Rule>) -> Option<bool> {
+    /// What whoever a rule notified before is to hear of this step, or of what waits since earlier
+    /// ones.
+    fn news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
         let transition = self.step.transition;
-        let changed = transition.severity_changed || transition.acknowledgement_changed;
         match self.occurrence.status {
             Status::Closed => {
                 let owed = transition.closed && !entry.cleared;
                 let last = rule.or_else(|| self.step.past.deleted(entry.rule));
                 let sends = last.map_or(entry.send_updates, |it| it.send_updates);
-                (owed && sends).then_some(true)
+                (owed && sends).then_some(News {
+                    clear: true,
+                    is_owed: true,
+                    last_told: None,
+                })
             }
-            Status::Open if entry.cleared => Some(false),
+            Status::Open if entry.cleared => Some(News {
+                clear: false,
+                is_owed: false,
+                last_told: None,
+            }),
             Status::Open => {
                 let follows = rule.is_some_and(|it| it.enabled && it.send_updates);
-                (changed && follows).then_some(true)
+                let waited = self.waiting.before(entry.rule);
+                let last_told = waited.and_then(|it| it.last_told);
+                let last_told = last_told.or(transition.before);
+                let current = LastTold {
+                    severity: self.occurrence.severity,
+                    acknowledged: self.occurrence.acknowledged,
+                };
+                let is_other = last_told.is_some_and(|it| it != current);
+                (is_other && follows).then_some(News {
+                    clear: true,
+                    is_owed: false,
+                    last_told,
+                })
             }
             Status::Suppressed => None,
         }
+    }
+
+    /// What holds back what a rule is to send.
+    fn held_by(&self, rule: RecordId, rule_name: &Name, is_opening: bool) -> Vec<HeldBy> {
+        if self.step.kind == StepKind::Release(rule) {
+            return Vec::new();
+        }
+        let waited = self.waiting.before(rule).filter(|it| it.is_opening);
+        let sending = Sending {
+            rule_name,
+            rule: self.snapshot.rule(rule),
+            covering: self.silences,
+            inhibited: self.inhibited,
+            calendars: self.snapshot.calendars(),
+            earlier: &self.occurrence.earlier,
+            // What is closed already is told of when it matches, or never.
+            is_opening: is_opening && self.occurrence.status != Status::Closed,
+            first_ms: waited.map_or(self.step.now_ms, |it| it.since_ms),
+            now_ms: self.step.now_ms,
+        };
+        sending.held_by()
     }
 
     /// Notifies the destinations of rules that match: for the first time, or again when that is due.
@@ -145,6 +219,10 @@ impl Writer<'_> {
         let clear = self.occurrence.status == Status::Closed;
         for found in self.step.matches {
             let rule = found.rule;
+            let waited = self.waiting.before(rule.id);
+            if self.step.kind.is_look() && waited.is_none() {
+                continue;
+            }
             let known = notified.iter().position(|entry| entry.rule == rule.id);
             let case = Case {
                 rule,
@@ -152,6 +230,7 @@ impl Writer<'_> {
                 notified: known.map(|at| &notified[at]),
                 by_event: self.step.kind == StepKind::Event,
                 snapshot: self.snapshot,
+                repeat_waits: waited.is_some_and(|it| it.repeat_due),
                 now_ms,
             };
             if let Verdict::Held { by, alone, .. } = case.verdict() {
@@ -164,6 +243,23 @@ impl Writer<'_> {
                 notified[at].last_ms = now_ms;
                 continue;
             }
+            let held_by = self.held_by(rule.id, &rule.name, known.is_none());
+            if !held_by.is_empty() {
+                let named = (rule.id, &rule.name);
+                if clear {
+                    self.waiting.spare(rule.id, held_by);
+                } else if known.is_some() {
+                    let told = self.step.transition.before.or(Some(LastTold {
+                        severity: self.occurrence.severity,
+                        acknowledged: self.occurrence.acknowledged,
+                    }));
+                    self.waiting.wait(named, told, true, held_by);
+                } else {
+                    self.waiting.wait(named, None, false, held_by);
+                }
+                continue;
+            }
+            self.waiting.sent(rule.id);
             let content = rule_content(rule);
             let mut sent = Vec::with_capacity(rule.destination_names.len());
             for destination in case.destinations() {
@@ -193,6 +289,11 @@ impl Writer<'_> {
         let shown = self.shown.get_or_insert_with(|| Occurrence {
             history: Vec::new(),
             notified: Vec::new(),
+            earlier: Vec::new(),
+            causes: Vec::new(),
+            covered_by: Vec::new(),
+            pending: Vec::new(),
+            hold_changes: Vec::new(),
             ..self.occurrence.clone()
         });
         self.notices.deliveries.push(Delivery {

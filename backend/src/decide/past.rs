@@ -1,19 +1,21 @@
-//! Triggers and rules that are not in force any more, as far as messages still tell of them.
+//! What a decision rests on beside the rules in force: triggers and rules as they were, and causes.
 
 use std::collections::BTreeMap;
 
-use super::Snapshot;
+use super::{Causes, Snapshot};
 use crate::domain::{
     Name, Occurrence, RecordId, Revision, RevisionId, RevisionOf, Rule, Trigger, Was,
 };
 
-/// Triggers and rules that are not in force any more, as far as messages still tell of them.
+/// Triggers and rules that are not in force any more, as far as messages still tell of them, and what
+/// else is open that holds something back.
 #[derive(Debug, Default)]
 pub struct Past {
     triggers: BTreeMap<RevisionId, Trigger>,
     rules: BTreeMap<RevisionId, Rule>,
     /// Rules as they were when they were deleted.
     deleted: BTreeMap<RecordId, Rule>,
+    causes: Causes,
 }
 
 /// What messages about some occurrences may have to tell of and the rules in force do not know.
@@ -61,6 +63,18 @@ impl Wanted {
 }
 
 impl Past {
+    /// The same with the causes that are known.
+    #[must_use]
+    pub fn asking(self, causes: &Causes) -> Self {
+        let causes = causes.clone();
+        Self { causes, ..self }
+    }
+
+    /// The causes that are known.
+    pub(super) fn causes(&self) -> &Causes {
+        &self.causes
+    }
+
     /// Adds a definition.
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
@@ -72,6 +86,7 @@ impl Past {
                 }
                 self.rules.insert(id, rule);
             }
+            Was::Silence(_) => {}
         }
     }
 

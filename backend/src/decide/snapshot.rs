@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use super::{Calendars, Inhibitions, Silences};
 use crate::{
     domain::{Destination, Name, Occurrence, RecordId, Rule, Status, Trigger},
     matching::{self, CompiledQuery, TriggerSet},
@@ -55,9 +56,62 @@ pub struct Snapshot {
     used: TriggerSet<Name>,
     enabled_by_trigger: HashMap<Name, Vec<usize>>,
     newest_edit_ms: i64,
+    place: u64,
+    silences: Arc<Silences>,
+    calendars: Arc<Calendars>,
+    inhibitions: Arc<Inhibitions>,
+    edition: u64,
 }
 
 impl Snapshot {
+    /// The same as of that edit of triggers, rules, destinations, calendars and inhibitions.
+    #[must_use]
+    pub fn of_edition(mut self, edition: u64) -> Self {
+        self.edition = edition;
+        self
+    }
+
+    /// Rises with every edit of triggers, rules, destinations, calendars and inhibitions; one of silences leaves it.
+    pub fn edition(&self) -> u64 {
+        self.edition
+    }
+
+    /// The same with these silences in place of those it had.
+    #[must_use]
+    pub fn with_silences(mut self, silences: Arc<Silences>) -> Self {
+        self.silences = silences;
+        self
+    }
+
+    /// The same with these calendars in place of those it had.
+    #[must_use]
+    pub fn with_calendars(mut self, calendars: Arc<Calendars>) -> Self {
+        self.calendars = calendars;
+        self
+    }
+
+    /// The same with these inhibitions in place of those it had.
+    #[must_use]
+    pub fn with_inhibitions(mut self, inhibitions: Arc<Inhibitions>) -> Self {
+        self.inhibitions = inhibitions;
+        self
+    }
+
+    /// The inhibitions that are enabled.
+    pub fn inhibitions(&self) -> &Arc<Inhibitions> {
+        &self.inhibitions
+    }
+
+    /// The calendars that rules refer to.
+    pub fn calendars(&self) -> &Arc<Calendars> {
+        &self.calendars
+    }
+
+    /// The silences that are not over.
+    pub fn silences(&self) -> &Arc<Silences> {
+        &self.silences
+    }
+
     /// Puts the parts together; rules come by name. `newest_end_ms` is when the newest trigger or
     /// rule that is not in force any more was edited or deleted.
     pub fn new(
@@ -89,7 +143,23 @@ impl Snapshot {
             rules,
             destinations,
             newest_edit_ms,
+            place: 0,
+            silences: Arc::default(),
+            calendars: Arc::default(),
+            inhibitions: Arc::default(),
+            edition: 0,
         }
+    }
+
+    /// The same, read up to a place in the change log.
+    #[must_use]
+    pub fn read_through(self, place: u64) -> Self {
+        Self { place, ..self }
+    }
+
+    /// The place in the change log up to which it was read: what is decided by it rests on that.
+    pub fn place(&self) -> u64 {
+        self.place
     }
 
     /// When the newest of the edits and deletions of triggers and rules took place that are in
@@ -145,7 +215,11 @@ impl Snapshot {
 
     fn with(&self, triggers: BTreeMap<Name, Arc<LoadedTrigger>>, rules: Vec<Arc<Rule>>) -> Self {
         let newest_ms = Some(self.newest_edit_ms);
-        Self::new(triggers, rules, self.destinations.clone(), newest_ms)
+        let same = Self::new(triggers, rules, self.destinations.clone(), newest_ms);
+        let same = same.read_through(self.place);
+        let same = same.with_calendars(Arc::clone(&self.calendars));
+        let same = same.with_inhibitions(Arc::clone(&self.inhibitions));
+        same.with_silences(Arc::clone(&self.silences))
     }
 
     /// All rules, by name.

@@ -1,12 +1,15 @@
 //! What a step changed of an occurrence, as far as rules care.
 
-use crate::domain::Status;
+use crate::domain::{LastTold, Status};
 
 /// What a step changed of an occurrence, as far as rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transition {
     /// The status before; none when the step opened the occurrence.
     pub from: Option<Status>,
+    /// What receivers were told of before, if they were told; none when the step opened the
+    /// occurrence.
+    pub before: Option<LastTold>,
     /// Whether the severity is another one.
     pub severity_changed: bool,
     /// Whether it is acknowledged and was not before, or the other way round.

@@ -4,7 +4,7 @@
 //! waits that were begun before are moved along; what is decided afterwards is in the new time
 //! already. Which is which is told by the change log.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use crate::{
     clock::{Clock, STEP_MIN_MS, millis},
@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     ops::commit::commit,
     store::{
-        Direction, Index, Lane, Store, Stored,
+        Direction, Index, Kind, Lane, Record, Store, Stored,
         engine::Range,
         record::bytes::{id_at, moment_at},
     },
@@ -87,9 +87,13 @@ impl ClockWatch {
             }
             let decide = || async {
                 let mut changes = self.store.changes();
+                let newer = self.newer().await?;
                 let found = self.store.get_many::<Delivery>(keys.clone()).await?;
                 for delivery in found.into_iter().flatten() {
-                    if let Some(state) = self.moved(&delivery, by_ms, now_ms) {
+                    if newer.contains(&delivery.value.key()) {
+                        continue;
+                    }
+                    if let Some(state) = moved(&delivery, by_ms, now_ms) {
                         let moved = Delivery {
                             state,
                             ..delivery.value.clone()
@@ -103,20 +107,31 @@ impl ClockWatch {
         }
     }
 
-    /// The state of a delivery after the clock was set; none when it stays as it is.
-    fn moved(&self, delivery: &Stored<Delivery>, by_ms: i64, now_ms: i64) -> Option<DeliveryState> {
-        if delivery.version > self.sequence {
-            return None;
+    /// The deliveries that were changed since the last look.
+    async fn newer(&self) -> Result<HashSet<Vec<u8>>, Error> {
+        let (mut newer, mut place) = (HashSet::new(), self.sequence);
+        // What the log has forgotten was changed long before.
+        while let Some(steps) = self.store.engine().log_after(place, PAGE).await? {
+            let Some(last) = steps.last() else { break };
+            place = last.sequence;
+            let changed = steps.into_iter().flat_map(|step| step.changed);
+            let deliveries = changed.filter(|(kind, _)| *kind == Kind::Delivery);
+            newer.extend(deliveries.map(|(_, key)| key));
         }
-        match delivery.value.state {
-            DeliveryState::Retry { due_ms } => Some(DeliveryState::Retry {
-                due_ms: due_ms.saturating_add(by_ms),
-            }),
-            // The first attempt is due when it is decided.
-            DeliveryState::Pending { due_ms } if due_ms > now_ms => {
-                Some(DeliveryState::Pending { due_ms: now_ms })
-            }
-            _ => None,
+        Ok(newer)
+    }
+}
+
+/// The state of a delivery after the clock was set; none when it stays as it is.
+fn moved(delivery: &Stored<Delivery>, by_ms: i64, now_ms: i64) -> Option<DeliveryState> {
+    match delivery.value.state {
+        DeliveryState::Retry { due_ms } => Some(DeliveryState::Retry {
+            due_ms: due_ms.saturating_add(by_ms),
+        }),
+        // The first attempt is due when it is decided.
+        DeliveryState::Pending { due_ms } if due_ms > now_ms => {
+            Some(DeliveryState::Pending { due_ms: now_ms })
         }
+        _ => None,
     }
 }

@@ -11,10 +11,10 @@ const WINDOW_MS: i64 = 3_600_000;
 
 /// The dead letters of every destination that had some lately.
 #[derive(Debug, Default)]
-pub(crate) struct DeadLetters(BTreeMap<RecordId, Tally>);
+pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
 
 #[derive(Debug)]
-struct Tally {
+struct DeathTally {
     name: String,
     /// When the newest ones died, at most [`OPENING`] of them, in milliseconds since 1970.
     newest_ms: VecDeque<i64>,
@@ -22,7 +22,7 @@ struct Tally {
     told: Option<(u32, u32)>,
 }
 
-impl Tally {
+impl DeathTally {
     fn over_ms(&self) -> i64 {
         let last_ms = self.newest_ms.back().copied().unwrap_or(i64::MIN);
         last_ms.saturating_add(WINDOW_MS)
@@ -85,11 +85,11 @@ impl DeadLetters {
     /// When the next one is over, in milliseconds since 1970; the end of time when none will be.
     pub(crate) fn next_ms(&self) -> i64 {
         let told = self.0.values().filter(|tally| tally.told.is_some());
-        told.map(Tally::over_ms).min().unwrap_or(i64::MAX)
+        told.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
     }
 
-    fn tally(&mut self, destination: RecordId, name: &str) -> &mut Tally {
-        self.0.entry(destination).or_insert_with(|| Tally {
+    fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeathTally {
+        self.0.entry(destination).or_insert_with(|| DeathTally {
             name: name.into(),
             newest_ms: VecDeque::new(),
             told: None,

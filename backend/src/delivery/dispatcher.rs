@@ -204,6 +204,11 @@ impl Dispatcher {
         let Some(destination) = self.ledger.end(delivery, &report) else {
             return;
         };
+        if let Some(found) = self.queues.destination(destination) {
+            let (kind, outcome) = (found.kind.word(), report.verdict.outcome.word());
+            let metrics = self.store.metrics();
+            metrics.attempted(kind, outcome, report.duration);
+        }
         let now_ms = self.clock.now_ms();
         self.queues.ended(destination, delivery, &report, now_ms);
         self.begin_next(destination);

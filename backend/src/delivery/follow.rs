@@ -228,7 +228,18 @@ impl Follower {
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
             match &found {
-                Some(destination) => self.resync().resume(destination, to.notices).await?,
+                Some(destination) => {
+                    let known = to
+                        .queues
+                        .ids_where(|queue| queue.paused && queue.name.as_bytes() == key);
+                    let health = self.resync().health(destination.id).await?;
+                    let paused = is_paused(health.as_ref().map(|stored| &stored.value));
+                    if paused && !known.is_empty() {
+                        self.resync().resume(destination, to.notices).await?;
+                    } else {
+                        self.resync().pause(destination, to.notices).await?;
+                    }
+                }
                 None => self.resync().close_for_deleted(key, to.notices).await?,
             }
             for id in to.queues.ids_where(|queue| queue.name.as_bytes() == key) {
@@ -246,6 +257,8 @@ impl Follower {
         id: RecordId,
         destination: Option<Arc<Destination>>,
     ) -> Result<(), EngineError> {
+        let before = to.queues.destination(id).map(|found| found.kind.clone());
+        let now = destination.as_ref().map(|found| found.kind.clone());
         let revision = destination.as_ref().map(|found| found.revision);
         if revision != to.queues.destination(id).map(|found| found.revision) {
             // What has not begun is to go to the destination as it is now.
@@ -261,7 +274,8 @@ impl Follower {
         if let Some(queue) = to.queues.get_mut(id) {
             queue.destination = destination;
             queue.unreadable = false;
-            if queue.paused && !paused {
+            // What was held against another address, or against other secrets, says nothing of these.
+            if queue.paused && !paused || before != now {
                 queue.breaker = Breaker::default();
             }
             queue.paused = paused;

@@ -4,12 +4,33 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Advice, Verdict, verdict::Fault},
+    destination::{Advice, Report, Verdict, verdict::Fault},
     domain::{Destination, Health, HealthState, Outcome, RecordId},
 };
 
 /// A destination's health after an attempt; none when it stays as it was.
 pub(crate) fn after(
+    old: Option<&Health>,
+    destination: RecordId,
+    report: &Report,
+    now_ms: i64,
+    pause_after: Duration,
+) -> Option<Health> {
+    if old.is_some_and(|old| old.state == HealthState::Paused) {
+        return None;
+    }
+    let verdict = &report.verdict;
+    let judged = judged(old, destination, verdict, now_ms, pause_after);
+    let mut next = judged
+        .or_else(|| old.cloned())
+        .unwrap_or_else(|| Health::untried(destination, now_ms));
+    let is_delivered = verdict.outcome == Outcome::Delivered;
+    next.note(report.duration, is_delivered, now_ms);
+    Some(next)
+}
+
+/// What a verdict makes of a destination's health; none when it says nothing new of it.
+fn judged(
     old: Option<&Health>,
     destination: RecordId,
     verdict: &Verdict,
@@ -23,13 +44,17 @@ pub(crate) fn after(
     if verdict.fault() == Some(Fault::Message) {
         return None;
     }
+    let base = || {
+        old.cloned()
+            .unwrap_or_else(|| Health::untried(destination, now_ms))
+    };
     if verdict.outcome == Outcome::Delivered {
         return (state != Some(HealthState::Healthy)).then(|| Health {
-            destination,
             state: HealthState::Healthy,
             since_ms: now_ms,
             failures: 0,
             last_error: String::new(),
+            ..base()
         });
     }
     let failing = old.filter(|health| health.state == HealthState::Failing);
@@ -42,29 +67,19 @@ pub(crate) fn after(
         (HealthState::Failing, failing_since_ms)
     };
     Some(Health {
-        destination,
         state,
         since_ms,
         failures: failing
             .map_or(0, |health| health.failures)
             .saturating_add(1),
         last_error: verdict.explanation.clone(),
+        ..base()
     })
 }
 
 /// Whether nothing is to be sent. Whoever edits a paused destination resumes it.
 pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
     health.state == HealthState::Paused && destination.update_ms <= health.since_ms
-}
-
-/// The health of a destination that somebody resumed: it has yet to prove itself.
-pub(crate) fn resumed(paused: &Health, now_ms: i64) -> Health {
-    Health {
-        state: HealthState::Failing,
-        since_ms: now_ms,
-        failures: 0,
-        ..paused.clone()
-    }
 }
 
 #[cfg(test)]
@@ -74,7 +89,7 @@ mod tests {
     const PAUSE_AFTER: Duration = Duration::from_secs(60);
 
     fn step(old: Option<&Health>, verdict: &Verdict, now_ms: i64) -> Option<Health> {
-        after(
+        judged(
             old,
             RecordId::from_parts(1, 1),
             verdict,

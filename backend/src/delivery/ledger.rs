@@ -15,9 +15,12 @@ use crate::{
     config::DeliveryConfig,
     delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
     destination::Report,
-    domain::{Attempt, Delivery, DeliveryState, Health, RecordId},
+    domain::{
+        Attempt, Delivery, DeliveryState, Health, RecordId,
+        counter::{Subject, Tally},
+    },
     ops::delivery::attempt::attempt_key,
-    store::{Changes, EngineError, Lane, Store, Stored, record::bytes::id_at},
+    store::{Changes, EngineError, Lane, Store, Stored, engine::Applied, record::bytes::id_at},
 };
 
 /// Times a commit is planned anew because somebody else changed what it rests on.
@@ -78,6 +81,15 @@ struct Plan {
 }
 
 impl Plan {
+    /// Counts an attempt that failed.
+    fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
+        let rule = delivery.rule.map(Subject::Rule);
+        let destination = Subject::Destination(delivery.destination);
+        for subject in [Subject::Deliveries, destination].into_iter().chain(rule) {
+            self.changes.count(subject, now_ms, Tally::Failed, 1);
+        }
+    }
+
     /// Takes note of a delivery as it is after an attempt.
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
@@ -178,21 +190,21 @@ impl Ledger {
                 self.plan_leases(&mut plan, queues, notices).await?;
             }
             let changes = std::mem::replace(&mut plan.changes, self.store.changes());
-            let mut sequence = None;
+            let mut applied = None;
             if !changes.is_empty() {
                 match self.store.apply(Lane::Bulk, changes).await {
-                    Ok(applied) => sequence = Some(applied),
-                    Err(EngineError::Conflict) => {
+                    Ok(done) => applied = Some(done),
+                    Err(EngineError::Conflict(_)) => {
                         self.read_again(queues, notices).await?;
                         continue;
                     }
                     Err(error) => return Err(error),
                 }
             }
-            self.adopt(plan, sequence, queues, notices);
+            self.adopt(plan, applied, queues, notices);
             return Ok(());
         }
-        Err(EngineError::Conflict)
+        Err(EngineError::conflict())
     }
 
     /// Reads the deliveries that ended, which somebody else may have changed.
@@ -223,7 +235,7 @@ impl Ledger {
     fn adopt(
         &mut self,
         plan: Plan,
-        sequence: Option<u64>,
+        applied: Option<Applied>,
         queues: &mut Queues,
         notices: &mut Notices,
     ) {
@@ -241,8 +253,8 @@ impl Ledger {
             let Some(finished) = self.unrecorded.remove(&delivery) else {
                 continue;
             };
-            if let Some(sequence) = sequence {
-                self.recorded.insert(delivery, sequence);
+            if let Some(applied) = applied {
+                self.recorded.insert(delivery, applied.place);
             }
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
@@ -264,7 +276,8 @@ impl Ledger {
         }
         for leased in plan.leases {
             // What is leased is changed, so there was something to commit.
-            let lease = leased.stored(sequence.unwrap_or_default());
+            let version = applied.map_or(0, |applied| applied.version);
+            let lease = leased.stored(version);
             let unrecorded = Unrecorded {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
@@ -307,7 +320,7 @@ impl Ledger {
 }
 
 impl leases::Leased {
-    /// The lease as it is stored by the commit at that place in the change log.
+    /// The lease as the commit that gave it this version has stored it.
     fn stored(self, version: u64) -> Lease {
         Lease {
             delivery: Arc::new(Stored::written(version, self.delivery)),

@@ -46,6 +46,22 @@ impl Resync<'_> {
         destination: &Destination,
         notices: &mut Notices,
     ) -> Result<(), EngineError> {
+        self.pause(destination, notices).await?;
+        let name = destination.name.as_str();
+        let letters = notice::no_dead_letters(name, self.clock.now_ms());
+        if self.is_open(letters.id()).await? {
+            notices.take_up(destination.id, name);
+        }
+        Ok(())
+    }
+
+    /// Records that a destination that was edited is resumed, and says whether it is paused unless
+    /// that was said.
+    pub(crate) async fn pause(
+        self,
+        destination: &Destination,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
         let name = destination.name.as_str();
         let now_ms = self.clock.now_ms();
         let health = self
@@ -61,10 +77,6 @@ impl Resync<'_> {
             Some(health) if !is_said => notices.paused(name, &health.last_error),
             None if is_said => notices.resumed(name),
             _ => {}
-        }
-        let letters = notice::no_dead_letters(name, now_ms);
-        if self.is_open(letters.id()).await? {
-            notices.take_up(destination.id, name);
         }
         Ok(())
     }
@@ -90,11 +102,11 @@ impl Resync<'_> {
             return Ok(());
         }
         let mut changes = self.store.changes();
-        let resumed = health::resumed(&health.value, self.clock.now_ms());
+        let resumed = health.value.clone().resumed(self.clock.now_ms());
         changes.update(&health, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
             // Whoever else changed it meanwhile did so after the edit as well.
-            Ok(_) | Err(EngineError::Conflict) => {
+            Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.resumed(destination.name.as_str());
                 Ok(())
             }

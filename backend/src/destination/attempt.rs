@@ -12,9 +12,12 @@ use super::{
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
-use crate::domain::{
-    Content, RecordId, Transcript,
-    delivery::{Request, Response},
+use crate::{
+    domain::{
+        Content, RecordId, Transcript,
+        delivery::{Request, Response},
+    },
+    message::{Context, Facts},
 };
 
 /// One attempt: what it is about, and how long it may take.
@@ -26,6 +29,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) rule: Option<RecordId>,
     /// What there is to tell.
     pub(super) content: &'a Content,
+    /// What is told beside it.
+    pub(super) around: Context<'a>,
     /// The delivery that told first of what this one tells a change of.
     pub(super) opening: Option<RecordId>,
     /// When the attempt began, in milliseconds since 1970.
@@ -44,6 +49,11 @@ pub(crate) struct AttemptContext<'a> {
 pub(crate) type Ending = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
+    /// What there is to tell, for templates of what is not fixed when a notification is decided.
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts::new(self.content, &self.around)
+    }
+
     /// The headers that every message carries: its identity, the time, the sender.
     pub(super) fn headers(&self, content_type: &str) -> HeaderMap {
         let id = HeaderValue::from_str(&self.id.to_string()).expect("letters and digits");

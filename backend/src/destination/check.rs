@@ -64,7 +64,11 @@ impl<'a> Checks<'a> {
     /// Checks a text that is sent in one line.
     pub(super) fn one_line(&mut self, field: &str, text: &str) {
         if text.len() > SETTING_BYTES_MAX {
-            self.add(field, format!("is longer than {SETTING_BYTES_MAX} bytes"));
+            let bytes = text.len();
+            self.add(
+                field,
+                format!("has {bytes} bytes; at most {SETTING_BYTES_MAX} are kept"),
+            );
         } else if text.chars().any(char::is_control) {
             self.add(field, "holds control characters or line breaks");
         }
@@ -76,10 +80,11 @@ impl<'a> Checks<'a> {
         if text.is_empty() {
             return self.add(field, "is required: an `http` or `https` address");
         }
-        if text.chars().count() > URL_CHARACTERS_MAX {
+        let characters = text.chars().count();
+        if characters > URL_CHARACTERS_MAX {
             return self.add(
                 field,
-                format!("is longer than {URL_CHARACTERS_MAX} characters"),
+                format!("has {characters} characters; at most {URL_CHARACTERS_MAX} are kept"),
             );
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {

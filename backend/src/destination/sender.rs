@@ -134,6 +134,7 @@ impl Sender {
             id: request.delivery,
             rule: request.rule,
             content,
+            around,
             opening: request.opening,
             start_ms: outlets.clock.now_ms(),
             begun,

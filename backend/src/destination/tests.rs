@@ -64,6 +64,7 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
         value: HeaderValue::Plain(value.into()),
     });
     DestinationKind::Webhook(Webhook {
+        secret_url: Secret::default(),
         url: "https://example.com/".into(),
         method: WebhookMethod::Post,
         headers: headers.into_iter().collect(),
@@ -266,6 +267,73 @@ fn a_payload_is_sent_as_its_author_wrote_it() {
     let rendered = rendered(&content);
     let expected = json!({"contentType": "text/plain", "body": "text=1 disk-full!"});
     assert_eq!((rendered.shown, rendered.warnings), (expected, vec![]));
+}
+
+#[test]
+fn a_value_cannot_end_its_place_in_a_body_of_any_type() {
+    let cases = [
+        (
+            None,
+            r#"{"a":"{{event.summary}}"}"#,
+            r#"{"a":"1\",\"b\":\"2&b=2<i>"}"#,
+        ),
+        (
+            Some("application/x-www-form-urlencoded"),
+            "a={{event.summary}}",
+            "a=1%22%2C%22b%22%3A%222%26b%3D2%3Ci%3E",
+        ),
+        (
+            Some("application/soap+xml; charset=utf-8"),
+            "<a>{{event.summary}}</a>",
+            "<a>1&quot;,&quot;b&quot;:&quot;2&amp;b=2&lt;i&gt;</a>",
+        ),
+        (
+            Some("text/html"),
+            "<p>{{event.summary}}",
+            "<p>1&quot;,&quot;b&quot;:&quot;2&amp;b=2&lt;i&gt;",
+        ),
+        (
+            Some("text/plain"),
+            "{{event.summary}}",
+            r#"1","b":"2&b=2<i>"#,
+        ),
+    ];
+    for (content_type, payload, expected) in cases {
+        let mut content = content(webhook(payload, content_type), "");
+        content.occurrence.summary = r#"1","b":"2&b=2<i>"#.into();
+        let rendered = rendered(&content);
+        assert_eq!(rendered.shown["body"], expected, "{content_type:?}");
+        assert_eq!(rendered.warnings, [""; 0]);
+    }
+}
+
+#[test]
+fn a_value_stays_one_part_of_an_address() {
+    let DestinationKind::Webhook(standard) = webhook("", None) else {
+        unreachable!("as it was made");
+    };
+    let cases = [
+        ("a/b?c=d&e#f", "a%2Fb%3Fc%3Dd%26e%23f"),
+        ("..", "_"),
+        ("@evil.example.com", "%40evil.example.com"),
+        ("\u{e4}\r\nx: y", "%C3%A4%0D%0Ax%3A%20y"),
+    ];
+    for (summary, escaped) in cases {
+        let kind = DestinationKind::Webhook(Webhook {
+            url: "https://example.com/v1/{{event.summary}}{{#clear}}/close{{/clear}}?p={{#event.is_error}}P2{{/event.is_error}}".into(),
+            ..standard.clone()
+        });
+        let mut content = content(kind, "");
+        content.occurrence.summary = summary.into();
+        for (clear, end) in [(false, ""), (true, "/close")] {
+            content.clear = clear;
+            let rendered = rendered(&content);
+            assert_eq!(
+                rendered.shown["url"],
+                format!("https://example.com/v1/{escaped}{end}?p=P2")
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Webhooks: an HTTP request of the author's making, signed.
 
+mod address;
 mod check;
 mod document;
 mod message;
@@ -12,9 +13,12 @@ use crate::{domain::destination::Webhook, message::Facts};
 
 pub use check::{is_plain_header, is_secret_header};
 
-/// The body of a request.
+/// What is sent, and where.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// The address for a look, when it is made of a template. It is made anew for each attempt, since
+    /// messages go where the destination leads then.
+    url: Option<String>,
     /// Its `content-type`.
     content_type: String,
     text: String,
@@ -28,11 +32,15 @@ impl DestinationType for Webhook {
     }
 
     fn templates(&self) -> Vec<(&'static str, &str)> {
-        vec![("payload", &self.payload)]
+        let url = address::is_template(&self.url).then_some(("url", self.url.as_str()));
+        [("payload", self.payload.as_str())]
+            .into_iter()
+            .chain(url)
+            .collect()
     }
 
     fn receivers(&self) -> Vec<(&'static str, &str)> {
-        vec![("url", &self.url)]
+        vec![("url", self.address())]
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Body {
@@ -40,7 +48,11 @@ impl DestinationType for Webhook {
     }
 
     fn shown(body: &Body) -> Value {
-        json!({"contentType": body.content_type, "body": body.text})
+        let mut shown = json!({"contentType": body.content_type, "body": body.text});
+        if let Some(url) = &body.url {
+            shown["url"] = url.as_str().into();
+        }
+        shown
     }
 
     fn size_bytes(body: &Body) -> usize {

@@ -1,6 +1,6 @@
 //! Named API keys and what they may do.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use crate::domain::{Name, RecordId};
 
@@ -106,4 +106,30 @@ pub struct Client {
     pub create_ms: i64,
     /// When its key was last used, to the minute.
     pub last_used_ms: Option<i64>,
+    /// The address that it was last used from.
+    pub last_used_from: Option<IpAddr>,
+    /// When its key ends, in milliseconds since 1970.
+    pub expire_ms: Option<i64>,
+    /// The key before, while it is still accepted.
+    pub previous: Option<PreviousKey>,
+}
+
+/// A key that another one took the place of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousKey {
+    /// SHA-256 of it.
+    pub hash: [u8; 32],
+    /// Until when it is accepted, in milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+impl Client {
+    /// The keys that it may show, each with the moment it ends at.
+    pub fn keys(&self) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
+        let previous = self.previous.iter().map(|previous| {
+            let until_ms = self.expire_ms.unwrap_or(i64::MAX).min(previous.until_ms);
+            (previous.hash, Some(until_ms))
+        });
+        std::iter::once((self.key_hash, self.expire_ms)).chain(previous)
+    }
 }

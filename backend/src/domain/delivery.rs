@@ -155,6 +155,19 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Rejected => "rejected",
+            Self::Unreachable => "unreachable",
+            Self::Blocked => "blocked",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// What was sent and what came back, secrets masked, bodies cut.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {

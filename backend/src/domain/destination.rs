@@ -4,7 +4,10 @@ mod kind;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::domain::{Name, RecordId};
+use crate::{
+    domain::{Name, RecordId},
+    limits::HEALTH_ATTEMPTS_MAX,
+};
 
 pub use kind::{
     DestinationKind, Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, SecretPlace,
@@ -34,6 +37,26 @@ pub struct Destination {
     pub update_ms: i64,
 }
 
+impl Destination {
+    /// The paths of the secrets that are other ones than before; of all that are there, when there was
+    /// nothing before.
+    pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
+        let of = |destination: &Self| {
+            let mut secrets = Vec::new();
+            let mut kind = destination.kind.clone();
+            kind.each_secret(|place, secret| {
+                if !secret.is_empty() {
+                    secrets.push((place.path(), secret.clone()));
+                }
+            });
+            secrets
+        };
+        let before = before.map(of).unwrap_or_default();
+        let differs = of(self).into_iter().filter(|it| !before.contains(it));
+        differs.map(|(path, _)| path).collect()
+    }
+}
+
 /// How messages to a destination are delivered; what is absent is the service's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliverySettings {
@@ -58,8 +81,74 @@ pub struct Health {
     pub since_ms: i64,
     /// Failures in a row.
     pub failures: u32,
-    /// What the last failed attempt said; empty when healthy.
+    /// What the last failed attempt said, or who paused it; empty when healthy.
     pub last_error: String,
+    /// When an attempt was delivered last, in milliseconds since 1970.
+    pub last_success_ms: Option<i64>,
+    /// The last attempts, oldest first. Those to another address, or with other secrets, are not
+    /// among them.
+    pub tried: Vec<Tried>,
+}
+
+/// What is kept of an attempt to tell how its destination fares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tried {
+    /// How long it took, in milliseconds.
+    pub took_ms: u32,
+    /// Whether the provider took the message.
+    pub is_delivered: bool,
+}
+
+impl Health {
+    /// Of a destination that nothing was sent to yet.
+    pub fn untried(destination: RecordId, now_ms: i64) -> Self {
+        Self {
+            destination,
+            state: HealthState::Healthy,
+            since_ms: now_ms,
+            failures: 0,
+            last_error: String::new(),
+            last_success_ms: None,
+            tried: Vec::new(),
+        }
+    }
+
+    /// Takes note of an attempt.
+    pub fn note(&mut self, took: Duration, is_delivered: bool, now_ms: i64) {
+        if self.tried.len() >= HEALTH_ATTEMPTS_MAX {
+            self.tried.drain(..=self.tried.len() - HEALTH_ATTEMPTS_MAX);
+        }
+        self.tried.push(Tried {
+            took_ms: u32::try_from(took.as_millis()).unwrap_or(u32::MAX),
+            is_delivered,
+        });
+        if is_delivered {
+            self.last_success_ms = Some(now_ms);
+        }
+    }
+
+    /// It once somebody paused its destination.
+    #[must_use]
+    pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
+        Self {
+            state: HealthState::Paused,
+            since_ms: now_ms,
+            last_error: format!("paused by {author}"),
+            ..self
+        }
+    }
+
+    /// It once somebody resumed its destination, which has yet to prove itself.
+    #[must_use]
+    pub fn resumed(self, now_ms: i64) -> Self {
+        Self {
+            state: HealthState::Failing,
+            since_ms: now_ms,
+            failures: 0,
+            tried: Vec::new(),
+            ..self
+        }
+    }
 }
 
 /// The name and the dimensions of the event that the service makes of a pause: open while the

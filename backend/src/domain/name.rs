@@ -41,6 +41,17 @@ impl Name {
         }
     }
 
+    /// Takes a text as the name of something new, which must not be read as a part of a path.
+    ///
+    /// # Errors
+    /// As [`Name::parse`].
+    pub fn parse_new(text: &str) -> Result<Self, String> {
+        if matches!(text, "." | "..") {
+            return Err("means a folder in an address; give another name".into());
+        }
+        Self::parse(text)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

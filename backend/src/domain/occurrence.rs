@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    EventId, Name, OccurrenceId, RecordId, RevisionId, Severity, Status,
+    CauseMark, EventId, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId, Severity,
+    Status,
     value::{Fields, json_bytes},
 };
 
@@ -64,6 +65,16 @@ pub struct Occurrence {
     pub evaluation: Option<Evaluation>,
     /// The number of an earlier occurrence of the event that was reopened after this one was closed.
     pub reopened: Option<u32>,
+    /// The occurrences of the event before it, oldest first; the newest [`EARLIER_MAX`].
+    pub earlier: Vec<Earlier>,
+    /// Of which inhibitions it is a source, or was so lately.
+    pub causes: Vec<CauseMark>,
+    /// The silences that cover it, as of the last look.
+    pub covered_by: Vec<RecordId>,
+    /// What is decided to be sent and waits, at most one of each rule.
+    pub pending: Vec<Pending>,
+    /// How what waits came to wait and ceased to, oldest first; the newest 20 of each rule.
+    pub hold_changes: Vec<HoldChange>,
 }
 
 impl Occurrence {
@@ -73,6 +84,23 @@ impl Occurrence {
             event: self.event,
             number: self.number,
         }
+    }
+
+    /// The occurrences before the one that follows it.
+    pub fn earlier_of_next(&self) -> Vec<Earlier> {
+        let mut earlier = self.earlier.clone();
+        if let Some(close) = self.close {
+            let opened = self.history.first().filter(|it| it.from.is_empty());
+            let opened_ms = opened.map_or(self.start_ms, |it| it.at_ms);
+            earlier.push(Earlier {
+                end_ms: close.at_ms,
+                length_ms: close.at_ms.saturating_sub(opened_ms).max(0),
+                by_sender: close.reason == CloseReason::Sender,
+            });
+        }
+        let too_many = earlier.len().saturating_sub(EARLIER_MAX);
+        earlier.drain(..too_many);
+        earlier
     }
 
     /// What counts for the order of events: the earlier of what the newest one states and when it
@@ -101,6 +129,20 @@ pub struct Evaluation {
     pub rules_ms: i64,
     /// Whether an event came; else an operator or ageing changed it.
     pub by_event: bool,
+}
+
+/// Earlier occurrences that are known of an event.
+pub const EARLIER_MAX: usize = 10;
+
+/// An earlier occurrence, as far as it says what to expect of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    /// When it was closed, in milliseconds since 1970.
+    pub end_ms: i64,
+    /// How long it was open by the service's clock, in milliseconds.
+    pub length_ms: i64,
+    /// Whether its sender closed it.
+    pub by_sender: bool,
 }
 
 /// How an occurrence ended.

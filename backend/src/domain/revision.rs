@@ -1,8 +1,8 @@
-//! Triggers and rules as they were before they were edited or deleted.
+//! Triggers, rules and silences as they were before they were edited or deleted.
 
-use crate::domain::{Name, RecordId, Rule, Trigger};
+use crate::domain::{Name, RecordId, Rule, Silence, Trigger};
 
-/// A trigger or a rule as it was, kept because decisions rest on it.
+/// A trigger, a rule or a silence as it was, kept because decisions rest on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     /// What it was.
@@ -20,6 +20,8 @@ pub enum Was {
     Trigger(Trigger),
     /// A rule.
     Rule(Rule),
+    /// A silence.
+    Silence(Silence),
 }
 
 /// Which kind of thing a revision is of. Numbers are written to disk.
@@ -29,9 +31,11 @@ pub enum RevisionOf {
     Trigger = 1,
     /// A rule.
     Rule = 2,
+    /// A silence.
+    Silence = 3,
 }
 
-/// One revision of a trigger or rule, by identity.
+/// One revision of a trigger, rule or silence, by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RevisionId {
     /// The name, which never changes; another one of that name may follow it.
@@ -48,6 +52,7 @@ impl Revision {
         match self.was {
             Was::Trigger(_) => RevisionOf::Trigger,
             Was::Rule(_) => RevisionOf::Rule,
+            Was::Silence(_) => RevisionOf::Silence,
         }
     }
 
@@ -56,6 +61,7 @@ impl Revision {
         match &self.was {
             Was::Trigger(trigger) => trigger.into(),
             Was::Rule(rule) => rule.into(),
+            Was::Silence(silence) => silence.into(),
         }
     }
 
@@ -64,6 +70,7 @@ impl Revision {
         match &self.was {
             Was::Trigger(trigger) => trigger.update_ms,
             Was::Rule(rule) => rule.update_ms,
+            Was::Silence(silence) => silence.update_ms,
         }
     }
 }
@@ -84,6 +91,16 @@ impl From<&Rule> for RevisionId {
             name: rule.name.clone(),
             id: rule.id,
             revision: rule.revision,
+        }
+    }
+}
+
+impl From<&Silence> for RevisionId {
+    fn from(silence: &Silence) -> Self {
+        Self {
+            name: silence.name.clone(),
+            id: silence.id,
+            revision: silence.revision,
         }
     }
 }

@@ -30,6 +30,14 @@ pub struct Rule {
     pub repeat_interval_seconds: u32,
     /// Whether closing, acknowledging or a change of severity notifies again.
     pub send_updates: bool,
+    /// How long it waits from the first match of an occurrence before it notifies, in milliseconds; 0
+    /// for not at all.
+    pub delay_ms: i64,
+    /// How long it waits where the event mostly closes by itself within that time, in milliseconds; 0
+    /// for not at all.
+    pub auto_pause_ms: i64,
+    /// The calendar inside whose windows it notifies of openings; none for at any time.
+    pub active_calendar: Option<Name>,
     /// Counts its edits from 1; the etag is made of it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.

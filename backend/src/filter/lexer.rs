@@ -17,6 +17,8 @@ pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
     /// Whether any of it is quoted, so that it means nothing but its characters.
     pub(super) quoted: bool,
+    /// Whether there is a colon outside quotes.
+    pub(super) has_colon: bool,
 }
 
 /// How a field is compared.
@@ -166,6 +168,7 @@ impl Lexer<'_> {
         Word {
             pieces,
             quoted: false,
+            has_colon: false,
         }
     }
 
@@ -173,6 +176,7 @@ impl Lexer<'_> {
         let mut word = Word {
             pieces: Vec::new(),
             quoted: false,
+            has_colon: false,
         };
         while let Some(next) = self.rest.chars().next() {
             match next {
@@ -207,6 +211,7 @@ impl Lexer<'_> {
                 other if ends_word(other) => break,
                 other => {
                     self.skip(other.len_utf8());
+                    word.has_colon |= other == ':';
                     push(&mut word.pieces, other.encode_utf8(&mut [0; 4]));
                 }
             }

@@ -154,7 +154,17 @@ impl<'a> Parser<'a> {
         match has {
             Some("") => Err(fault(at, "`has:` names no field".into())),
             Some(field) => Ok(leaf(Clause::Exists(alias(field)), at)),
-            None => searched(word, at),
+            None => match foreign(&text_of(word)).filter(|_| word.has_colon) {
+                Some((field, value)) => {
+                    let part = value.trim_matches('*');
+                    let message = format!(
+                        "`{field}:{value}` compares nothing: write `{field}={value}`, \
+                         `{field}=*{part}*` for what contains it, or quote it to look for the text"
+                    );
+                    Err(fault(at, message))
+                }
+                None => searched(word, at),
+            },
         }
     }
 
@@ -411,6 +421,16 @@ fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
     let fields = ["name", "summary"];
     let clauses = fields.map(|field| leaf(Clause::Contains(field.into(), text.clone()), at));
     Ok(joined(clauses.into(), Clause::Or))
+}
+
+/// A field and a value, in a text that compares them as other languages do.
+pub(super) fn foreign(text: &str) -> Option<(&str, &str)> {
+    let (field, value) = text.split_once(':')?;
+    let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_field = field.starts_with(char::is_alphabetic) && field.chars().all(in_name);
+    // Addresses, and names such as `std::io`.
+    let is_text = value.starts_with("//") || value.starts_with(':');
+    (is_field && !is_text).then_some((field, value))
 }
 
 fn trimmed(pieces: &[Piece]) -> &[Piece] {

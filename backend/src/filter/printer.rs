@@ -2,7 +2,7 @@
 
 use super::{
     lexer::{Operator, ends_word},
-    parser::{HAS, alias, literal},
+    parser::{HAS, alias, foreign, literal},
 };
 use crate::domain::{Clause, Literal};
 
@@ -176,5 +176,6 @@ fn is_plain(text: &str) -> bool {
 /// Whether a text without quotes is read as itself where a condition begins.
 fn is_plain_search(text: &str) -> bool {
     let is_keyword = KEYWORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
-    is_plain(text) && !is_keyword && !text.starts_with('-') && !text.starts_with(HAS)
+    let is_other = text.starts_with('-') || text.starts_with(HAS) || foreign(text).is_some();
+    is_plain(text) && !is_keyword && !is_other
 }

@@ -40,6 +40,11 @@ fn every_way_to_write_a_condition_means_what_it_says() {
         ("disk", searched("disk")),
         ("\"disk full\"", searched("disk full")),
         ("*disk*", searched("disk")),
+        ("\"host:db-1\"", searched("host:db-1")),
+        ("host\\:db-1", searched("host:db-1")),
+        ("12:30", searched("12:30")),
+        ("https://a", searched("https://a")),
+        ("std::io", searched("std::io")),
         ("\"or\"", searched("or")),
         ("host=db-1", equals("host", "db-1")),
         ("host = \"db 1\"", equals("host", "db 1")),
@@ -163,6 +168,7 @@ fn every_way_to_write_a_condition_means_what_it_says() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 fn what_is_wrong_is_told_with_its_place() {
     let cases = [
         ("", 0, "a condition is missing here"),
@@ -205,6 +211,24 @@ fn what_is_wrong_is_told_with_its_place() {
         ("*", 0, "`*` alone finds everything; leave it out"),
         ("\"\"", 0, "there is nothing between the quotes"),
         ("h*=x", 0, "the name of a field is missing here"),
+        (
+            "a=b severity:error",
+            4,
+            "`severity:error` compares nothing: write `severity=error`, `severity=*error*` for what \
+             contains it, or quote it to look for the text",
+        ),
+        (
+            "host:db-*",
+            0,
+            "`host:db-*` compares nothing: write `host=db-*`, `host=*db-*` for what contains it, or \
+             quote it to look for the text",
+        ),
+        (
+            "-labels.env:\"a b\"",
+            1,
+            "`labels.env:a b` compares nothing: write `labels.env=a b`, `labels.env=*a b*` for what \
+             contains it, or quote it to look for the text",
+        ),
     ];
     for (filter, at, message) in cases {
         let message = message.to_owned();
@@ -255,7 +279,7 @@ fn filters() -> impl Strategy<Value = String> {
     let words = [
         "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",
         ",", "*", "\"b c\"", "\\*", "has:x", "5", "-5", "true", "since", "2h", "09:30", " ",
-        "severity", "acked", "\"", "007", "d.*e", "\u{e4}",
+        "severity", "acked", "\"", "007", "d.*e", "\u{e4}", ":", "host:db",
     ];
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
         .prop_map(|words| words.join(""))

@@ -158,7 +158,7 @@ impl Compiler {
         if self.clauses == CLAUSES_MAX + 1 {
             self.violate(
                 "clause".into(),
-                format!("has more than {CLAUSES_MAX} clauses"),
+                format!("has more than the {CLAUSES_MAX} clauses that are taken"),
             );
         }
         if self.clauses > CLAUSES_MAX {

@@ -54,6 +54,11 @@ pub(super) fn occurrence() -> Occurrence {
         evaluation: None,
         received_ms: None,
         reopened: None,
+        earlier: Vec::new(),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
     }
 }
 

@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 
 use super::{Context, cut, domain_json};
 use crate::{
-    domain::{Content, EventId, Occurrence, OccurrenceId, Status},
+    domain::{Content, EventId, Occurrence, OccurrenceId, Severity, Status},
     limits::RENDERED_BYTES_MAX,
     template::{Escape, Template},
 };
 
 /// Characters of a headline.
 const HEADLINE_CHARACTERS_MAX: usize = 200;
+
+/// Characters of a title, which every receiver that limits one takes.
+const TITLE_CHARACTERS_MAX: usize = 100;
 
 /// What there is to tell.
 #[derive(Debug)]
@@ -146,12 +149,21 @@ impl<'a> Facts<'a> {
                 "id": occurrence.event.to_string(),
                 "occurrence_id": occurrence.id().to_string(),
                 "headline": self.headline,
+                "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
                 "name": occurrence.name,
                 "type": occurrence.kind,
                 "summary": occurrence.summary,
                 "body": occurrence.body,
                 "severity": occurrence.severity.word(),
+                "severity_number": occurrence.severity as i32,
+                "is_debug": occurrence.severity == Severity::Debug,
+                "is_info": occurrence.severity == Severity::Info,
+                "is_warning": occurrence.severity == Severity::Warning,
+                "is_error": occurrence.severity == Severity::Error,
+                "is_critical": occurrence.severity == Severity::Critical,
                 "status": occurrence.status.word(),
+                "is_open": occurrence.status == Status::Open,
+                "is_closed": occurrence.status == Status::Closed,
                 "acknowledged": occurrence.acknowledged,
                 "count": occurrence.count,
                 "timestamp": domain_json::time(occurrence.last_seen_ms),

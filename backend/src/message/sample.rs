@@ -45,6 +45,11 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         evaluation: None,
         received_ms: None,
         reopened: None,
+        earlier: Vec::new(),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
     }
 }
 

@@ -3,23 +3,25 @@
 mod keys;
 mod meter;
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use tokio::{
     fs,
     io::{self, AsyncWriteExt},
+    sync::Mutex,
 };
 
 use crate::{
-    clock::Clock,
-    domain::{Client, Dialect, Name, Rates, RecordId, Role, Secret},
+    clock::{Clock, millis},
+    domain::{Client, Dialect, Name, PreviousKey, Rates, RecordId, Role, Secret},
     error::{Error, Violation},
     limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX, PAGE_SIZE_MAX},
     ops::{
         commit::commit,
         page::{Page, PageRequest, Scope},
+        resource::alike,
     },
     store::{Changes, Direction, Lane, Store, Stored, engine::Range},
 };
@@ -46,33 +48,45 @@ fn new_key() -> Secret {
     Secret::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
 }
 
+/// How long the key before is accepted when nothing else is said, and at most.
+const OVERLAP_DEFAULT: Duration = Duration::from_secs(24 * 3_600);
+const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+
 /// Manages clients.
 #[derive(Debug, Clone)]
 pub struct Clients {
     store: Store,
     clock: Arc<dyn Clock>,
+    /// Held while one is made, so that no two that look alike are made at once.
+    making: Arc<Mutex<()>>,
 }
 
 impl Clients {
     /// Manages the clients in a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self {
+            store,
+            clock,
+            making: Arc::default(),
+        }
     }
 
     /// Makes a client and its key, which cannot be read again.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken.
+    /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken,
+    /// or when a name is that cannot be told from it.
     pub async fn create(
         &self,
         name: &str,
         role: Option<Role>,
         rates: Rates,
         dialects: &[String],
+        expire_ms: Option<i64>,
     ) -> Result<(Client, Secret), Error> {
         let mut violations = Vec::new();
         let name =
-            Name::parse(name).map_err(|fault| violations.push(Violation::new("name", fault)));
+            Name::parse_new(name).map_err(|fault| violations.push(Violation::new("name", fault)));
         if role.is_none() {
             violations.push(Violation::new(
                 "role",
@@ -80,6 +94,7 @@ impl Clients {
             ));
         }
         violations.extend(faults(rates));
+        violations.extend(self.past(expire_ms));
         let dialects = known(dialects).map_err(|fault| violations.push(fault));
         let (Ok(name), Some(role), Ok(dialects), []) = (name, role, dialects, &*violations) else {
             return Err(Error::Invalid(violations));
@@ -88,15 +103,17 @@ impl Clients {
         let client = Client {
             rates,
             dialects,
+            expire_ms,
             ..self.client(name, role, &key)
         };
+        let _making = self.making.lock().await;
         let decide = || self.decide_create(&client);
         commit(&self.store, Lane::Admin, decide).await?;
         Ok((client, key))
     }
 
-    /// Changes the rates of a client and what it may speak: what is not stated stays, and a rate of
-    /// zero takes a limit away. Holds for the next call.
+    /// Changes the rates of a client, what it may speak and when its key ends: what is not stated stays,
+    /// a rate of zero takes a limit away, and an end of zero the end. Holds for the next call.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the wrong fields, [`Error::NotFound`].
@@ -105,8 +122,10 @@ impl Clients {
         name: &str,
         wanted: Rates,
         dialects: Option<&[String]>,
+        expire_ms: Option<i64>,
     ) -> Result<Client, Error> {
         let mut faults = faults(wanted);
+        faults.extend(self.past(expire_ms.filter(|at_ms| *at_ms != 0)));
         let dialects = dialects.map(known).transpose();
         let dialects = dialects.unwrap_or_else(|fault| {
             faults.push(fault);
@@ -132,6 +151,10 @@ impl Clients {
             if let Some(dialects) = &dialects {
                 client.dialects.clone_from(dialects);
             }
+            if let Some(at_ms) = expire_ms {
+                client.expire_ms = Some(at_ms).filter(|at_ms| *at_ms != 0);
+                self.keep_an_admin(&stored.value, &client).await?;
+            }
             let mut changes = self.store.changes();
             if client != stored.value {
                 changes.update(&stored, &client);
@@ -140,6 +163,68 @@ impl Clients {
         };
         let (client, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(client)
+    }
+
+    /// Gives a client another key; the one before is accepted for so many seconds more.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an overlap that is too long, [`Error::NotFound`].
+    pub async fn rotate(
+        &self,
+        name: &str,
+        overlap_seconds: Option<u32>,
+    ) -> Result<(Client, Secret), Error> {
+        let asked = overlap_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let overlap = asked.unwrap_or(OVERLAP_DEFAULT);
+        if overlap > OVERLAP_MAX {
+            let (found, most) = (overlap.as_secs(), OVERLAP_MAX.as_secs());
+            let fault = format!("is {found}; at most {most} can be given");
+            return Err(Error::invalid("overlapSeconds", fault));
+        }
+        let absent = || Error::NotFound(format!("there is no client `{name}`"));
+        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let key = new_key();
+        let decide = async || {
+            let stored = self.find(&name).await?.ok_or_else(absent)?;
+            let until_ms = self.clock.now_ms().saturating_add(millis(overlap));
+            let client = Client {
+                key_hash: key_hash(key.reveal()),
+                previous: (!overlap.is_zero()).then_some(PreviousKey {
+                    hash: stored.value.key_hash,
+                    until_ms,
+                }),
+                ..stored.value.clone()
+            };
+            let mut changes = self.store.changes();
+            changes.update(&stored, &client);
+            Ok((changes, client))
+        };
+        let (client, _) = commit(&self.store, Lane::Admin, decide).await?;
+        Ok((client, key))
+    }
+
+    /// What is wrong with the end of a key.
+    fn past(&self, expire_ms: Option<i64>) -> Option<Violation> {
+        let is_past = expire_ms.is_some_and(|at_ms| at_ms <= self.clock.now_ms());
+        is_past.then(|| Violation::new("expireTime", "is in the past; to end a key now, revoke it"))
+    }
+
+    /// Refuses an end for the last key of the role `admin` that has none: when it came, nobody could
+    /// make another.
+    async fn keep_an_admin(&self, old: &Client, new: &Client) -> Result<(), Error> {
+        if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
+            return Ok(());
+        }
+        let all = self.all().await?;
+        let stays =
+            |it: &Client| it.role == Role::Admin && it.expire_ms.is_none() && it.id != new.id;
+        if all.iter().any(|stored| stays(&stored.value)) {
+            return Ok(());
+        }
+        Err(Error::FailedPrecondition(format!(
+            "`{}` is the last client of the role `admin` whose key does not end; make another one first",
+            new.name
+        )))
     }
 
     /// Lists clients by name.
@@ -190,13 +275,16 @@ impl Clients {
         let decide = async || {
             let client = self.find(&name).await?.ok_or_else(absent)?;
             let mut changes = self.store.changes();
-            if client.value.role == Role::Admin {
+            if client.value.role == Role::Admin && client.value.expire_ms.is_none() {
                 let other_admin = self.all().await?.into_iter().find(|other| {
-                    other.value.role == Role::Admin && other.value.id != client.value.id
+                    other.value.role == Role::Admin
+                        && other.value.expire_ms.is_none()
+                        && other.value.id != client.value.id
                 });
                 let other_admin = other_admin.ok_or_else(|| {
                     Error::FailedPrecondition(format!(
-                        "`{name}` is the last client of the role `admin`; make another one first"
+                        "`{name}` is the last client of the role `admin` whose key does not end; make \
+                         another one first"
                     ))
                 })?;
                 // Two admins that revoke each other at the same moment: one of them stays.
@@ -239,7 +327,15 @@ impl Clients {
                 client.name
             )));
         }
-        if self.all().await?.len() >= CLIENTS_MAX {
+        let others = self.all().await?;
+        let names = others.iter().map(|other| other.value.name.as_str());
+        if let Some(other) = alike(client.name.as_str(), names) {
+            return Err(Error::AlreadyExists(format!(
+                "there is a client `{other}` already, which cannot be told from `{}`",
+                client.name
+            )));
+        }
+        if others.len() >= CLIENTS_MAX {
             return Err(Error::Exhausted {
                 message: format!("there are {CLIENTS_MAX} clients, and no more are kept"),
                 retry_after: None,
@@ -261,6 +357,9 @@ impl Clients {
             key_hash: key_hash(key.reveal()),
             create_ms,
             last_used_ms: None,
+            last_used_from: None,
+            expire_ms: None,
+            previous: None,
         }
     }
 
@@ -316,9 +415,11 @@ fn faults(rates: Rates) -> Vec<Violation> {
     ];
     let above = limits
         .into_iter()
-        .filter(|(_, rate, most)| rate.is_some_and(|rate| rate > *most));
+        .filter_map(|(field, rate, most)| Some((field, rate.filter(|rate| *rate > most)?, most)));
     above
-        .map(|(field, _, most)| Violation::new(field, format!("is above {most}")))
+        .map(|(field, rate, most)| {
+            Violation::new(field, format!("is {rate}; at most {most} can be given"))
+        })
         .collect()
 }
 

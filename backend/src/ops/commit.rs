@@ -30,10 +30,10 @@ where
             return Ok((answer, None));
         }
         match store.apply(lane, changes).await {
-            Ok(sequence) => return Ok((answer, Some(sequence))),
-            Err(EngineError::Conflict) => {}
+            Ok(applied) => return Ok((answer, Some(applied.place))),
+            Err(EngineError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Err(EngineError::Conflict.into())
+    Err(EngineError::conflict().into())
 }

@@ -10,7 +10,6 @@ use crate::{
     ops::{
         loop_guard::Reports,
         occurrence::{Cause, StateChange, alter},
-        recent::Traffic,
         ruleset::Ruleset,
     },
     store::Store,
@@ -27,8 +26,6 @@ pub struct Deciding {
     pub ruleset: Arc<Ruleset>,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,
-    /// Where accepted events are counted.
-    pub traffic: Arc<Traffic>,
 }
 
 /// What follows from a change of an occurrence.
@@ -57,10 +54,12 @@ impl Deciding {
         if *occurrence == before {
             return Altered::default();
         }
+        let matches = snapshot.matches(occurrence);
+        self.store.metrics().evaluated(matches.len());
         let step = Step {
             kind: StepKind::Change,
             transition,
-            matches: &snapshot.matches(occurrence),
+            matches: &matches,
             now_ms: cause.now_ms,
             past,
         };

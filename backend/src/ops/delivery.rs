@@ -22,7 +22,7 @@ use crate::{
 };
 use again::Templates;
 
-pub use bulk::{Deed, Selection, Skip, Tally};
+pub use bulk::{BulkAction, BulkTally, Selection, Skip};
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use waiting::{Hold, Holds, Waiting};
@@ -167,7 +167,7 @@ pub async fn cancel_waiting(
 }
 
 /// A delivery that waits, due now; none when it does not wait.
-fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
+pub(super) fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms: now_ms },
         DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: now_ms },

@@ -1,6 +1,8 @@
 //! Destinations: stored, edited with their secrets kept, and deleted when no rule needs them.
 
 mod check;
+mod fare;
+mod pausing;
 mod secrets;
 mod sink;
 mod tester;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 
 use crate::{
     destination::{self, Guard},
-    domain::{DeliverySettings, Destination, DestinationKind, Health, Name},
+    domain::{DeliverySettings, Destination, DestinationKind, Health, HealthState, Name, RecordId},
     error::{Error, Violation},
     ops::{
         resource::{Drafted, Origin, Resources},
@@ -20,6 +22,7 @@ use crate::{
 };
 
 pub use crate::destination::{is_plain_header, is_secret_header};
+pub use fare::{Fare, Verdict};
 pub use tester::{About, Target, Test, Tester};
 
 /// A destination as its author describes it, not checked yet.
@@ -51,8 +54,8 @@ pub struct DestinationView {
     pub rule_names: Vec<Name>,
     /// Notifications for it in the last 24 hours.
     pub recent_notifications: usize,
-    /// How its deliveries fare; none when there was no attempt yet.
-    pub health: Option<Health>,
+    /// How its deliveries fare; none for one that is not stored.
+    pub fare: Option<Box<Fare>>,
 }
 
 /// Manages destinations.
@@ -74,11 +77,17 @@ impl Drafted for Destination {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::new(&draft.faults);
-        let name = faults.named(&draft.name, stored.is_none());
+        let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         check::settings(draft.delivery, &mut faults);
         let kept = stored.map(|stored| &stored.kind);
         let kind = checked_kind(draft.kind.clone(), kept, Some(&all.guard), &mut faults);
+        let mut changes = all.store.changes();
+        if let (Some(stored), Some(kind)) = (stored, &kind)
+            && stored.kind != *kind
+        {
+            all.forget_fare(stored.id, &mut changes).await?;
+        }
         let destination = name.zip(kind).map(|(name, kind)| Self {
             id: origin.id,
             name,
@@ -90,7 +99,7 @@ impl Drafted for Destination {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(destination)?, all.store.changes()))
+        Ok((faults.or(destination)?, changes))
     }
 
     /// What is known of its health goes with it. The dispatcher cancels deliveries whose
@@ -115,15 +124,26 @@ impl Drafted for Destination {
         destination: Self,
     ) -> Result<(DestinationView, usize), Error> {
         let health = all.store.get::<Health>(destination.id.to_bytes().into());
+        let health = health.await?.map(|stored| stored.value);
+        let fare = Fare::of(&all.store, &all.clock, destination.id, health).await?;
         let rule_names = users_of(&all.store, Used::Destination(&destination.name)).await?;
         let bytes = bytes_of(&rule_names);
         let view = DestinationView {
             rule_names,
             recent_notifications: all.recent.of_destination(destination.id).await?,
-            health: health.await?.map(|stored| stored.value),
+            fare: Some(Box::new(fare)),
             destination,
         };
         Ok((view, bytes))
+    }
+
+    fn bare(self) -> DestinationView {
+        DestinationView {
+            destination: self,
+            rule_names: Vec::new(),
+            recent_notifications: 0,
+            fare: None,
+        }
     }
 }
 
@@ -133,6 +153,16 @@ impl Destinations {
     pub fn behind(mut self, guard: Arc<Guard>) -> Self {
         self.guard = guard;
         self
+    }
+
+    /// Forgets how a destination fared that leads elsewhere from now on. That it is paused is for
+    /// the dispatcher to end, which says so.
+    async fn forget_fare(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
+        let health = self.store.get::<Health>(id.to_bytes().into()).await?;
+        if let Some(health) = health.filter(|it| it.value.state != HealthState::Paused) {
+            changes.delete(&health);
+        }
+        Ok(())
     }
 
     /// Checks a draft as for storing it, without a name when it has none, and stores nothing.
@@ -152,7 +182,7 @@ impl Destinations {
         let kept = stored.as_ref().map(|stored| &stored.value.kind);
         let mut faults = Faults::new(&draft.faults);
         if !draft.name.is_empty() {
-            faults.name(&draft.name);
+            faults.name(&draft.name, false);
         }
         check::settings(draft.delivery, &mut faults);
         // Where the guard does not let it go, the test says so.

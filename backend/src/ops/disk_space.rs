@@ -9,9 +9,9 @@ use crate::{
     clock::{Clock, millis},
     domain::{IncomingEvent, Severity, Status},
     error::Error,
-    limits::{DISK_NEARLY_FULL_FLOORS, DISK_ROOM_FLOORS},
+    limits::{DISK_NEARLY_FULL_FLOORS, DISK_SPACIOUS_FLOORS},
     ops::{find, intake::Intake},
-    store::{Store, engine::DiskRoom},
+    store::{Store, engine::FreeSpace},
 };
 
 /// How often to look.
@@ -38,14 +38,14 @@ enum Level {
 
 impl Level {
     /// None between two levels: then it stays as it was.
-    fn of(room: DiskRoom) -> Option<Self> {
-        let floors = |count| room.floor_bytes.saturating_mul(count);
-        if room.free_bytes < room.floor_bytes {
+    fn of(space: FreeSpace) -> Option<Self> {
+        let floors = |count| space.floor_bytes.saturating_mul(count);
+        if space.free_bytes < space.floor_bytes {
             Some(Self::Full)
-        } else if room.free_bytes < floors(DISK_NEARLY_FULL_FLOORS) {
+        } else if space.free_bytes < floors(DISK_NEARLY_FULL_FLOORS) {
             Some(Self::NearlyFull)
         } else {
-            (room.free_bytes >= floors(DISK_ROOM_FLOORS)).then_some(Self::Spacious)
+            (space.free_bytes >= floors(DISK_SPACIOUS_FLOORS)).then_some(Self::Spacious)
         }
     }
 }
@@ -66,11 +66,11 @@ impl DiskSpaceWatch {
         let work = async {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
-                if let Some(room) = self.store.engine().room()
-                    && let Err(error) = self.look(room).await
+                if let Some(space) = self.store.engine().free_space()
+                    && let Err(error) = self.look(space).await
                 {
                     // It is said at the next look, if it still holds.
-                    tracing::warn!(%error, ?room, "how full the disk is was not said");
+                    tracing::warn!(%error, ?space, "how full the disk is was not said");
                 }
                 self.clock.wait_until(next_ms).await;
             }
@@ -81,11 +81,11 @@ impl DiskSpaceWatch {
         }
     }
 
-    async fn look(&mut self, room: DiskRoom) -> Result<(), Error> {
-        let Some(level) = Level::of(room).filter(|level| self.said != Some(*level)) else {
+    async fn look(&mut self, space: FreeSpace) -> Result<(), Error> {
+        let Some(level) = Level::of(space).filter(|level| self.said != Some(*level)) else {
             return Ok(());
         };
-        let event = event(level, room, self.clock.now_ms());
+        let event = event(level, space, self.clock.now_ms());
         let newest = find::newest(&self.store, event.id()).await?;
         let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
         if level != Level::Spacious || is_open {
@@ -96,7 +96,7 @@ impl DiskSpaceWatch {
     }
 }
 
-fn event(level: Level, room: DiskRoom, now_ms: i64) -> IncomingEvent {
+fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
     let (severity, status, what) = match level {
         Level::Spacious => (None, Status::Closed, "the disk has space again"),
         Level::NearlyFull => (
@@ -116,11 +116,11 @@ fn event(level: Level, room: DiskRoom, now_ms: i64) -> IncomingEvent {
         kind: "disk-nearly-full".into(),
         dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
         metadata: BTreeMap::new(),
-        summary: format!("{what} ({} MiB free)", mebibytes(room.free_bytes)),
+        summary: format!("{what} ({} MiB free)", mebibytes(space.free_bytes)),
         body: format!(
             "New events are refused while less than {} MiB are free (`store.free_space_floor`); \
              reads, acknowledgements, deliveries and deletes go on.",
-            mebibytes(room.floor_bytes)
+            mebibytes(space.floor_bytes)
         ),
         severity,
         status: Some(status),
@@ -143,12 +143,12 @@ mod tests {
         let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5];
         let mut said = Vec::new();
         for free_mebibytes in free {
-            let room = DiskRoom {
+            let space = FreeSpace {
                 free_bytes: free_mebibytes * MEBIBYTE,
                 floor_bytes: 10 * MEBIBYTE,
             };
-            watch.look(room).await.unwrap();
-            let newest = find::newest(&store, event(Level::Full, room, 0).id()).await;
+            watch.look(space).await.unwrap();
+            let newest = find::newest(&store, event(Level::Full, space, 0).id()).await;
             let newest = newest.unwrap();
             said.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
         }

@@ -65,19 +65,13 @@ impl Edits {
     /// Those of the engine.
     pub async fn read(store: &Store, targets: &[Target]) -> Result<Self, EngineError> {
         let prefixes: Vec<_> = targets.iter().map(|target| target.prefix()).collect();
-        let engine = store.engine();
-        let found = engine
-            .last_under(Index::OccurrenceByEvent, &prefixes)
-            .await?;
-        let keys: Vec<_> = found.iter().flatten().map(|(_, key)| key.clone()).collect();
-        let mut records = store.get_many::<Occurrence>(keys).await?.into_iter();
+        let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
         let mut edits = Self {
             rows: Vec::new(),
             places: Vec::with_capacity(targets.len()),
         };
         let mut known: HashMap<RecordId, usize> = HashMap::new();
-        for entry in found {
-            let record = entry.and_then(|_| records.next().flatten());
+        for record in found.await? {
             let place = record.map(|stored| {
                 *known.entry(stored.value.key).or_insert_with(|| {
                     let next = stored.value.clone();

@@ -8,6 +8,7 @@
 
 mod definitions;
 mod gates;
+mod held;
 mod judge;
 mod opening;
 mod sent;
@@ -21,8 +22,11 @@ use sent::Pauses;
 use timeline::{Point, State};
 
 use crate::{
-    decide::Snapshot,
-    domain::{Attempt, Delivery, DeliveryState, Name, Notified, Occurrence, RecordId},
+    decide::{Snapshot, Tense},
+    domain::{
+        Attempt, Delivery, DeliveryState, Held, HeldBy, HoldChange, Name, Notified, Occurrence,
+        RecordId, Status,
+    },
     error::Error,
     limits::EVENT_AHEAD_MAX,
     matching::Explained,
@@ -57,6 +61,41 @@ pub struct RuleExplanation {
     pub notifications: Vec<Notification>,
     /// What it sent about the occurrence, or is to send, oldest first.
     pub deliveries: Vec<SentDelivery>,
+    /// What holds back what waits now; empty when nothing does.
+    pub held_by: Vec<HeldBy>,
+    /// Why what waited last was never sent.
+    pub spared_reason: Option<String>,
+    /// What is to come of what waits.
+    pub next: Option<NextStep>,
+    /// How what it was to send came to wait and ceased to, oldest first.
+    pub hold_changes: Vec<HoldChange>,
+}
+
+/// What is to come for a rule.
+#[derive(Debug, Clone)]
+pub struct NextStep {
+    /// When it is decided, in milliseconds since 1970; none when no time ends what holds it.
+    pub at_ms: Option<i64>,
+    /// Who would be notified.
+    pub destinations: Vec<Name>,
+    /// On what condition.
+    pub condition: &'static str,
+}
+
+impl HoldChange {
+    /// What happened, for people.
+    pub fn describe(&self) -> String {
+        let held = held::sentence(&self.held_by, Tense::Then).unwrap_or_default();
+        match self.what {
+            Held::Waits => format!("it waits: {held}"),
+            Held::Released => format!("it was sent; before, {held}"),
+            Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
+            other => {
+                let why = other.spared_reason().unwrap_or_default();
+                format!("it was spared: {why}, while {held}")
+            }
+        }
+    }
 }
 
 /// Which decision a judgement speaks of.
@@ -231,7 +270,8 @@ pub async fn explain(
             sent: &deliveries,
         };
         let explained = one(&mut judge, &subject, deleted_ms);
-        explanations.extend(explained.map(|it| it.with(deliveries)));
+        explanations
+            .extend(explained.map(|it| it.with(deliveries).waiting(id, snapshot, occurrence)));
     }
     for told in &occurrence.notified {
         if !known.contains(&told.rule) {
@@ -295,12 +335,43 @@ fn one(
         others,
         notifications: sent::notifications(subject.told, subject.sent),
         deliveries: Vec::new(),
+        held_by: Vec::new(),
+        spared_reason: None,
+        next: None,
+        hold_changes: Vec::new(),
     })
 }
 
 impl RuleExplanation {
     fn with(self, deliveries: Vec<SentDelivery>) -> Self {
         Self { deliveries, ..self }
+    }
+
+    /// Adds what waits of the rule, and what became of what waited before. That answers first why
+    /// nobody was notified.
+    fn waiting(mut self, rule: RecordId, snapshot: &Snapshot, occurrence: &Occurrence) -> Self {
+        let changes = occurrence.hold_changes.iter();
+        self.hold_changes = changes.filter(|it| it.rule == rule).cloned().collect();
+        let is_matched = self.others.last().is_some_and(|now| now.held_back);
+        if is_matched && occurrence.status == Status::Suppressed {
+            self.held_by
+                .extend(held::suppressed(&self.rule_name, rule, occurrence));
+        }
+        let pending = occurrence.pending.iter().find(|it| it.rule == rule);
+        if let Some(pending) = pending {
+            let next = held::next(pending, snapshot);
+            if let Some(why) = held::why_it_waits(pending, &next) {
+                self.main.reason = why;
+            }
+            self.held_by.extend_from_slice(&pending.held_by);
+            self.next = Some(next);
+            return self;
+        }
+        self.spared_reason = held::spared(occurrence, rule);
+        if let (Some(why), false) = (&self.spared_reason, self.notified) {
+            self.main.reason = format!("nobody was notified: {why}");
+        }
+        self
     }
 }
 
@@ -329,6 +400,10 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
         others: Vec::new(),
         notifications: sent::notifications(Some(told), &deliveries),
         deliveries,
+        held_by: Vec::new(),
+        spared_reason: None,
+        next: None,
+        hold_changes: Vec::new(),
     }
 }
 

@@ -5,7 +5,11 @@ pub mod check;
 mod job;
 mod once;
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     sync::{OwnedSemaphorePermit, RwLock, Semaphore, mpsc, oneshot},
@@ -14,6 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use batch::Failed;
 use check::check;
 use job::{Accepted, Job, Outcome, Reply};
 pub use once::Once;
@@ -22,10 +27,18 @@ use crate::{
     clock::Clock,
     domain::{EventId, IncomingEvent, Name, OccurrenceId, RecordId, value::json_bytes},
     error::Error,
-    limits::{INTAKE_BATCH_EVENTS, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER, INTAKE_WORKERS},
-    ops::{commit::TRIES_MAX, deciding::Deciding, loop_guard::Reports},
+    limits::{
+        INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER,
+        INTAKE_WORKERS,
+    },
+    metrics::Metrics,
+    ops::{deciding::Deciding, loop_guard::Reports},
     store::EngineError,
 };
+
+/// The pause before events about which others commit are decided once more, and the longest one.
+const CONFLICT_PAUSE_MIN: Duration = Duration::from_millis(1);
+const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// The way in for events. Clones share the queues.
 ///
@@ -36,9 +49,10 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Intake {
     queues: Arc<[mpsc::Sender<Job>]>,
-    /// Room in the queues, in KiB of events.
-    room: Arc<Semaphore>,
+    /// Capacity of the queues, in KiB of events.
+    capacity: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
+    metrics: Metrics,
 }
 
 /// The other end of an [`Intake`]; events wait until it runs.
@@ -54,6 +68,8 @@ pub struct IntakeWorkers {
 pub struct Submitted {
     /// The places in the list of events that were not taken in, and why.
     pub failed: Vec<(Vec<usize>, Error)>,
+    /// How many of the others opened an occurrence.
+    pub opened: usize,
 }
 
 impl Intake {
@@ -64,8 +80,9 @@ impl Intake {
             .unzip();
         let intake = Self {
             queues: queues.into(),
-            room: Arc::new(Semaphore::new(INTAKE_QUEUE_KIB_MAX as usize)),
+            capacity: Arc::new(Semaphore::new(INTAKE_QUEUE_KIB_MAX as usize)),
             clock: Arc::clone(&deciding.clock),
+            metrics: deciding.store.metrics().clone(),
         };
         let workers = IntakeWorkers {
             intake: intake.clone(),
@@ -73,6 +90,19 @@ impl Intake {
             queues: receivers,
         };
         (intake, workers)
+    }
+
+    /// Where what is taken in is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// How much waits in the queues: requests, or their parts, and KiB of events.
+    pub fn queued(&self) -> (usize, usize) {
+        let waiting = |queue: &mpsc::Sender<Job>| queue.max_capacity() - queue.capacity();
+        let free_kib = self.capacity.available_permits();
+        let kib = (INTAKE_QUEUE_KIB_MAX as usize).saturating_sub(free_kib);
+        (self.queues.iter().map(waiting).sum(), kib)
     }
 
     /// Takes events in and returns once each is on disk with all it causes, or is not taken in.
@@ -94,12 +124,12 @@ impl Intake {
         };
         let total = events.len();
         let parts = split(events);
-        let mut rooms = Vec::with_capacity(INTAKE_WORKERS);
+        let mut capacities = Vec::with_capacity(INTAKE_WORKERS);
         for (_, part) in &parts {
-            rooms.push(self.room_for(part)?);
+            capacities.push(self.capacity_for(part)?);
         }
         let mut waiting = Vec::with_capacity(INTAKE_WORKERS);
-        for ((queue, (places, events)), room) in self.queues.iter().zip(parts).zip(rooms) {
+        for ((queue, (places, events)), capacity) in self.queues.iter().zip(parts).zip(capacities) {
             if events.is_empty() {
                 continue;
             }
@@ -110,27 +140,30 @@ impl Intake {
                 chain: Arc::default(),
                 claim: None,
                 reply: Some(reply),
-                _room: room,
+                queued: Instant::now(),
+                _capacity: capacity,
             };
             // A refused job drops its reply, which is seen below.
             drop(queue.try_send(job));
             waiting.push((places, answer));
         }
-        let mut failed = Vec::new();
+        let (mut failed, mut all_opened) = (Vec::new(), 0);
         for (places, answer) in waiting {
-            let outcome = answer.await.unwrap_or_else(|_closed| Err(stopping()));
-            if let Err(error) = outcome {
-                failed.push((places, error));
+            match answer.await.unwrap_or_else(|_closed| Err(stopping())) {
+                Ok(Outcome::Taken { opened, .. }) => all_opened += opened,
+                Ok(Outcome::Earlier(_) | Outcome::KeyUsed) => {}
+                Err(error) => failed.push((places, error)),
             }
         }
+        let opened = all_opened;
         let failed_count: usize = failed.iter().map(|(places, _)| places.len()).sum();
         match failed.pop() {
             Some((_, error)) if failed_count == total => Err(error),
             Some(last) => {
                 failed.push(last);
-                Ok(Submitted { failed })
+                Ok(Submitted { failed, opened })
             }
-            None => Ok(Submitted { failed }),
+            None => Ok(Submitted { failed, opened }),
         }
     }
 
@@ -143,7 +176,14 @@ impl Intake {
         let (reply, answer) = oneshot::channel();
         self.enqueue(event, author, Vec::new(), Some(reply))?;
         let outcome = answer.await.unwrap_or_else(|_closed| Err(stopping()));
-        outcome.map(|_taken| Submitted::default())
+        let opened = match outcome? {
+            Outcome::Taken { opened, .. } => opened,
+            Outcome::Earlier(_) | Outcome::KeyUsed => 0,
+        };
+        Ok(Submitted {
+            failed: Vec::new(),
+            opened,
+        })
     }
 
     /// Takes in an event that an `event` destination makes, with the rules that led to it; answers
@@ -167,7 +207,7 @@ impl Intake {
         let id = event.id();
         self.enqueue(event, None, chain, Some(reply))?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
-            Outcome::Taken(number) => Ok(OccurrenceId { event: id, number }),
+            Outcome::Taken { number, .. } => Ok(OccurrenceId { event: id, number }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
         }
     }
@@ -198,27 +238,29 @@ impl Intake {
         let id = event.id();
         let events = vec![Accepted { id, event }];
         let job = Job {
-            _room: self.room_for(&events)?,
+            _capacity: self.capacity_for(&events)?,
             events,
             author,
             chain: chain.into(),
             claim: None,
             reply,
+            queued: Instant::now(),
         };
         let queue = &self.queues[worker_of(id)];
         queue.try_send(job).map_err(|_job| stopping())
     }
 
-    fn room_for(&self, events: &[Accepted]) -> Result<OwnedSemaphorePermit, Error> {
-        self.room(weight_kib(events))
+    fn capacity_for(&self, events: &[Accepted]) -> Result<OwnedSemaphorePermit, Error> {
+        self.capacity(weight_kib(events))
     }
 
-    fn room(&self, kib: usize) -> Result<OwnedSemaphorePermit, Error> {
+    fn capacity(&self, kib: usize) -> Result<OwnedSemaphorePermit, Error> {
         let kib = u32::try_from(kib)
             .unwrap_or(u32::MAX)
             .min(INTAKE_QUEUE_KIB_MAX);
-        let room = Arc::clone(&self.room);
-        room.try_acquire_many_owned(kib)
+        let capacity = Arc::clone(&self.capacity);
+        capacity
+            .try_acquire_many_owned(kib)
             .map_err(|_full| Error::Exhausted {
                 message: "the intake queue is full".into(),
                 retry_after: Some(INTAKE_RETRY_AFTER),
@@ -308,55 +350,82 @@ impl Worker {
             }
             while !jobs.is_empty() {
                 let rest = jobs.split_off(batch_length(&jobs));
-                self.take_in(jobs).await;
+                let begin = Instant::now();
+                for job in &jobs {
+                    self.intake.metrics.intake_waited(begin - job.queued);
+                }
+                self.take_in(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
                 jobs = rest;
             }
         }
     }
 
-    async fn take_in(&self, jobs: Vec<Job>) {
-        let error = match self.commit(&jobs).await {
-            Ok(outcomes) => return answer(jobs, outcomes),
-            Err(error) => error,
-        };
-        let may_be_one_jobs_fault =
-            matches!(error, EngineError::Corrupt(_) | EngineError::Conflict);
-        if may_be_one_jobs_fault && jobs.len() > 1 {
-            for job in jobs {
-                match self.commit(std::slice::from_ref(&job)).await {
-                    Ok(outcomes) => answer(vec![job], outcomes),
-                    Err(error) => refuse(vec![job], &error),
+    /// Commits jobs and answers them. Those about which somebody else committed meanwhile are decided
+    /// anew until that time; the others do not wait for them.
+    async fn take_in(&self, mut jobs: Vec<Job>, until: Instant) {
+        let mut pause = Duration::ZERO;
+        loop {
+            let failed = match self.decided(&jobs, pause > Duration::ZERO).await {
+                Ok(outcomes) => return answer(jobs, outcomes),
+                Err(failed) => failed,
+            };
+            match failed.error {
+                EngineError::Conflict(_) => {}
+                EngineError::Corrupt(_) if jobs.len() > 1 => {
+                    for job in jobs {
+                        Box::pin(self.take_in(vec![job], until)).await;
+                    }
+                    return;
                 }
+                error => return refuse(jobs, &error),
             }
+            let (contested, others) = part(jobs, failed.contested);
+            if !others.is_empty() {
+                Box::pin(self.take_in(others, until)).await;
+            }
+            jobs = contested;
+            if Instant::now() >= until {
+                let why = "others changed the same events all the while";
+                return refuse(jobs, &EngineError::Unavailable(why.into()));
+            }
+            if pause > Duration::ZERO {
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+            }
+            pause = (2 * pause).clamp(CONFLICT_PAUSE_MIN, CONFLICT_PAUSE_MAX);
+        }
+    }
+
+    /// Decides and commits, without any other worker where it conflicted before.
+    async fn decided(&self, jobs: &[Job], is_again: bool) -> Result<Vec<Outcome>, Failed> {
+        let begin = Instant::now();
+        let committed = if is_again {
+            let _alone = self.turns.write().await;
+            batch::commit(&self.deciding, jobs).await
         } else {
-            refuse(jobs, &error);
-        }
-    }
-
-    /// Decides and commits, anew when an operator or another worker changed an occurrence meanwhile.
-    async fn commit(&self, jobs: &[Job]) -> Result<Vec<Outcome>, EngineError> {
-        let first = {
             let _together = self.turns.read().await;
-            self.decided(jobs).await
+            batch::commit(&self.deciding, jobs).await
         };
-        if !matches!(first, Err(EngineError::Conflict)) {
-            return first;
-        }
-        let _alone = self.turns.write().await;
-        for _ in 1..TRIES_MAX {
-            match self.decided(jobs).await {
-                Err(EngineError::Conflict) => {}
-                done => return done,
-            }
-        }
-        Err(EngineError::Conflict)
-    }
-
-    async fn decided(&self, jobs: &[Job]) -> Result<Vec<Outcome>, EngineError> {
-        let (outcomes, reports) = batch::commit(&self.deciding, jobs).await?;
+        let (outcomes, reports) = committed?;
+        self.intake.metrics.intake_committed(begin.elapsed());
         self.intake.report_all(reports);
         Ok(outcomes)
     }
+}
+
+/// Parts the jobs that have to be decided anew, and those that come after one of them with the same
+/// identity, from the others. All are where it is not known which.
+fn part(jobs: Vec<Job>, mut contested: HashSet<EventId>) -> (Vec<Job>, Vec<Job>) {
+    if contested.is_empty() {
+        return (jobs, Vec::new());
+    }
+    jobs.into_iter().partition(|job| {
+        let mut events = job.events.iter();
+        let is_contested = events.any(|accepted| contested.contains(&accepted.id));
+        if is_contested {
+            contested.extend(job.events.iter().map(|accepted| accepted.id));
+        }
+        is_contested
+    })
 }
 
 /// How many of the first jobs make a batch; at least one.
@@ -382,19 +451,8 @@ fn refuse(jobs: Vec<Job>, error: &EngineError) {
     warn!(%error, requests = jobs.len(), "events were not taken in");
     for mut job in jobs {
         if let Some(reply) = job.reply.take() {
-            drop(reply.send(Err(again(error).into())));
+            drop(reply.send(Err(error.again().into())));
         }
-    }
-}
-
-/// The same error for another caller.
-fn again(error: &EngineError) -> EngineError {
-    match error {
-        EngineError::Conflict => EngineError::Conflict,
-        EngineError::Unavailable(text) => EngineError::Unavailable(text.clone()),
-        EngineError::Full(text) => EngineError::Full(text.clone()),
-        EngineError::Indeterminate(source) => EngineError::Indeterminate(source.to_string().into()),
-        EngineError::Corrupt(text) => EngineError::Corrupt(text.clone()),
     }
 }
 

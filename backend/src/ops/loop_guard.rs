@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     decide::Notices,
-    domain::{IncomingEvent, Name, Occurrence, RecordId, Severity},
+    domain::{IncomingEvent, Name, Occurrence, RecordId, Severity, is_own},
 };
 
 /// Events to say once what they tell of is on disk, each with the rules that led to it.
@@ -15,8 +15,7 @@ pub struct Reports(Vec<(IncomingEvent, Vec<RecordId>)>);
 impl Reports {
     /// Takes note of the rules that were stopped, unless the service would talk about itself.
     pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
-        let source = occurrence.dimensions.get("source");
-        if source.is_some_and(|it| it == "bellwether") {
+        if is_own(&occurrence.dimensions) {
             return;
         }
         for rule in &notices.stopped {

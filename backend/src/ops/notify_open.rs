@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 
 use crate::{
-    decide::{Snapshot, Step, StepKind, Transition, notify},
+    decide::{Causes, Snapshot, Step, StepKind, Transition, notify},
     domain::{Delivery, Name, Occurrence, RecordId, Rule, Status, Trigger},
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
         commit::commit,
         deciding::{Deciding, new_id},
+        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         revision,
@@ -111,13 +112,14 @@ impl NotifyOpen {
                 Stores::Trigger(trigger) => using(&snapshot, &trigger.name),
             };
             let mut changes = store.changes();
+            changes.rest_on(snapshot.place());
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {
                 let mut next = stored.value.clone();
                 let decided = self.decide(&snapshot, &rules, &mut next).await?;
                 reports.append(decided.reports);
-                if decided.notifications > 0 {
+                if decided.notifications > 0 || next.pending != stored.value.pending {
                     count += decided.notifications;
                     changes.update(&stored, &next);
                 }
@@ -147,16 +149,24 @@ impl NotifyOpen {
             snapshot,
             std::iter::once(&*occurrence),
         );
-        let past = past.await?;
+        let causes = Causes::default();
+        let past = past.await?.asking(&causes);
         let now_ms = self.deciding.clock.now_ms();
         let step = Step {
-            kind: StepKind::Change,
+            kind: StepKind::Open,
             transition: Transition::default(),
             matches: &matches,
             now_ms,
             past: &past,
         };
-        let notices = notify(occurrence, &step, snapshot, &mut || new_id(now_ms));
+        let before = occurrence.clone();
+        let notices = loop {
+            let notices = notify(occurrence, &step, snapshot, &mut || new_id(now_ms));
+            if settle(&self.deciding.store, &causes).await? {
+                break notices;
+            }
+            occurrence.clone_from(&before);
+        };
         let mut reports = Reports::default();
         reports.note(&notices, occurrence, now_ms);
         Ok(Decided {

@@ -6,8 +6,8 @@ use crate::{
     config::LifetimeConfig,
     decide::Transition,
     domain::{
-        Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
-        Severity, Status,
+        Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastTold, Name, Occurrence,
+        RecordId, Severity, Status,
     },
     limits::HISTORY_MAX,
 };
@@ -179,6 +179,11 @@ fn open(
         content_ms: Some(arrival.now_ms),
         evaluation: None,
         reopened: None,
+        earlier: before.map_or_else(Vec::new, Occurrence::earlier_of_next),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened
@@ -194,6 +199,10 @@ pub fn alter(
 ) -> Transition {
     let mut transition = Transition {
         from: Some(occurrence.status),
+        before: Some(LastTold {
+            severity: occurrence.severity,
+            acknowledged: occurrence.acknowledged,
+        }),
         ..Transition::default()
     };
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {

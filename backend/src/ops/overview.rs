@@ -5,26 +5,21 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     clock::Clock,
     decide::Snapshot,
-    domain::{Delivery, Health, HealthState, RecordId, Severity, Status},
+    domain::{Health, RecordId, Severity, Status, counter::Tally},
     error::Error,
     ops::{
-        recent::{RECENT_MAX, Recent, Traffic},
+        destination::{self, Verdict},
+        recent::RECENT_MAX,
         search::{Filter, Walk, count},
+        statistics::Counting,
     },
-    store::{
-        Direction, Index, Store,
-        engine::Range,
-        record::bytes::{Key, id_at},
-    },
+    store::{Direction, Index, Store, engine::Range, record::bytes::id_at},
 };
 
 /// Destinations that are looked at.
 const DESTINATIONS_MAX: usize = 1_000;
 /// Records read at once.
 const PAGE: usize = 1_000;
-/// Dead deliveries of the last day that are looked at.
-const DEAD_MAX: usize = 10_000;
-const DAY_MS: i64 = 24 * 3_600_000;
 
 /// The state of the service.
 #[derive(Debug, Clone)]
@@ -34,9 +29,11 @@ pub struct Overview {
     /// How many of these are acknowledged; none when there are too many to look at.
     pub acknowledged: Option<usize>,
     /// Events taken in a minute, for the last 60 minutes, oldest first.
-    pub events_per_minute: Vec<u32>,
+    pub events_per_minute: Vec<i64>,
     /// Each destination with traffic in the last 24 hours or trouble, by name.
     pub destinations: Vec<DestinationOverview>,
+    /// Since when deliveries and events are counted, in milliseconds since 1970.
+    pub counted_since_ms: Option<i64>,
     /// When the oldest delivery that has not ended was decided, in milliseconds since 1970.
     pub oldest_undelivered_ms: Option<i64>,
     /// How many triggers are stored.
@@ -54,14 +51,12 @@ pub struct Overview {
 pub struct DestinationOverview {
     /// Its name.
     pub name: String,
-    /// How its deliveries fare; none when there was no attempt yet.
-    pub health: Option<Health>,
-    /// Deliveries that have not ended.
-    pub waiting: usize,
+    /// How its deliveries fare.
+    pub fare: destination::Fare,
     /// Deliveries given up in the last 24 hours.
-    pub dead: usize,
-    /// Notifications of the last 24 hours, less those that wait and those that are dead.
-    pub delivered: usize,
+    pub dead: i64,
+    /// Deliveries made in the last 24 hours.
+    pub delivered: i64,
 }
 
 /// Looks at the whole service.
@@ -71,17 +66,16 @@ pub struct DestinationOverview {
 pub async fn overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
-    traffic: &Traffic,
     snapshot: &Snapshot,
 ) -> Result<Overview, Error> {
-    let now_ms = clock.now_ms();
     let open = open_by_severity(store).await?;
-    let dead = dead_by_destination(store, now_ms).await?;
+    let counting = Counting::new(store.clone(), Arc::clone(clock));
     Ok(Overview {
         acknowledged: acknowledged(store, open.values().sum()).await?,
         open,
-        events_per_minute: traffic.per_minute(now_ms),
-        destinations: destinations(store, clock, snapshot, &dead).await?,
+        events_per_minute: counting.events_per_minute().await?,
+        destinations: destinations(store, clock, &counting, snapshot).await?,
+        counted_since_ms: store.counted_since_ms().await?,
         oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
         triggers: snapshot.trigger_count(),
         destinations_stored: snapshot.destinations().len(),
@@ -131,88 +125,40 @@ async fn acknowledged(store: &Store, open: usize) -> Result<Option<usize>, Error
 async fn destinations(
     store: &Store,
     clock: &Arc<dyn Clock>,
+    counting: &Counting,
     snapshot: &Snapshot,
-    dead: &BTreeMap<RecordId, usize>,
 ) -> Result<Vec<DestinationOverview>, Error> {
-    let recent = Recent::new(store.clone(), Arc::clone(clock));
     let looked_at = || snapshot.destinations().take(DESTINATIONS_MAX);
     let keys = looked_at()
         .map(|found| found.id.to_bytes().into())
         .collect();
     let healths = store.get_many::<Health>(keys).await?;
     let mut overviews = Vec::new();
-    for (destination, health) in looked_at().zip(healths) {
-        let under = Range::under(&destination.id.to_bytes());
-        let waiting = store
-            .engine()
-            .count(Index::DeliveryByDue, under, RECENT_MAX)
-            .await?;
-        let dead = dead.get(&destination.id).copied().unwrap_or(0);
-        let notifications = recent.of_destination(destination.id).await?;
+    for (found, health) in looked_at().zip(healths) {
         let health = health.map(|health| health.value);
-        let is_troubled = health
-            .as_ref()
-            .is_some_and(|health| health.state != HealthState::Healthy);
-        if waiting + dead + notifications > 0 || is_troubled {
+        let fare = destination::Fare::of(store, clock, found.id, health).await?;
+        let is_troubled = !matches!(fare.verdict, Verdict::Untried | Verdict::Healthy);
+        let day = counting.last_day(found.id).await?;
+        if is_troubled || !day.is_idle() {
             overviews.push(DestinationOverview {
-                name: destination.name.to_string(),
-                health,
-                waiting,
-                dead,
-                delivered: notifications.saturating_sub(waiting + dead),
+                name: found.name.to_string(),
+                fare,
+                dead: day.total(Tally::Dead),
+                delivered: day.total(Tally::Delivered),
             });
         }
     }
     Ok(overviews)
 }
 
-async fn dead_by_destination(
-    store: &Store,
-    now_ms: i64,
-) -> Result<BTreeMap<RecordId, usize>, Error> {
-    const DEAD: u8 = crate::domain::DeliveryState::Dead.number();
-    let day_ago = RecordId::first_at((now_ms - DAY_MS).try_into().unwrap_or(0));
-    let mut range = Range {
-        start: Key::new().byte(DEAD).id(day_ago).build(),
-        end: Range::under(&[DEAD]).end,
-    };
-    let mut dead = BTreeMap::new();
-    let mut looked_at = 0;
-    while looked_at < DEAD_MAX {
-        let page = store
-            .page_by::<Delivery>(
-                Index::DeliveryByState,
-                range.clone(),
-                Direction::Ascending,
-                PAGE,
-            )
-            .await?;
-        for delivery in page
-            .iter()
-            .map(|(_, found)| &found.value)
-            .filter(|found| !found.test)
-        {
-            *dead.entry(delivery.destination).or_default() += 1;
-        }
-        looked_at += page.len();
-        match page.last() {
-            Some((key, _)) if page.len() == PAGE => range.start = [&key[..], &[0]].concat(),
-            _ => break,
-        }
-    }
-    Ok(dead)
-}
-
 /// Deliveries are keyed in the order in which they were decided, so the first one of each state
 /// that has not ended is the oldest.
 async fn oldest_undelivered_ms(store: &Store) -> Result<Option<i64>, Error> {
     let mut oldest: Option<u64> = None;
-    for state in [1_u8, 2, 3] {
-        let range = Range::under(&[state]);
-        let engine = store.engine();
-        let first = engine
-            .entries(Index::DeliveryByState, range, Direction::Ascending, 1)
-            .await?;
+    let ranges = [1_u8, 2, 3].map(|state| Range::under(&[state]));
+    let engine = store.engine();
+    let firsts = engine.entries_in(Index::DeliveryByState, &ranges, Direction::Ascending, 1);
+    for first in firsts.await? {
         let time_ms = first
             .first()
             .and_then(|(key, _)| id_at(key, 1))

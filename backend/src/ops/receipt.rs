@@ -65,12 +65,12 @@ pub fn fitting(mut refused: Vec<Refusal>) -> Vec<Refusal> {
 pub struct ReceiptSweep {
     store: Store,
     clock: Arc<dyn Clock>,
-    tally: Tally,
+    tally: ReceiptTally,
 }
 
 /// How many receipts there are up to a place in their index, and how many bytes they have.
 #[derive(Debug, Default)]
-struct Tally {
+struct ReceiptTally {
     /// Where to go on counting.
     next: Vec<u8>,
     count: usize,
@@ -94,7 +94,7 @@ impl ReceiptSweep {
         Self {
             store,
             clock,
-            tally: Tally::default(),
+            tally: ReceiptTally::default(),
         }
     }
 
@@ -156,7 +156,7 @@ impl ReceiptSweep {
             let step = self.forget(Range::under(&[]), excess.min(RECEIPT_BATCH));
             match step.await? {
                 // The tally was wrong; it is made anew the next time.
-                0 => self.tally = Tally::default(),
+                0 => self.tally = ReceiptTally::default(),
                 step => forgotten += step,
             }
         }
@@ -166,9 +166,9 @@ impl ReceiptSweep {
     /// have been set meanwhile.
     async fn count(&mut self, now_ms: i64) -> Result<(), Error> {
         if !(0..millis(RECEIPT_TIME)).contains(&(now_ms - self.tally.since_ms)) {
-            self.tally = Tally {
+            self.tally = ReceiptTally {
                 since_ms: now_ms,
-                ..Tally::default()
+                ..ReceiptTally::default()
             };
         }
         // One that is under way has its time already.

@@ -1,9 +1,6 @@
-//! What happened lately: notifications of the last 24 hours, events of the last hour.
+//! Notifications of the last 24 hours.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use crate::{
     clock::Clock,
@@ -17,9 +14,6 @@ use crate::{
 };
 
 const DAY_MS: i64 = 24 * 3_600_000;
-const MINUTE_MS: i64 = 60_000;
-/// Minutes that [`Traffic`] remembers.
-const MINUTES: usize = 60;
 /// Where counting notifications stops.
 pub const RECENT_MAX: usize = 10_000;
 
@@ -87,72 +81,5 @@ impl Recent {
             start: Key::new().id(of).id(day_ago).build(),
             end: Range::under(&of.to_bytes()).end,
         }
-    }
-}
-
-/// Counts accepted events by the minute, since the service started.
-#[derive(Debug, Default)]
-pub struct Traffic(Mutex<Minutes>);
-
-#[derive(Debug, Default)]
-struct Minutes {
-    /// The newest minute, counted from 1970.
-    newest: i64,
-    /// Events a minute, oldest first; ends with the newest.
-    counts: VecDeque<u32>,
-}
-
-impl Traffic {
-    /// Counts events that were accepted at that time.
-    pub fn count(&self, now_ms: i64, events: usize) {
-        let mut minutes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        minutes.advance(now_ms);
-        if let Some(newest) = minutes.counts.back_mut() {
-            *newest = newest.saturating_add(u32::try_from(events).unwrap_or(u32::MAX));
-        }
-    }
-
-    /// Events a minute over the last 60 minutes, oldest first; the last one has just begun.
-    pub fn per_minute(&self, now_ms: i64) -> Vec<u32> {
-        let mut minutes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        minutes.advance(now_ms);
-        minutes.counts.iter().copied().collect()
-    }
-}
-
-impl Minutes {
-    fn advance(&mut self, now_ms: i64) {
-        let now = now_ms.div_euclid(MINUTE_MS);
-        let passed = usize::try_from(now - self.newest).unwrap_or(0).min(MINUTES);
-        if self.counts.is_empty() {
-            self.counts.resize(MINUTES, 0);
-        } else {
-            self.counts.drain(..passed);
-            self.counts.resize(MINUTES, 0);
-        }
-        self.newest = self.newest.max(now);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_are_counted_in_their_minute_and_forgotten_after_an_hour() {
-        let traffic = Traffic::default();
-        let start_ms = 1_700_000_000_000;
-        traffic.count(start_ms, 5);
-        traffic.count(start_ms + MINUTE_MS, 7);
-        let counts = traffic.per_minute(start_ms + 2 * MINUTE_MS);
-        assert_eq!(counts.len(), MINUTES);
-        assert_eq!(counts[MINUTES - 3..], [5, 7, 0]);
-        assert_eq!(
-            traffic
-                .per_minute(start_ms + 61 * MINUTE_MS)
-                .iter()
-                .sum::<u32>(),
-            0
-        );
     }
 }

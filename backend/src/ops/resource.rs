@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Destination, Name, RecordId, Rule, Trigger, Was},
+    domain::{Calendar, Destination, Inhibition, Name, RecordId, Rule, Silence, Trigger, Was},
     error::Error,
     ops::{
         commit::commit,
@@ -24,6 +24,7 @@ use crate::{
 };
 
 use looks::Looks;
+pub(super) use looks::alike;
 
 pub use list::Filter;
 
@@ -85,6 +86,9 @@ macro_rules! resource {
 resource!(Trigger, "trigger", |was| Some(Was::Trigger(was)));
 resource!(Destination, "destination", |_| None);
 resource!(Rule, "rule", |was| Some(Was::Rule(was)));
+resource!(Calendar, "calendar", |_| None);
+resource!(Inhibition, "inhibition", |_| None);
+resource!(Silence, "silence", |was| Some(Was::Silence(was)));
 
 /// Reads a resource by name.
 ///
@@ -138,12 +142,22 @@ pub struct Origin {
 
 impl Origin {
     /// A resource that is made now.
-    fn new(now_ms: i64) -> Self {
+    pub(super) fn new(now_ms: i64) -> Self {
         Self {
             id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             revision: 1,
             create_ms: now_ms,
             update_ms: now_ms,
+        }
+    }
+
+    /// A stored resource as it is.
+    fn as_is<T: Resource>(stored: &T) -> Self {
+        Self {
+            id: stored.id(),
+            revision: stored.revision(),
+            create_ms: stored.create_ms(),
+            update_ms: stored.update_ms(),
         }
     }
 
@@ -159,7 +173,7 @@ impl Origin {
 }
 
 /// A resource as its authors define it: what a draft must hold, and what is known about its use.
-pub trait Drafted: Resource {
+pub trait Drafted: Resource + PartialEq {
     /// It as its author describes it, not checked yet.
     type Draft: Send + Sync;
     /// It, and what is known about its use.
@@ -200,6 +214,9 @@ pub trait Drafted: Resource {
         resource: Self,
     ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send;
 
+    /// It with nothing that is known about its use.
+    fn bare(self) -> Self::View;
+
     /// What its author is answered when it is stored: more than others are shown, for a kind that
     /// has more to say.
     ///
@@ -211,6 +228,22 @@ pub trait Drafted: Resource {
     ) -> impl Future<Output = Result<Self::View, Error>> + Send {
         async { Ok(Self::view(all, resource).await?.0) }
     }
+}
+
+/// What became of a resource that was put.
+#[derive(Debug)]
+pub enum Put<T> {
+    /// It is stored so already.
+    Unchanged(T),
+    /// It is new.
+    Created(T),
+    /// It took the place of what was stored.
+    Updated {
+        /// As it was.
+        before: T,
+        /// As it is.
+        after: T,
+    },
 }
 
 /// The resources of one kind: made, read, listed, edited and deleted.
@@ -247,15 +280,20 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::Invalid`] with everything that is wrong, and [`Error::AlreadyExists`] when the name
     /// is taken, or when a name is that cannot be told from it.
     pub async fn create(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
+        let new = self.store_new(&draft, validate_only).await?;
+        T::answer(self, new).await
+    }
+
+    async fn store_new(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
         let origin = Origin::new(self.clock.now_ms());
         let mut looks = self.looks.lock().await;
-        let text = T::named(&draft).0;
+        let text = T::named(draft).0;
         let alike = match Name::parse(text) {
             Ok(name) => looks.alike::<T>(&self.store, &name).await?,
             Err(_fault) => None,
         };
         let decide = async || {
-            let (new, mut changes) = T::checked(self, &draft, None, origin).await?;
+            let (new, mut changes) = T::checked(self, draft, None, origin).await?;
             if let Some(other) = &alike {
                 return Err(Error::AlreadyExists(format!(
                     "there is a {} `{other}` already, which cannot be told from `{text}`",
@@ -266,9 +304,7 @@ impl<T: Drafted> Resources<T> {
             changes.insert(&new);
             Ok((unless(validate_only, &self.store, changes), new))
         };
-        let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
-        drop(looks);
-        T::answer(self, new).await
+        Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
     /// Reads the resource of a name.
@@ -286,7 +322,22 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
-        list::list(&self.store, filter, page, view).await
+        list::list(&self.store, filter, page, &|_| true, view).await
+    }
+
+    /// The same, leaving out those that do not pass; what decides that belongs into
+    /// [`Filter::others`].
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(super) async fn list_where(
+        &self,
+        filter: &Filter,
+        page: &PageRequest,
+        passes: &(dyn Fn(&T) -> bool + Send + Sync),
+    ) -> Result<Page<T::View>, Error> {
+        let view = async |resource| T::view(self, resource).await;
+        list::list(&self.store, filter, page, passes, view).await
     }
 
     /// Replaces the resource of the draft's name and keeps what it was; with `validate_only`, only
@@ -296,20 +347,61 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
     /// [`Error::Aborted`] when the draft's etag is not current.
     pub async fn update(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
-        let (name, etag) = T::named(&draft);
+        let new = self.store_edited(&draft, validate_only).await?;
+        T::answer(self, new).await
+    }
+
+    async fn store_edited(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
+        let (name, etag) = T::named(draft);
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             check_etag(etag, &stored.value)?;
             let origin = Origin::of(&stored.value, self.clock.now_ms());
-            let (new, mut changes) = T::checked(self, &draft, Some(&stored.value), origin).await?;
+            let (new, mut changes) = T::checked(self, draft, Some(&stored.value), origin).await?;
             if let Some(was) = stored.value.was() {
                 revision::keep(&self.store, was, new.update_ms(), false, &mut changes).await?;
             }
             changes.update(&stored, &new);
             Ok((unless(validate_only, &self.store, changes), new))
         };
-        let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
-        T::answer(self, new).await
+        Ok(commit(&self.store, Lane::Admin, decide).await?.0)
+    }
+
+    /// Makes the resource of the draft's name what the draft says: stored anew, edited, or left as it
+    /// is when it is so already. With `must_be_new`, nothing may be stored under the name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, and [`Error::Aborted`] when it is not stored
+    /// as the draft's etag or `must_be_new` expects.
+    pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<Put<T>, Error> {
+        let (text, etag) = T::named(draft);
+        let stored = match Name::parse(text) {
+            Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
+            Err(_fault) => None,
+        };
+        let Some(Stored { value: stored, .. }) = stored else {
+            if !etag.is_empty() {
+                let word = T::WORD;
+                let gone = format!("there is no {word} `{text}` any more");
+                return Err(Error::Aborted(gone));
+            }
+            return Ok(Put::Created(self.store_new(draft, false).await?));
+        };
+        if must_be_new {
+            let word = T::WORD;
+            let there = format!("there is a {word} `{text}` meanwhile");
+            return Err(Error::Aborted(there));
+        }
+        check_etag(etag, &stored)?;
+        let (same, _) = T::checked(self, draft, Some(&stored), Origin::as_is(&stored)).await?;
+        if same == stored {
+            return Ok(Put::Unchanged(stored));
+        }
+        let after = self.store_edited(draft, false).await?;
+        Ok(Put::Updated {
+            before: stored,
+            after,
+        })
     }
 
     /// Deletes the resource of a name and keeps what it was; with `force`, takes it out of what

@@ -6,17 +6,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::{
-    decide::{Past, Snapshot},
-    domain::{CloseReason, Occurrence, Status},
+    decide::{Causes, Past, Snapshot},
+    domain::{CloseReason, Occurrence, Status, silence::NEVER_MS},
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL},
     ops::{
         commit::commit,
         deciding::Deciding,
+        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, Review, StateChange, review},
+        pending::look::Looks,
         revision,
+        silence::{event_of, keeper},
     },
     store::{
         Changes, Direction, Index, Lane, Stored,
@@ -30,12 +33,18 @@ use crate::{
 pub struct Reviewer {
     deciding: Deciding,
     intake: Intake,
+    looks: Looks,
 }
 
 impl Reviewer {
     /// Reviews what that store holds; what the service has to say of it goes through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
-        Self { deciding, intake }
+        let looks = Looks::new(deciding.clone(), intake.clone());
+        Self {
+            deciding,
+            intake,
+            looks,
+        }
     }
 
     /// Reviews until shutdown.
@@ -44,6 +53,7 @@ impl Reviewer {
             loop {
                 let since_ms = self.deciding.clock.now_ms();
                 self.pass().await;
+                self.sweep().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {
                     error!(%error, "old revisions of triggers and rules are still there");
                 }
@@ -56,8 +66,12 @@ impl Reviewer {
         }
     }
 
-    /// Reviews everything that is due now. What cannot be reviewed is left for the next pass.
+    /// Reviews everything that is due now: tells of silences that begin and end, decides what waits
+    /// anew, ages and forgets. What cannot be reviewed is left for the next pass.
     pub async fn pass(&self) {
+        if let Err(error) = self.holds().await {
+            error!(%error, "silences were not told of, or what waits was not decided anew");
+        }
         let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
         let end = due.build();
         let mut start = Vec::new();
@@ -85,6 +99,20 @@ impl Reviewer {
         }
     }
 
+    async fn holds(&self) -> Result<(), Error> {
+        let said = keeper::say(&self.deciding, &self.intake).await;
+        self.looks.pass().await?;
+        keeper::end_idle(&self.deciding).await?;
+        said
+    }
+
+    /// Forgets silences that were over for long; there is no hurry.
+    async fn sweep(&self) {
+        if let Err(error) = keeper::forget(&self.deciding).await {
+            error!(%error, "old silences are still there");
+        }
+    }
+
     async fn due(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
         let engine = self.deciding.store.engine();
         let index = Index::OccurrenceByReview;
@@ -95,20 +123,37 @@ impl Reviewer {
     async fn step(&self, records: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
-            let snapshot = self.deciding.ruleset.refreshed().await?;
-            let found = store.get_many::<Occurrence>(records.to_vec()).await?;
-            let found: Vec<_> = found.into_iter().flatten().collect();
-            let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
-            let mut changes = store.changes();
-            let mut reports = Reports::default();
-            for stored in found {
-                reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
+            let causes = Causes::default();
+            loop {
+                let decided = self.decided(records, &causes).await?;
+                if settle(store, &causes).await? {
+                    return Ok(decided);
+                }
             }
-            Ok((changes, reports))
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
         self.intake.report_all(reports);
         Ok(())
+    }
+
+    async fn decided(
+        &self,
+        records: &[Vec<u8>],
+        causes: &Causes,
+    ) -> Result<(Changes, Reports), Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let found = store.get_many::<Occurrence>(records.to_vec()).await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.asking(causes);
+        let mut changes = store.changes();
+        changes.rest_on(snapshot.place());
+        let mut reports = Reports::default();
+        for stored in found {
+            reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
+        }
+        Ok((changes, reports))
     }
 
     fn decide(
@@ -123,13 +168,21 @@ impl Reviewer {
             return reports;
         }
         let mut next = stored.value.clone();
-        match review(&stored.value, now_ms, &self.deciding.lifetime) {
-            Review::Forget => {
+        // What tells of a silence lasts as long as that.
+        let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
+        let review = review(&stored.value, now_ms, &self.deciding.lifetime);
+        match (review, ends_ms) {
+            (Review::Age, Some(ends_ms)) => next.review_ms = ends_ms,
+            // What it holds as a cause is decided anew before.
+            (Review::Forget, _) if !stored.value.causes.is_empty() => {
+                next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+            }
+            (Review::Forget, _) => {
                 changes.delete(stored);
                 return reports;
             }
-            Review::Later(due_ms) => next.review_ms = due_ms,
-            Review::Age => {
+            (Review::Later(due_ms), _) => next.review_ms = due_ms,
+            (Review::Age, None) => {
                 let change = StateChange {
                     status: Some(Status::Closed),
                     ..StateChange::default()
@@ -165,6 +218,10 @@ impl Reviewer {
             // What was committed may be due earlier; one look finds that for many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
+            // An edit may free what no time ends.
+            if self.looks.is_outdated().await.unwrap_or(true) {
+                return;
+            }
         }
     }
 
@@ -180,8 +237,23 @@ impl Reviewer {
         let found = engine.entries(index, range, Direction::Ascending, 1).await;
         let first = found.ok().and_then(|it| moment_at(&it.first()?.0, 0));
         let latest_ms = since_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
-        first.unwrap_or(latest_ms).min(latest_ms)
+        let waits = self.looks.next_ms(since_ms).await.ok().flatten();
+        let said = self.deciding.ruleset.refreshed().await.ok();
+        let said = said.and_then(|snapshot| keeper::next_ms(&snapshot, since_ms));
+        let next = [first, waits, said].into_iter().flatten().min();
+        next.unwrap_or(latest_ms).min(latest_ms)
     }
+}
+
+/// When the silence ends that an occurrence of the service's own tells of, in milliseconds since
+/// 1970; none when it tells of none, or that is over.
+fn told_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
+    let name = occurrence.dimensions.get("silence")?;
+    let mut all = snapshot.silences().all().iter();
+    let loaded = all.find(|it| it.silence.name.as_str() == name)?;
+    let is_told = event_of(&loaded.silence.name) == occurrence.event;
+    let ends_ms = loaded.ends_ms(now_ms).unwrap_or(NEVER_MS);
+    is_told.then_some(ends_ms)
 }
 
 fn millis(duration: Duration) -> i64 {

@@ -2,15 +2,19 @@
 
 mod preview;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    domain::{Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
+    domain::{Calendar, Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
     error::Error,
-    limits::{REPEAT_INTERVAL_SECONDS_MAX, RULE_NAMES_MAX},
+    limits::{
+        REPEAT_INTERVAL_SECONDS_MAX, RULE_AUTO_PAUSE_MAX, RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX,
+        RULE_NAMES_MAX,
+    },
     message,
     ops::{
         resource::{Drafted, Origin, Resource, Resources},
+        users,
         validate::Faults,
     },
     store::{Changes, Stored},
@@ -41,6 +45,12 @@ pub struct RuleDraft {
     pub repeat_interval: Option<i64>,
     /// Whether changes notify again.
     pub send_updates: bool,
+    /// How long it waits from the first match before it notifies, in milliseconds.
+    pub delay_ms: Option<i64>,
+    /// How long it waits for what mostly closes by itself, in milliseconds.
+    pub auto_pause_ms: Option<i64>,
+    /// The calendar inside whose windows it notifies; empty for none.
+    pub active_calendar: String,
     /// For an update: the etag that must be current; empty asks for no check.
     pub etag: String,
 }
@@ -75,16 +85,24 @@ impl Drafted for Rule {
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
         let mut faults = Faults::default();
-        let name = faults.named(&draft.name, stored.is_none());
+        let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         faults.extend(message::check_message(&draft.message));
         let repeat_interval_seconds = repeat_interval(draft, &mut faults);
+        let delay_ms = delay(draft, &mut faults);
+        let auto_pause_ms = auto_pause(draft, &mut faults);
         let triggers = all
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
         let destinations = all
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
+        let active_calendar = all
+            .referred_if_any::<Calendar>("activeCalendarName", &draft.active_calendar, &mut faults)
+            .await?;
+        if let Some(calendar) = &active_calendar {
+            changes.touch(calendar);
+        }
         for trigger in &triggers {
             changes.touch(trigger);
         }
@@ -103,6 +121,9 @@ impl Drafted for Rule {
             repeat: draft.repeat,
             repeat_interval_seconds,
             send_updates: draft.send_updates,
+            delay_ms,
+            auto_pause_ms,
+            active_calendar: active_calendar.map(|it| it.value.name),
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -110,8 +131,11 @@ impl Drafted for Rule {
         Ok((faults.or(rule)?, changes))
     }
 
-    async fn released(all: &Rules, _rule: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
+    async fn released(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
+        let mut changes = all.store.changes();
+        let now_ms = all.clock.now_ms();
+        users::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
+        Ok(changes)
     }
 
     async fn view(all: &Rules, rule: Self) -> Result<(RuleView, usize), Error> {
@@ -122,11 +146,19 @@ impl Drafted for Rule {
         };
         Ok((view, 0))
     }
+
+    fn bare(self) -> RuleView {
+        RuleView {
+            rule: self,
+            recent_notifications: 0,
+            last_notification_ms: None,
+        }
+    }
 }
 
-impl Rules {
+impl<K> Resources<K> {
     /// The resources of those names, without repeats; each name of nothing is a fault.
-    async fn referred<T: Resource>(
+    pub(super) async fn referred<T: Resource>(
         &self,
         field: &str,
         texts: &[String],
@@ -160,6 +192,29 @@ impl Rules {
     }
 }
 
+impl<K> Resources<K> {
+    /// The resource of that name, unless the name is empty; one of nothing is a fault.
+    pub(super) async fn referred_if_any<T: Resource>(
+        &self,
+        field: &str,
+        text: &str,
+        faults: &mut Faults,
+    ) -> Result<Option<Stored<T>>, Error> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let stored = self.store.get::<T>(text.into()).await?;
+        if stored.is_none() {
+            let fault = match Name::parse(text) {
+                Ok(name) => format!("there is no {} `{name}`", T::WORD),
+                Err(fault) => fault,
+            };
+            faults.add(field, fault);
+        }
+        Ok(stored)
+    }
+}
+
 fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     let name = |stored: &Stored<T>| stored.value.name().clone();
     resources.iter().map(name).collect()
@@ -179,4 +234,30 @@ fn repeat_interval(draft: &RuleDraft, faults: &mut Faults) -> u32 {
             );
             REPEAT_INTERVAL_SECONDS_DEFAULT
         })
+}
+
+fn auto_pause(draft: &RuleDraft, faults: &mut Faults) -> i64 {
+    let pause_ms = draft.auto_pause_ms.unwrap_or_default();
+    let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+    let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
+    if pause_ms != 0 && !(millis(least)..=millis(most)).contains(&pause_ms) {
+        let (least, most) = (least.as_secs(), most.as_secs());
+        let found = pause_ms / 1_000;
+        faults.add(
+            "autoPause",
+            format!("is {found} s; give {least} to {most} s"),
+        );
+    }
+    pause_ms
+}
+
+fn delay(draft: &RuleDraft, faults: &mut Faults) -> i64 {
+    let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
+    let delay_ms = draft.delay_ms.unwrap_or_default();
+    if !(0..=delay_max_ms).contains(&delay_ms) {
+        let hours = RULE_DELAY_MAX.as_secs() / 3_600;
+        let found = delay_ms / 1_000;
+        faults.add("delay", format!("is {found} s; give 0 s to {hours} h"));
+    }
+    delay_ms
 }

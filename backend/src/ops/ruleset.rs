@@ -1,4 +1,4 @@
-//! The triggers, rules and destinations in force, ready for matching.
+//! The triggers, rules, destinations, calendars, inhibitions and silences in force, ready for matching.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,8 +7,10 @@ use tokio::sync::{Mutex, watch};
 use tracing::warn;
 
 use crate::{
-    decide::{LoadedTrigger, Snapshot},
-    domain::{Destination, Name, Rule, Trigger},
+    decide::{
+        Calendars, Inhibitions, LoadedInhibition, LoadedSilence, LoadedTrigger, Silences, Snapshot,
+    },
+    domain::{Calendar, Destination, Inhibition, Name, Rule, Silence, Stage, Trigger},
     matching,
     ops::revision,
     store::{
@@ -18,14 +20,24 @@ use crate::{
 };
 
 /// The kinds whose changes matter here.
-const FOLLOWED: [Kind; 4] = [Kind::Trigger, Kind::Rule, Kind::Destination, Kind::Revision];
+const FOLLOWED: [Kind; 7] = [
+    Kind::Trigger,
+    Kind::Rule,
+    Kind::Destination,
+    Kind::Revision,
+    Kind::Silence,
+    Kind::Calendar,
+    Kind::Inhibition,
+];
 /// Records and commits read at a time.
 const PAGE: usize = 1_000;
 
 /// The rules in force, kept up with the change log.
 ///
-/// An edit that was answered stands in the log, and [`Ruleset::refreshed`] reads the log to its
-/// end: so an edit is in force for every event that is accepted after its answer.
+/// An edit that was answered stands in the log, and [`Ruleset::refreshed`] reads the log as far as
+/// this process knows it. What is decided says how far that was ([`Snapshot::place`]), and conflicts
+/// where another process has edited since: so an edit is in force for every event that is accepted
+/// after its answer.
 #[derive(Debug)]
 pub struct Ruleset {
     store: Store,
@@ -38,10 +50,23 @@ pub struct Ruleset {
 #[derive(Debug, Default)]
 struct Loaded {
     sequence: u64,
+    /// The last place in the log at which a trigger, rule, destination, calendar or inhibition changed.
+    edition: u64,
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
     rules: BTreeMap<Name, Arc<Rule>>,
     destinations: BTreeMap<Name, Arc<Destination>>,
     newest_end_ms: Option<i64>,
+    calendars: BTreeMap<Name, Arc<Calendar>>,
+    /// The same, ready to be asked.
+    asked: Arc<Calendars>,
+    /// Those that are enabled.
+    inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
+    /// The same, ready for matching.
+    inhibiting: Arc<Inhibitions>,
+    /// Those that are not over.
+    silences: BTreeMap<Name, Arc<LoadedSilence>>,
+    /// The same, ready for matching.
+    matched: Arc<Silences>,
 }
 
 impl Ruleset {
@@ -91,6 +116,7 @@ impl Loaded {
             sequence: store.engine().log_head().await?,
             ..Self::default()
         };
+        loaded.edition = loaded.sequence;
         for trigger in all::<Trigger>(store).await? {
             loaded.add_trigger(trigger);
         }
@@ -101,6 +127,20 @@ impl Loaded {
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
         loaded.newest_end_ms = revision::newest_end_ms(store).await?;
+        let calendars = all::<Calendar>(store).await?.into_iter();
+        loaded.calendars = calendars
+            .map(|it| (it.name.clone(), Arc::new(it)))
+            .collect();
+        loaded.ask_calendars();
+        for inhibition in all::<Inhibition>(store).await? {
+            let name = inhibition.name.clone();
+            loaded.put_inhibition(name, Some(inhibition));
+        }
+        loaded.match_inhibitions();
+        for silence in all::<Silence>(store).await? {
+            loaded.add_silence(silence);
+        }
+        loaded.match_silences();
         Ok(loaded)
     }
 
@@ -116,16 +156,64 @@ impl Loaded {
             .insert(loaded.trigger.name.clone(), Arc::new(loaded));
     }
 
+    fn add_silence(&mut self, silence: Silence) {
+        let name = silence.name.clone();
+        let is_over = silence.progress.stage == Stage::Over;
+        let loaded = LoadedSilence::new(silence).filter(|_| !is_over);
+        let loaded = loaded.map(|it| it.on(&self.asked));
+        match loaded {
+            Some(loaded) => drop(self.silences.insert(name, Arc::new(loaded))),
+            None => drop(self.silences.remove(&name)),
+        }
+    }
+
+    /// Takes an inhibition as it is now; answers whether decisions are others by it.
+    fn put_inhibition(&mut self, name: Name, inhibition: Option<Inhibition>) -> bool {
+        let identity = |it: &Arc<LoadedInhibition>| (it.inhibition.id, it.inhibition.revision);
+        let enabled = inhibition.filter(|it| it.enabled);
+        let loaded = enabled.and_then(LoadedInhibition::new).map(Arc::new);
+        let before = self.inhibitions.get(&name).map(identity);
+        let is_other = before != loaded.as_ref().map(identity);
+        match loaded {
+            Some(loaded) => drop(self.inhibitions.insert(name, loaded)),
+            None => drop(self.inhibitions.remove(&name)),
+        }
+        is_other
+    }
+
+    fn match_inhibitions(&mut self) {
+        let all = self.inhibitions.values().cloned().collect();
+        self.inhibiting = Arc::new(Inhibitions::new(all));
+    }
+
+    fn ask_calendars(&mut self) {
+        self.asked = Arc::new(Calendars::new(self.calendars.values().map(AsRef::as_ref)));
+        for loaded in self.silences.values_mut() {
+            if loaded.silence.calendar.is_some() {
+                *loaded = Arc::new(LoadedSilence::clone(loaded).on(&self.asked));
+            }
+        }
+    }
+
+    fn match_silences(&mut self) {
+        self.matched = Arc::new(Silences::new(self.silences.values().cloned().collect()));
+    }
+
     fn snapshot(&self) -> Snapshot {
-        Snapshot::new(
+        let snapshot = Snapshot::new(
             self.triggers.clone(),
             self.rules.values().cloned().collect(),
             self.destinations.clone(),
             self.newest_end_ms,
-        )
+        );
+        let snapshot = snapshot.read_through(self.sequence);
+        let snapshot = snapshot.with_calendars(Arc::clone(&self.asked));
+        let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
+        let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
+        snapshot.of_edition(self.edition)
     }
 
-    /// Reads the change log to its end; answers whether a rule, trigger or destination changed.
+    /// Reads the change log to its end; answers whether anything that is in force changed.
     async fn catch_up(&mut self, store: &Store) -> Result<bool, EngineError> {
         let mut changed = false;
         loop {
@@ -143,7 +231,14 @@ impl Loaded {
 
     async fn take_in(&mut self, store: &Store, news: &[Logged]) -> Result<bool, EngineError> {
         let mut changed = false;
-        for kind in [Kind::Trigger, Kind::Rule, Kind::Destination] {
+        for kind in [
+            Kind::Trigger,
+            Kind::Rule,
+            Kind::Destination,
+            Kind::Calendar,
+            Kind::Inhibition,
+            Kind::Silence,
+        ] {
             let all = news.iter().flat_map(|logged| &logged.changed);
             let mut keys: Vec<_> = all
                 .filter(|(other, _)| *other == kind)
@@ -153,6 +248,11 @@ impl Loaded {
                 continue;
             }
             changed = true;
+            let is_followed_closer = matches!(kind, Kind::Silence | Kind::Inhibition);
+            if !is_followed_closer {
+                let last = news.last().map(|logged| logged.sequence);
+                self.edition = last.unwrap_or(self.edition);
+            }
             keys.sort_unstable();
             keys.dedup();
             match kind {
@@ -165,6 +265,30 @@ impl Loaded {
                     }
                 }
                 Kind::Rule => put(&mut self.rules, named(store, keys).await?),
+                Kind::Inhibition => {
+                    let mut is_other = false;
+                    for (name, found) in named::<Inhibition>(store, keys).await? {
+                        is_other |= self.put_inhibition(name, found);
+                    }
+                    self.match_inhibitions();
+                    if let (true, Some(last)) = (is_other, news.last()) {
+                        self.edition = last.sequence;
+                    }
+                }
+                Kind::Calendar => {
+                    put(&mut self.calendars, named(store, keys).await?);
+                    self.ask_calendars();
+                    self.match_silences();
+                }
+                Kind::Silence => {
+                    for (name, found) in named::<Silence>(store, keys).await? {
+                        match found {
+                            Some(silence) => self.add_silence(silence),
+                            None => drop(self.silences.remove(&name)),
+                        }
+                    }
+                    self.match_silences();
+                }
                 _ => put(&mut self.destinations, named(store, keys).await?),
             }
         }

@@ -36,7 +36,6 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
     let clock: Arc<dyn Clock> = Arc::clone(&manual) as _;
     let deciding = Deciding {
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
-        traffic: Arc::default(),
         store,
         clock,
         lifetime: LifetimeConfig::default(),
@@ -73,7 +72,7 @@ pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     let stored = store.get::<T>(key.clone()).await.unwrap();
     let expect = Expect::Version(stored.expect("a record").version);
     let change = Change::new(T::KIND, &key, expect, Action::Put(b"\x01damaged".into()));
-    let applied = store.engine().apply(Lane::Admin, vec![change]);
+    let applied = store.engine().apply(Lane::Admin, vec![change].into());
     applied.await.unwrap();
 }
 
@@ -169,6 +168,9 @@ pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
         repeat: false,
         repeat_interval_seconds: 3600,
         send_updates: false,
+        delay_ms: 0,
+        auto_pause_ms: 0,
+        active_calendar: None,
         revision: 1,
         create_ms: START_MS,
         update_ms: START_MS,
@@ -186,6 +188,7 @@ pub(crate) fn destination(of: &str) -> Destination {
         })
     } else {
         DestinationKind::Webhook(Webhook {
+            secret_url: Secret::default(),
             url: "https://example.org/".into(),
             method: WebhookMethod::Post,
             headers: Vec::new(),

@@ -40,7 +40,7 @@ pub(crate) const NEWEST_FIRST: Sort = Sort {
     direction: Direction::Descending,
 };
 
-/// What to sort by.
+/// What to sort by. What is alike in it follows by start, then by id: neither ever changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortField {
     /// The newest time a sender gave.
@@ -48,7 +48,7 @@ pub enum SortField {
     LastSeen,
     /// When it was opened.
     StartTime,
-    /// How bad it is, then the newest time a sender gave.
+    /// How bad it is.
     Severity,
 }
 
@@ -95,7 +95,7 @@ pub struct Found {
 /// # Errors
 /// [`Error::Invalid`] for a cursor that is not of this query, else those of the store.
 pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Error> {
-    let scope = Scope::new("events in order")
+    let scope = Scope::new("events in order, then by start and id")
         .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
         .with("query", [&request.fingerprint]);
     let foreign = || Error::invalid("query.pageInput.cursor", "is not a cursor of this query");
@@ -124,7 +124,7 @@ pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Err
             Position::Moved { .. } | Position::Everything(_) => &[],
         };
         let after = Some(place).filter(|place| !place.is_empty());
-        let walk = Walk::new(store, &request.filter, sort, after);
+        let walk = Walk::narrow(store, &request.filter, sort, after, None).await?;
         page.walk(walk, Position::InOrder).await?
     } else {
         page.forward(sort, cursor).await?
@@ -178,7 +178,7 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
 
 /// How many there are in all; none when that takes more than [`TOTAL_SCANNED_MAX`] reads.
 async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Option<usize>, Error> {
-    let mut walk = Walk::new(store, &request.filter, sort, None);
+    let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
     if request.filter.is_answered_by(sort.field) {
         let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
         return Ok((count <= TOTAL_SCANNED_MAX).then_some(count));

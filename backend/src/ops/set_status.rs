@@ -1,18 +1,20 @@
 //! Setting status and acknowledgement of occurrences, as operators do.
 
 use crate::{
+    decide::Causes,
     domain::{CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
         commit::commit,
         deciding::Deciding,
         edit::{Edits, Target},
+        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, StateChange},
         revision,
     },
-    store::Lane,
+    store::{Changes, Lane},
 };
 
 /// One occurrence to change, and how.
@@ -43,42 +45,63 @@ pub async fn set_status(
     // Behind the items: the newest occurrence of each event of which one may be reopened.
     targets.extend(items.iter().map(|item| Target::Newest(item.target.event())));
     let decide = async || {
-        let snapshot = deciding.ruleset.refreshed().await?;
-        let mut edits = Edits::read(&deciding.store, &targets).await?;
-        edits.read_reopened(&deciding.store).await?;
-        let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
-        let mut changes = deciding.store.changes();
-        let cause = Cause {
-            author: Some(author),
-            reason: CloseReason::Operator,
-            now_ms: deciding.clock.now_ms(),
-        };
-        let mut answers = Vec::with_capacity(items.len());
-        let mut reports = Reports::default();
-        for (at, item) in items.iter().enumerate() {
-            let Some(occurrence) = edits.get(at) else {
-                answers.push(Err(item.target.not_found()));
-                continue;
-            };
-            let (id, reopens) = (occurrence.id(), reopens(occurrence, item.change));
-            let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
-            let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
-                answers.push(allowed.map(|()| id));
-                continue;
-            };
-            let altered = deciding.alter((&snapshot, &past), occurrence, item.change, cause);
-            for delivery in &altered.deliveries {
-                changes.insert(delivery);
+        let causes = Causes::default();
+        loop {
+            let decided = decided(deciding, items, &targets, &causes, author).await?;
+            if settle(&deciding.store, &causes).await? {
+                return Ok(decided);
             }
-            reports.append(altered.reports);
-            answers.push(Ok(occurrence.id()));
         }
-        edits.write(&mut changes);
-        Ok((changes, (answers, reports)))
     };
     let ((answers, reports), _) = commit(&deciding.store, Lane::Admin, decide).await?;
     intake.report_all(reports);
     Ok(answers)
+}
+
+type Answers = Vec<Result<OccurrenceId, Error>>;
+
+/// What becomes of the items, as far as causes are known.
+async fn decided(
+    deciding: &Deciding,
+    items: &[StatusItem],
+    targets: &[Target],
+    causes: &Causes,
+    author: &Name,
+) -> Result<(Changes, (Answers, Reports)), Error> {
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let mut edits = Edits::read(&deciding.store, targets).await?;
+    edits.read_reopened(&deciding.store).await?;
+    let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
+    let past = past.asking(causes);
+    let mut changes = deciding.store.changes();
+    changes.rest_on(snapshot.place());
+    let cause = Cause {
+        author: Some(author),
+        reason: CloseReason::Operator,
+        now_ms: deciding.clock.now_ms(),
+    };
+    let mut answers = Vec::with_capacity(items.len());
+    let mut reports = Reports::default();
+    for (at, item) in items.iter().enumerate() {
+        let Some(occurrence) = edits.get(at) else {
+            answers.push(Err(item.target.not_found()));
+            continue;
+        };
+        let (id, reopens) = (occurrence.id(), reopens(occurrence, item.change));
+        let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
+        let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
+            answers.push(allowed.map(|()| id));
+            continue;
+        };
+        let altered = deciding.alter((&snapshot, &past), occurrence, item.change, cause);
+        for delivery in &altered.deliveries {
+            changes.insert(delivery);
+        }
+        reports.append(altered.reports);
+        answers.push(Ok(occurrence.id()));
+    }
+    edits.write(&mut changes);
+    Ok((changes, (answers, reports)))
 }
 
 fn reopens(occurrence: &Occurrence, change: StateChange) -> bool {

@@ -68,7 +68,7 @@ impl Drafted for Trigger {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::new(&draft.faults);
-        let name = faults.named(&draft.name, stored.is_none());
+        let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         compiled(draft.query.as_ref(), &mut faults);
         let trigger = name.zip(draft.query.clone()).map(|(name, query)| Self {
@@ -101,6 +101,15 @@ impl Drafted for Trigger {
             trigger,
         };
         Ok((view, bytes))
+    }
+
+    fn bare(self) -> TriggerView {
+        TriggerView {
+            trigger: self,
+            rule_names: Vec::new(),
+            recent_notifications: 0,
+            warnings: Vec::new(),
+        }
     }
 
     async fn answer(all: &Triggers, trigger: Self) -> Result<TriggerView, Error> {

@@ -1,11 +1,11 @@
 //! The rules that use a trigger or a destination.
 
 use crate::{
-    domain::{Name, Rule, Was},
+    domain::{Name, Rule, Silence, Stage, Was},
     error::Error,
     limits::PAGE_SIZE_MAX,
     ops::revision,
-    store::{Changes, Direction, Index, Store, Stored, engine::Range, record::bytes::Key},
+    store::{Changes, Direction, Index, Record, Store, Stored, engine::Range, record::bytes::Key},
 };
 
 /// Rules that a message names; a longer list helps nobody.
@@ -108,6 +108,47 @@ pub(super) async fn release(
             let was = Was::Rule(stored.value.clone());
             revision::keep(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &rule);
+        }
+    }
+}
+
+/// Takes a rule out of every silence that is for it, as part of `changes`. A silence whose
+/// last rule that is ends.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn release_rule(
+    store: &Store,
+    rule: &Name,
+    now_ms: i64,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let mut range = Range::under(&[]);
+    loop {
+        let page = store
+            .page::<Silence>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX)
+            .await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(&last.value.key());
+        for stored in page {
+            let is_over = stored.value.progress.stage == Stage::Over;
+            if is_over || !stored.value.rule_names.contains(rule) {
+                continue;
+            }
+            let mut silence = stored.value.clone();
+            silence.rule_names.retain(|other| other != rule);
+            if silence.rule_names.is_empty() {
+                // Without names it would be for all rules, which nobody has asked for.
+                silence.end_ms = silence.end_ms.min(now_ms);
+                silence.start_ms = silence.start_ms.min(now_ms);
+            }
+            silence.revision += 1;
+            silence.update_ms = now_ms;
+            let was = Was::Silence(stored.value.clone());
+            revision::keep(store, was, now_ms, false, changes).await?;
+            changes.update(&stored, &silence);
         }
     }
 }

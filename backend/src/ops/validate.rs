@@ -21,6 +21,24 @@ impl Faults {
         self.0.push(Violation::new(field, description));
     }
 
+    /// Adds a wrong field of which nothing is said yet, neither of what is below it.
+    pub(super) fn add_new(&mut self, field: &str, description: impl Into<String>) {
+        if !self.0.iter().any(|known| known.field.starts_with(field)) {
+            self.add(field, description);
+        }
+    }
+
+    /// Checks a text that must be there.
+    pub(super) fn sentence(&mut self, field: &str, text: &str, characters_max: usize) {
+        let characters = text.chars().count();
+        if text.trim().is_empty() {
+            self.add(field, "is required");
+        } else if characters > characters_max {
+            let fault = format!("has {characters} characters; give 1 to {characters_max}");
+            self.add(field, fault);
+        }
+    }
+
     /// Adds violations whose paths are relative to `prefix`.
     pub(super) fn add_under(&mut self, prefix: &str, violations: Vec<Violation>) {
         for violation in violations {
@@ -46,19 +64,13 @@ impl Faults {
     }
 
     /// Takes the name of a resource.
-    pub(super) fn name(&mut self, text: &str) -> Option<Name> {
-        Name::parse(text)
-            .map_err(|fault| self.add("name", fault))
-            .ok()
-    }
-
-    /// Takes the name of a resource; a new one must not be read as a part of a path.
-    pub(super) fn named(&mut self, text: &str, is_new: bool) -> Option<Name> {
-        if is_new && matches!(text, "." | "..") {
-            self.add("name", "means a folder in an address; give another name");
-            return None;
-        }
-        self.name(text)
+    pub(super) fn name(&mut self, text: &str, is_new: bool) -> Option<Name> {
+        let name = if is_new {
+            Name::parse_new(text)
+        } else {
+            Name::parse(text)
+        };
+        name.map_err(|fault| self.add("name", fault)).ok()
     }
 
     /// Checks description and tags.

@@ -2,6 +2,7 @@
 
 mod body;
 mod capacity;
+mod deadline;
 mod entries;
 mod guard;
 mod rate_limit;
@@ -11,6 +12,7 @@ use tonic::{Request, Status};
 
 use crate::{error::Error, ops::client::Caller};
 
+pub use deadline::timeout_asked;
 pub use guard::{Admitted, Denied, Guard, Guarded};
 pub use refusals::Refusals;
 

@@ -7,7 +7,10 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     access, audit,
-    convert::client::{rates, role},
+    convert::{
+        client::{rates, role},
+        time::millis,
+    },
 };
 use crate::{
     domain::Rates,
@@ -39,9 +42,14 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
         let request = request.into_inner();
         let rates = rates(request.requests_per_second, request.events_per_second);
-        let made = self
-            .clients
-            .create(&request.name, role(request.role), rates, &request.dialects);
+        let expire_ms = request.expire_time.as_ref().map(millis);
+        let made = self.clients.create(
+            &request.name,
+            role(request.role),
+            rates,
+            &request.dialects,
+            expire_ms,
+        );
         let (client, key) = made.await?;
         let answer = v1::CreateClientResponse {
             client: Some(client.into()),
@@ -76,11 +84,31 @@ impl ClientService for ClientApi {
             events_per_second: request.events_per_second,
         };
         let dialects = request.dialects.as_ref().map(|it| &*it.names);
-        let client = self.clients.update(&request.name, rates, dialects).await?;
+        let expire_ms = request.expire_time.as_ref().map(millis);
+        let updated = self
+            .clients
+            .update(&request.name, rates, dialects, expire_ms);
+        let client = updated.await?;
         // The answer comes when the new rates hold.
         self.keys.catch_up().await?;
         let client = Some(client.into());
         Ok(audit::of(request.name, v1::UpdateClientResponse { client }))
+    }
+
+    async fn rotate_client_key(
+        &self,
+        request: Request<v1::RotateClientKeyRequest>,
+    ) -> Result<Response<v1::RotateClientKeyResponse>, Status> {
+        let request = request.into_inner();
+        let rotated = self.clients.rotate(&request.name, request.overlap_seconds);
+        let (client, key) = rotated.await?;
+        // The answer comes when the new key is accepted.
+        self.keys.catch_up().await?;
+        let answer = v1::RotateClientKeyResponse {
+            client: Some(client.into()),
+            key: key.reveal().to_owned(),
+        };
+        Ok(audit::of(request.name, answer))
     }
 
     async fn revoke_client(

@@ -1,7 +1,9 @@
 //! The only place that takes wire messages apart and puts them together.
 
+pub mod audit;
 pub mod backup;
 pub mod bulk;
+pub mod calendar;
 pub mod check;
 pub mod client;
 pub mod delivery;
@@ -9,14 +11,19 @@ pub mod destination;
 pub mod event;
 pub mod explain;
 pub mod health;
+pub mod hold;
 pub mod incoming;
+pub mod inhibition;
 pub mod json;
 pub mod list;
 pub mod obligation;
 pub mod operator;
+pub mod pending;
 pub mod query;
 pub mod rule;
 pub mod search;
+pub mod silence;
+pub mod statistics;
 pub mod time;
 pub mod trigger;
 pub mod trigger_test;

@@ -11,7 +11,7 @@ use bellwether_proto::cloud::{
 };
 use futures_util::FutureExt;
 use tonic::{
-    Request, Response, Status, Streaming, async_trait,
+    Code, Request, Response, Status, Streaming, async_trait,
     metadata::{MetadataMap, MetadataValue},
 };
 
@@ -30,6 +30,7 @@ use crate::{
         receipt::{self, Claim},
     },
 };
+use dialect::NATIVE;
 use idempotency::REPLAYED;
 
 /// Serves intake.
@@ -64,6 +65,20 @@ impl DataReceiver {
         metadata: &MetadataMap,
         request: Events,
     ) -> Result<Response<EventStatusResult>, Status> {
+        let (dialect, total) = (dialect::word(metadata), request.events.len());
+        let received = self.receive_from(dialect, caller, metadata, request).await;
+        received.inspect_err(|status| {
+            self.intake.metrics().refused(dialect, status.code(), total);
+        })
+    }
+
+    async fn receive_from(
+        &self,
+        dialect: &'static str,
+        caller: Caller,
+        metadata: &MetadataMap,
+        request: Events,
+    ) -> Result<Response<EventStatusResult>, Status> {
         dialect::admit(metadata, &caller)?;
         let key = idempotency::key_of(metadata)?;
         let total = request.events.len();
@@ -83,8 +98,11 @@ impl DataReceiver {
             Vec::new()
         };
         let (refused, is_replayed) = match key {
-            None => (self.take_in(request.events, caller.name).await?, false),
-            Some(key) => self.take_in_once(request, caller, key).await?,
+            None => {
+                let taken = self.take_in(dialect, request.events, caller.name).await;
+                (taken?, false)
+            }
+            Some(key) => self.take_in_once(dialect, request, caller, key).await?,
         };
         let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
         if is_replayed {
@@ -95,23 +113,35 @@ impl DataReceiver {
     }
 
     /// Takes a list in; answers the events that were refused, in order.
-    async fn take_in(&self, events: Vec<Event>, author: Name) -> Result<Vec<Refusal>, Error> {
+    async fn take_in(
+        &self,
+        dialect: &'static str,
+        events: Vec<Event>,
+        author: Name,
+    ) -> Result<Vec<Refusal>, Error> {
+        let metrics = self.intake.metrics();
         let Sorted {
             accepted,
             places,
             mut refused,
         } = self.sort(events);
+        let invalid = refused.len();
         if !accepted.is_empty() {
+            let mut taken_in = accepted.len();
             let submitted = self.intake.submit(accepted, Some(author)).await?;
             for (failed, error) in submitted.failed {
                 let reason = error.to_string();
+                taken_in -= failed.len();
+                self.refused(dialect, error, failed.len());
                 refused.extend(failed.into_iter().map(|at| Refusal {
                     place: places[at],
                     reason: reason.clone(),
                 }));
             }
             refused.sort_by_key(|refusal| refusal.place);
+            metrics.accepted(dialect, taken_in, submitted.opened);
         }
+        metrics.refused(dialect, Code::InvalidArgument, invalid);
         Ok(refused)
     }
 
@@ -119,6 +149,7 @@ impl DataReceiver {
     /// answers what was answered the first time, and true.
     async fn take_in_once(
         &self,
+        dialect: &'static str,
         request: Events,
         caller: Caller,
         key: String,
@@ -134,10 +165,18 @@ impl DataReceiver {
             fingerprint,
             refused: refused.clone(),
         };
-        let author = Some(caller.name);
+        let (author, metrics) = (Some(caller.name), self.intake.metrics());
+        let taken_in = accepted.len();
         match self.intake.submit_once(accepted, author, claim).await? {
-            Once::Now => Ok((refused, false)),
-            Once::Earlier(refused) => Ok((refused, true)),
+            Once::Now(opened) => {
+                metrics.refused(dialect, Code::InvalidArgument, refused.len());
+                metrics.accepted(dialect, taken_in, opened);
+                Ok((refused, false))
+            }
+            Once::Earlier(refused) => {
+                metrics.replayed(dialect, taken_in);
+                Ok((refused, true))
+            }
         }
     }
 
@@ -172,7 +211,7 @@ impl DataReceiver {
         loop {
             match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper))) {
                 Ok(Some(Ok(event))) => accepted.push(event),
-                Ok(Some(Err(error))) => fault = Some(Status::from(error)),
+                Ok(Some(Err(error))) => fault = Some(self.refused(NATIVE, error, 1)),
                 Ok(None) => break,
                 Err(status) => fault = Some(status),
             }
@@ -188,12 +227,31 @@ impl DataReceiver {
         if goes_on {
             self.wait_for_rate(caller, accepted.len()).await;
             let author = Some(caller.name.clone());
-            let submitted = self.intake.submit(accepted, author).await?;
-            if let Some((_, error)) = submitted.failed.into_iter().next() {
-                return Err(error.into());
+            let mut taken_in = accepted.len();
+            let submitted = self.intake.submit(accepted, author).await;
+            let submitted = submitted.map_err(|error| self.refused(NATIVE, error, taken_in))?;
+            let mut first = None;
+            for (places, error) in submitted.failed {
+                taken_in -= places.len();
+                let status = self.refused(NATIVE, error, places.len());
+                first = first.or(Some(status));
+            }
+            let metrics = self.intake.metrics();
+            metrics.accepted(NATIVE, taken_in, submitted.opened);
+            if let Some(status) = first {
+                return Err(status);
             }
         }
         fault.map_or(Ok(goes_on), Err)
+    }
+
+    /// Counts events that were not taken in; answers why.
+    fn refused(&self, dialect: &'static str, error: Error, events: usize) -> Status {
+        let status = Status::from(error);
+        self.intake
+            .metrics()
+            .refused(dialect, status.code(), events);
+        status
     }
 
     /// Waits until the caller may send further events: a stream is slowed down, not refused.
@@ -260,7 +318,7 @@ fn result(total: usize, refused: Vec<Refusal>, kept: Option<Vec<Event>>) -> Even
     };
     if let Some(mut kept) = kept {
         let detail = |refusal: Refusal| EventError {
-            error: refusal.reason,
+            error: format!("events[{}]: {}", refusal.place, refusal.reason),
             event: kept.get_mut(refusal.place).map(std::mem::take),
             index: Some(count(refusal.place)),
         };

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     domain::{Attempt, Delivery},
     error::Error,
-    ops::delivery::{Deed, Deliveries},
+    ops::delivery::{BulkAction, Deliveries},
 };
 
 /// Serves deliveries.
@@ -94,7 +94,7 @@ impl DeliveryService for DeliveryCalls {
         let selection = bulk::selection(&request.ids, request.filter, page)?;
         let retried = self
             .deliveries
-            .bulk(Deed::Retry, selection, request.dry_run);
+            .bulk(BulkAction::Retry, selection, request.dry_run);
         let tally = retried.await?;
         let count = tally.count;
         Ok(audit::unless(request.dry_run, count, bulk::retried(tally)))
@@ -109,7 +109,7 @@ impl DeliveryService for DeliveryCalls {
         let selection = bulk::selection(&request.ids, request.filter, page)?;
         let cancelled = self
             .deliveries
-            .bulk(Deed::Cancel, selection, request.dry_run);
+            .bulk(BulkAction::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
         let count = tally.count;
         Ok(audit::unless(

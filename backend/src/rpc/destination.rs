@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, destination_service_server::DestinationService}
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit,
+    access, audit,
     convert::{
         delivery as convert,
         list::{count, page_and_filter},
@@ -127,6 +127,31 @@ impl DestinationService for DestinationApi {
             .delete(&request.name, &request.etag, request.force)
             .await?;
         Ok(audit::of(request.name, v1::DeleteDestinationResponse {}))
+    }
+
+    async fn pause_destination(
+        &self,
+        request: Request<v1::PauseDestinationRequest>,
+    ) -> Result<Response<v1::PauseDestinationResponse>, Status> {
+        let author = access::caller(&request)?.name;
+        let name = request.into_inner().name;
+        let view = self.destinations.pause(&name, &author).await?;
+        let answer = v1::PauseDestinationResponse {
+            destination: Some(view.into()),
+        };
+        Ok(audit::of(name, answer))
+    }
+
+    async fn resume_destination(
+        &self,
+        request: Request<v1::ResumeDestinationRequest>,
+    ) -> Result<Response<v1::ResumeDestinationResponse>, Status> {
+        let name = request.into_inner().name;
+        let view = self.destinations.resume(&name).await?;
+        let answer = v1::ResumeDestinationResponse {
+            destination: Some(view.into()),
+        };
+        Ok(audit::of(name, answer))
     }
 
     async fn test_destination(

@@ -102,7 +102,10 @@ impl EventQueries {
             return Ok(vec![newest.clone()]);
         }
         if ids.len() > OCCURRENCES_PER_REQUEST_MAX {
-            let fault = format!("has more than {OCCURRENCES_PER_REQUEST_MAX} entries");
+            let fault = format!(
+                "has {} entries; at most {OCCURRENCES_PER_REQUEST_MAX} are taken",
+                ids.len()
+            );
             return Err(Error::invalid("occurrenceIds", fault));
         }
         let mut found = Vec::with_capacity(ids.len());

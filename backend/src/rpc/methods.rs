@@ -22,6 +22,13 @@ pub enum Need {
     Admin,
 }
 
+impl Audit {
+    /// Whether it is about what is read and not changed.
+    pub fn reads(self) -> bool {
+        self.action == "read"
+    }
+}
+
 impl Need {
     /// Whether a role is enough.
     pub fn allows(self, role: Role) -> bool {
@@ -66,16 +73,19 @@ pub enum Class {
     Watch,
     /// Another stream, for as long as the caller wants.
     Stream,
+    /// Follows whether the service lives, which needs no key.
+    HealthWatch,
 }
 
 impl Class {
     /// Whether a call goes on for as long as the caller wants: no time limit ends it.
     pub fn is_streaming(self) -> bool {
-        matches!(self, Self::Watch | Self::Stream)
+        matches!(self, Self::Watch | Self::Stream | Self::HealthWatch)
     }
 }
 
-/// What is written down of a call that was carried out.
+/// What is written down of a call that was carried out: a line in the log of the process, and entries of
+/// the audit log in the commits that it makes. One that only reads everything has its entry before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
     /// What was done.
@@ -101,6 +111,15 @@ pub struct Method {
 pub fn method(path: &str) -> Option<&'static Method> {
     let at = METHODS.binary_search_by_key(&path, |method| method.path);
     Some(&METHODS[at.ok()?])
+}
+
+/// The names of all services, in order.
+pub fn services() -> impl Iterator<Item = &'static str> {
+    let mut last = "";
+    METHODS.iter().filter_map(move |method| {
+        let (service, _) = method.path.strip_prefix('/')?.split_once('/')?;
+        (service != std::mem::replace(&mut last, service)).then_some(service)
+    })
 }
 
 macro_rules! methods {
@@ -130,8 +149,20 @@ macro_rules! audit {
 
 /// Every method, by path.
 pub static METHODS: &[Method] = methods! {
+    "bellwether.v1.AuditService" {
+        ListAuditEntries: Operator Page;
+    }
     "bellwether.v1.BackupService" {
         ReadBackup: Admin Stream, read backup;
+    }
+    "bellwether.v1.CalendarService" {
+        CreateCalendar: Editor Change, create calendar;
+        DeleteCalendar: Editor Change, delete calendar;
+        ExpandCalendar: Viewer Page;
+        GetCalendar: Viewer Read;
+        ListCalendars: Viewer Page;
+        PreviewCalendar: Viewer Page;
+        UpdateCalendar: Editor Change, update calendar;
     }
     "bellwether.v1.CheckService" {
         CheckStore: Admin Stream, read check;
@@ -141,7 +172,11 @@ pub static METHODS: &[Method] = methods! {
         GetCaller: Key Read;
         ListClients: Admin Read;
         RevokeClient: Admin Change, revoke client;
+        RotateClientKey: Admin Change, rotate client;
         UpdateClient: Admin Change, update client;
+    }
+    "bellwether.v1.ConfigService" {
+        ApplyConfig: Editor Change, apply config;
     }
     "bellwether.v1.DeliveryService" {
         CancelDeliveries: Operator Change, cancel deliveries;
@@ -157,12 +192,14 @@ pub static METHODS: &[Method] = methods! {
         DeleteDestination: Editor Change, delete destination;
         GetDestination: Viewer Read;
         ListDestinations: Viewer Page;
-        TestDestination: Operator Change;
+        PauseDestination: Operator Change, pause destination;
+        ResumeDestination: Operator Change, resume destination;
+        TestDestination: Operator Change, test destination;
         UpdateDestination: Editor Change, update destination;
     }
     "bellwether.v1.EventManagementService" {
-        Annotate: Operator Change;
-        SetStatus: Operator Change;
+        Annotate: Operator Change, annotate occurrence;
+        SetStatus: Operator Change, set status;
     }
     "bellwether.v1.EventQueryService" {
         CountEvents: Viewer Read;
@@ -172,8 +209,21 @@ pub static METHODS: &[Method] = methods! {
         SearchEvents: Viewer Page;
         WatchEvents: Viewer Watch;
     }
+    "bellwether.v1.InhibitionService" {
+        CreateInhibition: Editor Change, create inhibition;
+        DeleteInhibition: Editor Change, delete inhibition;
+        GetInhibition: Viewer Read;
+        ListInhibitions: Viewer Page;
+        PreviewInhibition: Viewer Page;
+        UpdateInhibition: Editor Change, update inhibition;
+    }
     "bellwether.v1.OverviewService" {
         GetOverview: Viewer Read;
+        GetStatistics: Viewer Page;
+    }
+    "bellwether.v1.PendingService" {
+        ListPending: Viewer Page;
+        ReleasePending: Operator Change, release pending;
     }
     "bellwether.v1.RuleService" {
         CreateRule: Editor Change, create rule;
@@ -182,6 +232,17 @@ pub static METHODS: &[Method] = methods! {
         ListRules: Viewer Page;
         PreviewRule: Viewer Page;
         UpdateRule: Editor Change, update rule;
+    }
+    "bellwether.v1.SilenceService" {
+        CommentSilence: Operator Change, comment silence;
+        CreateSilence: Operator Change, create silence;
+        DeleteSilence: Operator Change, delete silence;
+        ExpireSilence: Operator Change, expire silence;
+        ExtendSilence: Operator Change, extend silence;
+        GetSilence: Viewer Read;
+        ListSilences: Viewer Page;
+        PreviewSilence: Viewer Page;
+        UpdateSilence: Operator Change, update silence;
     }
     "bellwether.v1.TriggerService" {
         CreateTrigger: Editor Change, create trigger;
@@ -194,7 +255,7 @@ pub static METHODS: &[Method] = methods! {
     }
     "grpc.health.v1.Health" {
         Check: Nothing Probe;
-        Watch: Nothing Stream;
+        Watch: Nothing HealthWatch;
     }
     // What a service offers is told to those who may use it.
     "grpc.reflection.v1.ServerReflection" {

@@ -1,43 +1,40 @@
 //! `OverviewService`: the state of the service at a glance.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bellwether_proto::v1::{
-    GetOverviewRequest, GetOverviewResponse, overview_service_server::OverviewService,
+    GetOverviewRequest, GetOverviewResponse, GetStatisticsRequest, GetStatisticsResponse,
+    overview_service_server::OverviewService,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::event;
+use super::convert::{event, statistics, time::length_ms};
 use crate::{
-    clock::Clock,
+    clock::{Clock, millis},
     error::Error,
-    ops::{overview::overview, recent::Traffic, ruleset::Ruleset},
+    ops::{overview::overview, ruleset::Ruleset, statistics::Counting},
     store::Store,
 };
+
+/// How far back statistics reach when the caller does not say.
+const SPAN_DEFAULT: Duration = Duration::from_secs(3600);
 
 /// Serves the overview.
 #[derive(Debug)]
 pub struct Overviews {
     store: Store,
     clock: Arc<dyn Clock>,
-    traffic: Arc<Traffic>,
     ruleset: Arc<Ruleset>,
     start_ms: i64,
 }
 
 impl Overviews {
     /// Serves what that store holds, for a service that starts now.
-    pub fn new(
-        store: Store,
-        clock: Arc<dyn Clock>,
-        traffic: Arc<Traffic>,
-        ruleset: Arc<Ruleset>,
-    ) -> Self {
+    pub fn new(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -> Self {
         let start_ms = clock.now_ms();
         Self {
             store,
             clock,
-            traffic,
             ruleset,
             start_ms,
         }
@@ -51,7 +48,19 @@ impl OverviewService for Overviews {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
-        let overview = overview(&self.store, &self.clock, &self.traffic, &snapshot).await?;
+        let overview = overview(&self.store, &self.clock, &snapshot).await?;
         Ok(Response::new(event::overview(overview, self.start_ms)))
+    }
+
+    async fn get_statistics(
+        &self,
+        request: Request<GetStatisticsRequest>,
+    ) -> Result<Response<GetStatisticsResponse>, Status> {
+        let span = request.into_inner().span;
+        let span_ms = span.as_ref().map_or(millis(SPAN_DEFAULT), length_ms);
+        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let counting = Counting::new(self.store.clone(), Arc::clone(&self.clock));
+        let found = counting.statistics(span_ms, &snapshot).await?;
+        Ok(Response::new(statistics::statistics(found)))
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, error::Error as StdError};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-use crate::{error::Error, error::Violation};
+use crate::error::{Error, Reason, Violation};
 
 /// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";
@@ -48,6 +48,14 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
         Error::AlreadyExists(_) => (Code::AlreadyExists, "NAME_TAKEN"),
         Error::KeyUsed => (Code::AlreadyExists, "IDEMPOTENCY_KEY_USED"),
         Error::FailedPrecondition(_) => (Code::FailedPrecondition, "STATE_FORBIDS"),
+        Error::Refused { reason, .. } => {
+            let reason = match reason {
+                Reason::SilenceTooBroad => "SILENCE_TOO_BROAD",
+                Reason::SilenceExpired => "SILENCE_EXPIRED",
+                Reason::InUse => "IN_USE",
+            };
+            (Code::FailedPrecondition, reason)
+        }
         Error::Aborted(_) => (Code::Aborted, "CHANGED_MEANWHILE"),
         Error::Unauthenticated(_) => (Code::Unauthenticated, "KEY_NOT_ACCEPTED"),
         Error::PermissionDenied(_) => (Code::PermissionDenied, "ROLE_LACKING"),

@@ -11,7 +11,7 @@ mod rules;
 mod secrets;
 mod triggers;
 
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use bellwether_proto::cloud::{
     data_receiver_service_client::DataReceiverServiceClient,
@@ -54,6 +54,7 @@ use crate::{
     destination::{Guard as EgressGuard, Sender},
     domain::{Rates, Role},
     ops::{
+        audit::AuditLog,
         client::{Clients, Keys},
         deciding::Deciding,
         destination::{Destinations, Tester},
@@ -72,6 +73,7 @@ struct World {
     channel: Channel,
     clients: Clients,
     clock: Arc<ManualClock>,
+    intake: Intake,
     key: Bearer,
     _tasks: JoinSet<()>,
 }
@@ -99,7 +101,9 @@ impl World {
         let clients = Clients::new(store.clone(), Arc::clone(&clock));
         let keys = Keys::open(store.clone(), Arc::clone(&clock)).await.unwrap();
         let keys = Arc::new(keys);
-        let routes = routes(&deciding, intake, &clients, &keys);
+        let routes = routes(&deciding, intake.clone(), &clients, &keys);
+        let audit = AuditLog::new(store.clone(), Arc::clone(&clock), Duration::from_secs(60));
+        let audit = Arc::new(audit);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
@@ -108,11 +112,11 @@ impl World {
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
             let server = Server::builder()
-                .add_routes(Guard::new(keys, Arc::new(Refusals::new(drop))).protect(routes));
+                .add_routes(Guard::new(keys, Arc::new(Refusals::new(drop)), audit).protect(routes));
             server.serve_with_incoming(incoming).await.unwrap();
         });
         let (_, key) = clients
-            .create("root", Some(Role::Admin), Rates::default(), &[])
+            .create("root", Some(Role::Admin), Rates::default(), &[], None)
             .await
             .unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{addr}")).unwrap();
@@ -121,6 +125,7 @@ impl World {
             channel: endpoint.connect().await.unwrap(),
             clients,
             clock: manual,
+            intake,
             key: Bearer(key.reveal().into()),
             _tasks: tasks,
         }
@@ -129,7 +134,7 @@ impl World {
     async fn key(&self, name: &str, role: Role) -> Bearer {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default(), &[])
+            .create(name, Some(role), Rates::default(), &[], None)
             .await
             .unwrap();
         Bearer(key.reveal().into())

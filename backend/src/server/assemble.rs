@@ -6,57 +6,79 @@ use bellwether_proto::{
     FILE_DESCRIPTOR_SET,
     cloud::data_receiver_service_server::DataReceiverServiceServer,
     v1::{
-        backup_service_server::BackupServiceServer, check_service_server::CheckServiceServer,
-        client_service_server::ClientServiceServer, delivery_service_server::DeliveryServiceServer,
+        audit_service_server::AuditServiceServer, backup_service_server::BackupServiceServer,
+        calendar_service_server::CalendarServiceServer, check_service_server::CheckServiceServer,
+        client_service_server::ClientServiceServer, config_service_server::ConfigServiceServer,
+        delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
-        overview_service_server::OverviewServiceServer, rule_service_server::RuleServiceServer,
-        trigger_service_server::TriggerServiceServer,
+        inhibition_service_server::InhibitionServiceServer,
+        overview_service_server::OverviewServiceServer,
+        pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
+        silence_service_server::SilenceServiceServer, trigger_service_server::TriggerServiceServer,
     },
 };
 use rand::{SeedableRng, rngs::StdRng};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::service::{Routes, RoutesBuilder};
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::{Health, HealthServer},
+};
 use tower::util::MapResponseLayer;
 
 use super::{
-    StartError, deadline::DeadlineLayer, decoding, direct::Direct, front::Front, panics, work::Work,
+    StartError, counted::CountedLayer, deadline::DeadlineLayer, decoding, direct::Direct,
+    exposition::Exposition, front::Front, panics, work::Work,
 };
 use crate::{
     clock::Clock,
     config::Config,
-    delivery::{Dispatcher, Retention, recovery},
+    delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
     ops::{
+        audit::AuditLog,
+        calendar::Calendars,
         client::{Clients, Keys},
+        config::Configuration,
         deciding::Deciding,
         delivery::{Deliveries, Holds},
         destination::{Destinations, Tester},
         disk_space::DiskSpaceWatch,
+        inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
-        recent::Traffic,
         review::Reviewer,
         rule::{Installation, Rules},
         ruleset::Ruleset,
+        silence::Silencing,
+        statistics::CounterAging,
         trigger::Triggers,
     },
     rpc::{
         access::{Guard, Refusals},
+        audit_log::AuditApi,
         backup::Backups,
+        calendar::CalendarApi,
         check::Checks,
         client::ClientApi,
+        config::ConfigApi,
         data_receiver::DataReceiver,
         delivery::DeliveryCalls,
         destination::DestinationApi,
         event_management::EventManagement,
         event_query::EventQueries,
+        inhibition::InhibitionApi,
+        methods,
         overview::Overviews,
+        pending::PendingApi,
         rule::RuleApi,
+        silence::SilenceApi,
         trigger::TriggerApi,
     },
     store::{self, Store},
@@ -68,6 +90,7 @@ struct Rooms {
     clock: Arc<dyn Clock>,
     clients: Clients,
     keys: Arc<Keys>,
+    audit: Arc<AuditLog>,
     deciding: Deciding,
     intake: Intake,
     sender: Sender,
@@ -85,6 +108,8 @@ pub(super) struct Assembled {
     pub(super) front: Front,
     /// What goes on beside the calls.
     pub(super) work: Work,
+    /// What is counted, and how much there is of what.
+    pub(super) metrics: Arc<Exposition>,
 }
 
 /// Opens the store and puts the services and the work beside them together. `own` is the address
@@ -97,6 +122,10 @@ pub(super) async fn assemble(
 ) -> Result<Assembled, StartError> {
     let store = store::open(config).await?;
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
+    store
+        .begin_counting(clock.now_ms())
+        .await
+        .map_err(Error::from)?;
     clients.ensure_admin(&config.data_dir).await?;
     recovery::recover(&store, clock.as_ref()).await?;
     let own_listeners = [&[own][..], &config.egress.own].concat();
@@ -106,12 +135,16 @@ pub(super) async fn assemble(
         clock: Arc::clone(&clock),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
         lifetime: config.lifetime,
-        traffic: Arc::new(Traffic::default()),
     };
     let (intake, workers) = Intake::new(deciding.clone());
     let sink = Arc::new(intake.clone());
     let rooms = Rooms {
         keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
+        audit: Arc::new(AuditLog::new(
+            store.clone(),
+            Arc::clone(&clock),
+            config.audit.retention,
+        )),
         deciding,
         intake,
         sender: Sender::new(config, Arc::clone(&egress), Arc::clone(&clock), Some(sink)),
@@ -122,25 +155,55 @@ pub(super) async fn assemble(
         clients,
     };
     let reports = rooms.intake.clone();
-    let refusals = Refusals::new(move |event| reports.report(event, Vec::new()));
-    let guard = Guard::new(Arc::clone(&rooms.keys), Arc::new(refusals));
-    let work = rooms.work(config, workers);
+    let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
+        .counting(rooms.store.metrics().clone());
+    let guard = Guard::new(
+        Arc::clone(&rooms.keys),
+        Arc::new(refusals),
+        Arc::clone(&rooms.audit),
+    );
+    let (work, dispatcher) = rooms.work(config, workers);
+    let metrics = Arc::new(rooms.exposition(config, &guard, dispatcher));
     let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
     let receiver = Arc::new(receiver);
-    let routes = checked(rooms.services(config, streams)?, &guard);
+    let counted = CountedLayer(rooms.store.metrics().clone());
+    let routes = checked(rooms.services(config, streams).await?, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
     Ok(Assembled {
-        front: Front::new(&guard, intake, routes.clone()),
-        direct: Direct::new(guard, receiver),
+        front: Front::new(&guard, &counted, intake, routes.clone()),
+        direct: Direct::new(guard, receiver, counted.0),
         routes,
         work,
+        metrics,
     })
 }
 
 impl Rooms {
-    fn work(&self, config: &Config, workers: IntakeWorkers) -> Work {
+    fn exposition(
+        &self,
+        config: &Config,
+        guard: &Guard,
+        dispatcher: watch::Receiver<DispatcherStatus>,
+    ) -> Exposition {
+        Exposition {
+            store: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            ruleset: Arc::clone(&self.deciding.ruleset),
+            intake: self.intake.clone(),
+            guard: guard.clone(),
+            holds: self.holds.clone(),
+            dispatcher,
+            data_dir: config.data_dir.clone(),
+        }
+    }
+
+    fn work(
+        &self,
+        config: &Config,
+        workers: IntakeWorkers,
+    ) -> (Work, watch::Receiver<DispatcherStatus>) {
         let clock = || Arc::clone(&self.clock);
         let dispatcher = Dispatcher::new(
             self.store.clone(),
@@ -150,20 +213,24 @@ impl Rooms {
             StdRng::from_os_rng(),
         )
         .with_holds(self.holds.clone());
+        let aging = CounterAging::new(self.store.clone(), clock());
+        let status = dispatcher.status();
         let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
         let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
         let disk_space = DiskSpaceWatch::new(self.store.clone(), clock(), self.intake.clone());
         let receipts = ReceiptSweep::new(self.store.clone(), clock());
-        let keys = Arc::clone(&self.keys);
+        let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("review", |stop| reviewer.run(stop));
         work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("dispatcher", |stop| dispatcher.run(stop));
         work.add("retention", |stop| retention.run(stop));
+        work.add("counters", |stop| aging.run(stop));
         work.add("receipt sweep", |stop| receipts.run(stop));
         work.add("key watch", |stop| keys.run(stop));
-        work
+        work.add("audit log", |stop| audit.run(stop));
+        (work, status)
     }
 
     fn tester(&self, config: &Config) -> Tester {
@@ -172,14 +239,13 @@ impl Rooms {
         Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
     }
 
-    fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
+    async fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
         let installation = Installation {
             tenant: config.tenant.clone(),
             link_base: config.link_base.clone(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
-        let traffic = || Arc::clone(&self.deciding.traffic);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -192,7 +258,9 @@ impl Rooms {
             };
         }
         serve! {
+            AuditServiceServer: AuditApi::new(Arc::clone(&self.audit)),
             BackupServiceServer: Backups::new(store(), streams.clone()),
+            CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
@@ -200,14 +268,21 @@ impl Rooms {
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config)),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
+            ConfigServiceServer: ConfigApi::new(Configuration::new(store(), clock(), Arc::clone(&self.egress))),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone())),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
-            OverviewServiceServer: Overviews::new(store(), clock(), traffic(), ruleset()),
+            SilenceServiceServer:
+                SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
+            InhibitionServiceServer: InhibitionApi::new(
+                Inhibitions::new(store(), clock()),
+                Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
+            ),
+            PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
+            OverviewServiceServer: Overviews::new(store(), clock(), ruleset()),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
-        let (_reporter, health) = tonic_health::server::health_reporter();
-        services.add_service(health);
+        services.add_service(health().await);
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -220,13 +295,24 @@ impl Rooms {
     }
 }
 
-/// Puts what every call passes before all services: from the outside in, panics, messages that
-/// cannot be decoded, the time limit, and admission.
-fn checked(routes: Routes, guard: &Guard) -> Routes {
+/// Tells of the service as a whole and of each service by its name that it lives.
+async fn health() -> HealthServer<impl Health> {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    for name in methods::services() {
+        let serving = ServingStatus::Serving;
+        reporter.set_service_status(name, serving).await;
+    }
+    health
+}
+
+/// Puts what every call passes before all services: from the outside in, the count, panics, messages
+/// that cannot be decoded, the time limit, and admission.
+fn checked(routes: Routes, guard: &Guard, counted: &CountedLayer) -> Routes {
     let guarded = guard.protect(routes).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)
         .layer(MapResponseLayer::new(decoding::rewrite))
-        .layer(panics::layer());
+        .layer(panics::layer())
+        .layer(counted.clone());
     Routes::from(checked)
 }

@@ -12,9 +12,13 @@ use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use crate::{limits::REQUEST_TIME_MAX, rpc::methods::method};
+use crate::{
+    limits::REQUEST_TIME_MAX,
+    rpc::{access::timeout_asked, methods::method},
+};
 
-/// Whether a call of that path goes on for as long as the caller wants.
+/// Whether a call of that path goes on for as long as the caller wants; admission ends it when the
+/// caller's own time is over.
 fn is_streaming(path: &str) -> bool {
     method(path).is_some_and(|method| method.class.is_streaming())
 }
@@ -88,25 +92,6 @@ pub(super) async fn within<T>(limit: Duration, call: impl Future<Output = T>) ->
     tokio::time::timeout(limit, call)
         .await
         .map_err(|_elapsed| late())
-}
-
-/// Reads `grpc-timeout`: at most eight digits and a unit. What cannot be read is no limit.
-fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("grpc-timeout")?.to_str().ok()?;
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let number: u64 = digits.parse().ok()?;
-    match unit {
-        "H" => Some(Duration::from_secs(number * 3600)),
-        "M" => Some(Duration::from_secs(number * 60)),
-        "S" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_millis(number)),
-        "u" => Some(Duration::from_micros(number)),
-        "n" => Some(Duration::from_nanos(number)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,17 @@ pub(super) fn malformed(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
+/// What tonic says of bytes that are no message, no beginning of one, or none at all.
+fn is_of_bytes(text: &str) -> bool {
+    const FAULTS: [&str; 4] = [
+        "failed to decode Protobuf message",
+        "protocol error: received message with",
+        "Missing request message.",
+        "Unexpected EOF decoding stream.",
+    ];
+    FAULTS.iter().any(|fault| text.starts_with(fault))
+}
+
 /// Rewrites tonic's answer to a message that it could not decode; leaves every other answer as it
 /// is.
 pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
@@ -32,9 +43,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     let text = status.message();
     let rewritten = match status.code() {
         Code::OutOfRange if text.contains("message length too large") => too_large(),
-        Code::Internal if text.starts_with("failed to decode Protobuf message") => {
-            Status::invalid_argument(text)
-        }
+        Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
         _ => return response,
     };
     // Only what cannot stand in a header is refused here, and these texts can.

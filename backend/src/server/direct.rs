@@ -12,9 +12,10 @@ use futures_util::FutureExt;
 use prost::Message;
 use tonic::{Status, metadata::MetadataMap};
 
-use super::{deadline, decoding, panics};
+use super::{counted::counted, deadline, decoding, panics};
 use crate::{
     limits::REQUEST_BYTES_MAX,
+    metrics::Metrics,
     ops::client::Caller,
     rpc::{access::Guard, data_receiver::DataReceiver},
 };
@@ -24,14 +25,19 @@ use crate::{
 pub struct Direct {
     guard: Guard,
     receiver: Arc<DataReceiver>,
+    metrics: Metrics,
 }
 
 impl Direct {
     /// The one method that can be called so.
     pub const METHOD: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
-    pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>) -> Self {
-        Self { guard, receiver }
+    pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {
+        Self {
+            guard,
+            receiver,
+            metrics,
+        }
     }
 
     /// Answers a call with its encoded message, as the services would answer it.
@@ -52,9 +58,21 @@ impl Direct {
             .guard
             .pass(Self::METHOD, metadata.as_ref(), message, receive);
         let caught = AssertUnwindSafe(passing).catch_unwind();
-        deadline::within(limit, caught)
-            .await?
-            .unwrap_or_else(|_panic| Err(panics::panicked()))
+        let answering = async {
+            deadline::within(limit, caught)
+                .await?
+                .unwrap_or_else(|_panic| Err(panics::panicked()))
+        };
+        counted(&self.metrics, Self::METHOD, answering).await
+    }
+
+    /// Whether the key in the metadata is known.
+    ///
+    /// # Errors
+    /// What a call with it is answered.
+    pub async fn identify(&self, metadata: MetadataMap) -> Result<(), Status> {
+        self.guard.recognise(metadata.as_ref(), None).await?;
+        Ok(())
     }
 
     async fn receive(

@@ -13,6 +13,7 @@ use tower::{Layer, Service, util::MapResponse};
 use tower_http::catch_panic::CatchPanic;
 
 use super::{
+    counted::{Counted, CountedLayer},
     deadline::{Deadline, DeadlineLayer},
     decoding,
     direct::Direct,
@@ -24,7 +25,7 @@ use crate::rpc::{
 };
 
 type Rewrite = fn(Response<Body>) -> Response<Body>;
-type Checked<S> = CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>;
+type Checked<S> = Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>>;
 
 /// What connections are served with.
 #[derive(Clone)]
@@ -37,13 +38,14 @@ impl Front {
     /// The same checks stand before `intake` as before all services in `others`.
     pub(super) fn new(
         guard: &Guard,
+        counted: &CountedLayer,
         intake: DataReceiverServiceServer<DataReceiver>,
         others: Routes,
     ) -> Self {
         let guarded = DeadlineLayer.layer(guard.layer(intake));
         let rewritten = MapResponse::new(guarded, decoding::rewrite as Rewrite);
         Self {
-            intake: panics::layer().layer(rewritten),
+            intake: counted.layer(panics::layer().layer(rewritten)),
             others,
         }
     }

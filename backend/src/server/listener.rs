@@ -2,18 +2,26 @@
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
-use bellwether_proto::listen::{Activity, Beyond, Limits, Serve, Streams};
-use bytes::Bytes;
-use http::{Request, Response};
+use bellwether_proto::{
+    listen::{
+        Activity, Allowance, Cors, Limits, REQUEST_ID, Serve, Streams, host_fault, request_id,
+    },
+    metrics::Page,
+};
+use http::{HeaderMap, Request, Response, StatusCode, header::ORIGIN};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
+use tonic::body::Body;
 use tower::{Service, ServiceExt};
 
 use crate::{
     limits::{
         CONNECTION_IDLE_MAX, CONNECTIONS_MAX, DRAIN_TIME_MAX, FIRST_CALL_TIME_MAX,
         HANDSHAKE_TIME_MAX, HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL,
-        KEEP_ALIVE_TIMEOUT, RESETS_PENDING_MAX, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
+        KEEP_ALIVE_TIMEOUT, RESETS_PENDING_MAX, STRANGER_CALLS_MAX, STRANGER_CALLS_OF_ADDRESS_MAX,
+        STRANGER_QUIET_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, STREAMS_PER_CONNECTION_MAX,
+        WINDOW_BYTES,
     },
     rpc::access::Peer,
 };
@@ -25,7 +33,13 @@ const SEND_BYTES: usize = 64 * 1024;
 /// ever.
 pub(super) const LIMITS: Limits = Limits {
     connections: CONNECTIONS_MAX,
-    beyond: Beyond::Close,
+    strangers: Allowance {
+        connections: STRANGERS_MAX,
+        connections_of_address: STRANGERS_OF_ADDRESS_MAX,
+        calls: STRANGER_CALLS_MAX,
+        calls_of_address: STRANGER_CALLS_OF_ADDRESS_MAX,
+        quiet: STRANGER_QUIET_MAX,
+    },
     handshake: HANDSHAKE_TIME_MAX,
     first_request: FIRST_CALL_TIME_MAX,
     idle: CONNECTION_IDLE_MAX,
@@ -33,11 +47,17 @@ pub(super) const LIMITS: Limits = Limits {
     drain: DRAIN_TIME_MAX,
 };
 
-/// The services as they are served on connections: each call is told who called.
+/// The services as they are served on connections: each call is told who called, and each answer
+/// names its call.
 #[derive(Debug, Clone)]
-pub(super) struct Calls<S>(pub(super) S);
+pub(super) struct Calls<S> {
+    pub(super) services: S,
+    pub(super) cors: Arc<Cors>,
+    /// What is shown of the counters; nothing when they are shown elsewhere.
+    pub(super) metrics: Option<Arc<Page>>,
+}
 
-impl<S, Body> Serve for Calls<S>
+impl<S> Serve for Calls<S>
 where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
         + Clone
@@ -45,8 +65,6 @@ where
         + Sync
         + 'static,
     S::Future: Send + 'static,
-    Body: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    Body::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Body = Body;
 
@@ -72,14 +90,57 @@ where
 
     async fn answer(
         self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        activity: Arc<Activity>,
+    ) -> Response<Body> {
+        let id = request_id(request.headers());
+        let mut answer = self.reply(request, peer, activity).await;
+        answer.headers_mut().insert(REQUEST_ID, id);
+        answer
+    }
+}
+
+impl<S> Calls<S> {
+    async fn reply(
+        self,
         mut request: Request<Incoming>,
         peer: SocketAddr,
-        _activity: Arc<Activity>,
-    ) -> Response<Body> {
+        activity: Arc<Activity>,
+    ) -> Response<Body>
+    where
+        S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    {
+        let bare = |status, headers| {
+            let mut response = Response::new(Body::default());
+            *response.status_mut() = status;
+            *response.headers_mut() = headers;
+            response
+        };
+        if host_fault(&request).is_some() {
+            return bare(StatusCode::BAD_REQUEST, HeaderMap::new());
+        }
+        if let Some(page) = self.metrics.filter(|_| Page::is_asked(&request)) {
+            return page
+                .answer(&request)
+                .await
+                .map(|text| Body::new(Full::new(text)));
+        }
+        let cors = self.cors;
+        if let Some((status, headers)) = cors.preflight(request.method(), request.headers()) {
+            return bare(status, headers);
+        }
+        let mut asked = HeaderMap::new();
+        if let Some(origin) = request.headers().get(ORIGIN) {
+            asked.insert(ORIGIN, origin.clone());
+        }
         request.extensions_mut().insert(Peer(peer.ip()));
-        match self.0.oneshot(request).await {
+        request.extensions_mut().insert(activity);
+        let mut response = match self.services.oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
-        }
+        };
+        cors.allow(&asked, response.headers_mut());
+        response
     }
 }

@@ -15,14 +15,16 @@ use std::{
 pub use self::{
     manifest::Manifest,
     reader::Reader,
-    source::Source,
+    source::{Source, Trust},
     step::{End, Kept, Step},
     target::{Keys, Target},
 };
 use crate::store::EngineError;
 
 /// The layout of backups that this version writes, and the newest that it reads.
-pub const NEWEST: u32 = 1;
+pub const NEWEST: u32 = 2;
+/// The first layout whose steps are proven by the service.
+const PROVEN: u32 = 2;
 
 /// Why a backup is not made or not read, in a sentence for whoever asked for it.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +71,17 @@ pub enum BackupError {
         found: u32,
         /// The newest that this version reads.
         known: u32,
+    },
+    /// An earlier version began it.
+    #[error("the unfinished backup in {} was begun by an earlier version; name another folder", .0.display())]
+    Older(PathBuf),
+    /// It is not what a service of the given keys wrote.
+    #[error("the backup in {} is not what its service wrote: {why}", .folder.display())]
+    Unproven {
+        /// The folder.
+        folder: PathBuf,
+        /// What was found.
+        why: String,
     },
     /// What was written was changed since.
     #[error("the backup in {} is damaged: {why}", .folder.display())]

@@ -11,13 +11,14 @@ pub(crate) mod faulty;
 mod index;
 pub mod memory;
 pub mod redb;
+pub mod staged;
 
-use std::{collections::BTreeSet, fmt::Debug};
+use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 
-pub use self::index::Index;
-use crate::error::Error;
+pub use self::index::{Index, Standing};
+use crate::{clock::Clock, error::Error};
 
 /// The kinds of record. Numbers are written to disk and never change their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,11 +45,21 @@ pub enum Kind {
     Receipt = 10,
     /// Triggers and rules before they were edited, by kind, name, id and revision.
     Revision = 11,
+    /// Silences, by name.
+    Silence = 12,
+    /// What the service counts, by what is counted and when.
+    Counter = 13,
+    /// Calendars, by name.
+    Calendar = 14,
+    /// Inhibitions, by name.
+    Inhibition = 15,
+    /// Entries of the audit log, by number.
+    Audit = 16,
 }
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -60,6 +71,11 @@ impl Kind {
         Self::Health,
         Self::Receipt,
         Self::Revision,
+        Self::Silence,
+        Self::Counter,
+        Self::Calendar,
+        Self::Inhibition,
+        Self::Audit,
     ];
 
     /// The kind of a number on disk.
@@ -81,6 +97,11 @@ impl Kind {
             Self::Health => "health",
             Self::Receipt => "receipt",
             Self::Revision => "revision",
+            Self::Silence => "silence",
+            Self::Counter => "counter",
+            Self::Calendar => "calendar",
+            Self::Inhibition => "inhibition",
+            Self::Audit => "audit entry",
         }
     }
 }
@@ -101,19 +122,22 @@ pub enum Expect {
     Absent,
     /// The record at that version.
     Version(u64),
+    /// Whatever is there, or nothing: such a change conflicts with no other one.
+    Any,
 }
 
 /// A record as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Rises with every change of the record; versions are not reused after a delete.
+    /// Rises with every change of the record; versions are not reused after a delete. It is no place
+    /// in the change log.
     pub version: u64,
     /// The encoded record.
     pub value: Vec<u8>,
 }
 
 /// One entry of an index.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry {
     /// The index.
     pub index: Index,
@@ -141,6 +165,8 @@ pub struct Change {
     /// Whether it adds to the store: of what waits with others, that is refused first when the disk
     /// runs full.
     pub adds: bool,
+    /// Whether it changes what decisions rest on: see [`Set::rests_on`].
+    pub defines: bool,
 }
 
 impl Change {
@@ -155,8 +181,38 @@ impl Change {
             add: Vec::new(),
             is_logged: true,
             adds: false,
+            defines: false,
         }
     }
+}
+
+/// Changes that are applied together, each of another record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Set {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The place in the change log up to which was read what the changes were decided by. The set
+    /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
+    /// nothing.
+    pub rests_on: Option<u64>,
+}
+
+impl From<Vec<Change>> for Set {
+    fn from(changes: Vec<Change>) -> Self {
+        Self {
+            changes,
+            rests_on: None,
+        }
+    }
+}
+
+/// What a set of changes became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Applied {
+    /// The commit's place in the change log; other sets may be in the same commit.
+    pub place: u64,
+    /// The version of every record that it stored or touched.
+    pub version: u64,
 }
 
 /// What to do with a record.
@@ -168,6 +224,61 @@ pub enum Action {
     Delete,
     /// Leave the value and raise the version, so that decisions made on the old one conflict.
     Touch,
+    /// Write nothing: the record must only be as expected when the set is applied.
+    Check,
+    /// Add to the numbers that the record consists of, one by one; one that is not there is zero,
+    /// and a record that only has zeros left is removed.
+    Add(Vec<i64>),
+}
+
+/// The numbers that a record consists of.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] when it consists of something else.
+pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
+    let (numbers, rest) = value.as_chunks();
+    if !rest.is_empty() {
+        return Err(EngineError::Corrupt("a record holds no numbers".into()));
+    }
+    Ok(numbers.iter().copied().map(i64::from_be_bytes).collect())
+}
+
+/// What [`Action::Add`] makes of a record; none when it is removed.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] when the record does not consist of numbers.
+fn sum(value: Option<&[u8]>, add: &[i64]) -> Result<Option<Vec<u8>>, EngineError> {
+    let mut sum = value.map(numbers).transpose()?.unwrap_or_default();
+    add_to(&mut sum, add);
+    let is_left = sum.iter().any(|number| *number != 0);
+    Ok(is_left.then(|| sum.into_iter().flat_map(i64::to_be_bytes).collect()))
+}
+
+/// Adds numbers to numbers, one by one.
+pub fn add_to(sum: &mut Vec<i64>, add: &[i64]) {
+    if sum.len() < add.len() {
+        sum.resize(add.len(), 0);
+    }
+    for (number, add) in sum.iter_mut().zip(add) {
+        *number = number.saturating_add(*add);
+    }
+}
+
+/// A record, by its kind and key.
+pub type RecordName = (Kind, Vec<u8>);
+
+/// An index entry as it is read: its key, and the key of the record that it leads to.
+pub type Lead = (Vec<u8>, Vec<u8>);
+
+/// An index entry and the record that it leads to, read at one point in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The entry's key.
+    pub entry: Vec<u8>,
+    /// The record's key.
+    pub key: Vec<u8>,
+    /// The record.
+    pub row: Row,
 }
 
 /// The way to walk.
@@ -244,8 +355,8 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// The kinds of [`Delta::unlogged`]: few records, of which nobody says when they change.
-    pub(super) const UNLOGGED: [Kind; 2] = [Kind::Meta, Kind::Health];
+    /// The kinds of [`Delta::unlogged`]: small records, of which nobody says when they change.
+    pub(super) const UNLOGGED: [Kind; 3] = [Kind::Meta, Kind::Health, Kind::Counter];
 
     /// The records that steps of the log name, each once, and the last of these steps. Steps are
     /// taken until their names have so many bytes.
@@ -273,9 +384,11 @@ const DELTA_STEPS_MAX: usize = 1_000;
 /// Why an engine did not do what it was asked, by what the caller may conclude.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// An expectation did not hold; nothing was written. Read again and decide anew.
+    /// An expectation did not hold; nothing was written. Read again and decide anew. Names the
+    /// records of the set that are not as it expected, or whose entries are taken; none where that
+    /// is not known, or where what the set rests on was changed.
     #[error("a record was changed by somebody else")]
-    Conflict,
+    Conflict(Vec<RecordName>),
     /// Nothing was written. The queue is full or the engine is closed.
     #[error("the store cannot write now: {0}")]
     Unavailable(String),
@@ -295,12 +408,34 @@ impl EngineError {
     fn missing(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} is missing"))
     }
+
+    /// An entry leads to a record that is not there.
+    fn leads_nowhere(index: Index) -> Self {
+        Self::Corrupt(format!("an entry of {index:?} leads to no record"))
+    }
+
+    /// A conflict of which nobody says with which records.
+    pub fn conflict() -> Self {
+        Self::Conflict(Vec::new())
+    }
+
+    /// The same error for another caller.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        match self {
+            Self::Conflict(records) => Self::Conflict(records.clone()),
+            Self::Unavailable(text) => Self::Unavailable(text.clone()),
+            Self::Full(text) => Self::Full(text.clone()),
+            Self::Indeterminate(source) => Self::Indeterminate(source.to_string().into()),
+            Self::Corrupt(text) => Self::Corrupt(text.clone()),
+        }
+    }
 }
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Conflict => {
+            EngineError::Conflict(_) => {
                 Self::Aborted("it was changed by somebody else meanwhile; try again".into())
             }
             EngineError::Unavailable(_) => Self::Unavailable(error.to_string()),
@@ -314,9 +449,9 @@ impl From<EngineError> for Error {
     }
 }
 
-/// Room on the disk that an engine writes to.
+/// Space on the disk that an engine writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DiskRoom {
+pub struct FreeSpace {
     /// Bytes that are free.
     pub free_bytes: u64,
     /// Below this nothing is added.
@@ -329,15 +464,15 @@ const COUNT_PAGE: usize = 1_000;
 /// A place where records are kept.
 #[async_trait]
 pub trait Engine: Debug + Send + Sync + 'static {
-    /// Applies a set of changes, each of another record, all or none, and returns its place in the change log once it is
-    /// on disk.
+    /// Applies a set of changes, all or none, and returns its place in the change log once it is on
+    /// disk. From then on [`Engine::log_signal`] shows that place or a later one.
     ///
     /// # Errors
     /// See [`EngineError`]; only `Indeterminate` leaves open whether it was written.
     ///
     /// # Cancel safety
     /// A dropped call may still be carried out.
-    async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError>;
+    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError>;
 
     /// Reads records by key; absent ones are `None`. All are read at one point in time.
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
@@ -358,25 +493,33 @@ pub trait Engine: Debug + Send + Sync + 'static {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError>;
+    ) -> Result<Vec<Lead>, EngineError>;
 
-    /// Finds the last entry under each prefix, in the order of the prefixes; answers
-    /// `(entry key, record key)`.
+    /// Walks several stretches of an index, each up to `limit` entries; answers them in the order of
+    /// the stretches. An engine that can, reads all of them at one point in time.
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        let mut found = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            found.push(self.entries(index, range.clone(), direction, limit).await?);
+        }
+        Ok(found)
+    }
+
+    /// Finds the last entry under each prefix with the record that it leads to, in the order of the
+    /// prefixes, all at one point in time.
     ///
-    /// What intake asks for every event: an engine that can, finds all of them in one read.
+    /// What intake asks for every event.
     async fn last_under(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
-        let mut found = Vec::with_capacity(prefixes.len());
-        for prefix in prefixes {
-            let range = Range::under(prefix);
-            let mut last = self.entries(index, range, Direction::Descending, 1).await?;
-            found.push(last.pop());
-        }
-        Ok(found)
-    }
+    ) -> Result<Vec<Option<Found>>, EngineError>;
 
     /// Counts the entries of a stretch of an index, at most `limit`.
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
@@ -399,7 +542,23 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(count)
     }
 
-    /// Reads the change log after a place in it. `None` when that place has been forgotten.
+    /// Counts the entries of several stretches of an index, of each at most `limit`; answers them in
+    /// the order of the stretches.
+    async fn count_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        limit: usize,
+    ) -> Result<Vec<usize>, EngineError> {
+        let mut counts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            counts.push(self.count(index, range.clone(), limit).await?);
+        }
+        Ok(counts)
+    }
+
+    /// Reads the change log after a place in it. `None` when that place has been forgotten, or was
+    /// never reached: a place beyond what this process knows is looked for in the store first.
     async fn log_after(
         &self,
         sequence: u64,
@@ -418,21 +577,34 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// How many records, entries and steps of the log there are, for telling how far a walk is.
     async fn row_count(&self) -> Result<u64, EngineError>;
 
-    /// The newest place at which records of these kinds were changed, or a later one. Who follows
-    /// only them need not read the log up to there.
+    /// The newest place at which records of these kinds were changed, or a later one, as far as this
+    /// process knows. Who follows only them need not read the log up to [`Engine::log_signal`], when
+    /// that was read before.
     fn last_changed(&self, _kinds: &[Kind]) -> u64 {
         u64::MAX
     }
 
-    /// The newest place in the change log.
+    /// The newest place in the change log, whichever process has put it there.
     async fn log_head(&self) -> Result<u64, EngineError>;
 
-    /// Follows [`Engine::log_head`]: the value changes after each commit.
+    /// The newest place in the change log that this process knows: the value changes after each
+    /// commit, also of others, a moment behind [`Engine::log_head`].
     fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
 
     /// How much room there is; none when the engine cannot tell, or needs none.
-    fn room(&self) -> Option<DiskRoom> {
+    fn free_space(&self) -> Option<FreeSpace> {
         None
+    }
+
+    /// The time that all who use the store go by; none where each has its own.
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        None
+    }
+
+    /// Whether a record's version is the place of the commit that made it, which lets both be held
+    /// against each other.
+    fn versions_are_places(&self) -> bool {
+        false
     }
 
     /// Whether another process may use the same records meanwhile. Where none may, whatever an

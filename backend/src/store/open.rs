@@ -1,20 +1,31 @@
 //! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
 
 mod disk;
+mod disk_space;
 mod draft;
 mod error;
 mod folder;
 mod format;
+mod kept;
 mod key_check;
 mod key_file;
 mod overlay;
-mod room;
+mod reorder;
+mod trust;
 
 use std::{path::Path, sync::Arc};
 
 pub use self::error::OpenError;
-use self::{disk::Disk, folder::Folder, key_file::KeyFile, overlay::Overlay, room::Room};
-pub(super) use self::{draft::Draft, folder::private_file, key_check::is_of_keys};
+use self::{
+    disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,
+};
+pub(super) use self::{
+    draft::Draft,
+    folder::private_file,
+    key_check::is_of_keys,
+    key_file::ring,
+    trust::{KEY_FILE_BYTES_MAX, read_plain},
+};
 use crate::{
     config::Config,
     store::{
@@ -40,14 +51,17 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
         two_phase_commit: config.store.two_phase_commit,
         ..Settings::with_cache(config.store.cache_bytes)
     };
-    let room = Room::new(&folder, config.store.free_space_floor_bytes);
+    let space = DiskSpace::new(&folder, config.store.free_space_floor_bytes);
     let folder = Arc::new(folder);
     if !folder.has_store() {
         make(&folder, settings, &sealer).await?;
     }
+    if let Some(older) = format::older(&config.data_dir) {
+        kept::keep(&folder, older)?;
+    }
     // Said before there is a log, which an older version would not look for.
     format::raise_file(&folder)?;
-    let medium = Disk::store(Arc::clone(&folder), room);
+    let medium = Disk::store(Arc::clone(&folder), space);
     let store = open_engine(medium, settings, &sealer, &folder).await?;
     format::raise(&store, &folder).await?;
     key_check::check(&store, &sealer, &folder).await?;
@@ -91,9 +105,10 @@ pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading
     };
     let medium = Overlay::new(Arc::clone(&folder));
     let store = open_engine(medium, settings, &sealer, &folder).await?;
-    format::check(&store, &folder).await?;
+    // An older layout is made the newest in memory.
+    format::raise(&store, &folder).await?;
     if key_fault.is_none() {
-        key_fault = key_check::judge(&store, &sealer, &folder).await.err();
+        key_fault = key_check::check(&store, &sealer, &folder).await.err();
     }
     Ok(Reading { store, key_fault })
 }

@@ -1,31 +1,60 @@
 //! Domain values as records: typed reading, and sets of changes that keep the indexes right.
 
 pub mod bytes;
+mod chain;
+pub mod counters;
 #[cfg(test)]
 mod frozen;
 mod kinds;
 mod v1;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::store::{
-    engine::{
-        Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, Range,
-        memory::MemoryEngine,
+pub(super) use self::kinds::proven_since;
+pub(super) use self::kinds::with_record;
+#[cfg(test)]
+pub(crate) use self::v1::audit::chained;
+use self::{chain::Chain, counters::Counts, kinds::is_proven};
+use crate::{
+    domain::counter::Counted,
+    metrics::{DeliveryStep, Metrics},
+    store::{
+        audit::{self, Audited, Seen, Told},
+        engine::{
+            Action, Applied, Change, Direction, Engine, EngineError, Entry, Expect, Found, Index,
+            Kind, Lane, Range, Row, Set, memory::MemoryEngine, staged::StagedEngine,
+        },
+        seal::Sealer,
     },
-    seal::Sealer,
 };
 
-/// Whether changes of such records are found in the change log. What an attempt, a fact or a
-/// destination's health says, nobody follows by itself.
+/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter or
+/// a destination's health says, nobody follows by itself.
 pub fn is_logged(kind: Kind) -> bool {
-    !matches!(kind, Kind::Meta | Kind::Attempt | Kind::Health)
+    !matches!(
+        kind,
+        Kind::Meta | Kind::Attempt | Kind::Health | Kind::Counter
+    )
 }
 
 /// Whether a new record of this kind adds to what the store must hold. What people change, and what
 /// moves deliveries on, does not.
 fn adds(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
+}
+
+/// Whether decisions rest on records of this kind, so that one who decided by what was before must
+/// decide anew: what the rules in force are made of.
+fn defines(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Trigger
+            | Kind::Destination
+            | Kind::Rule
+            | Kind::Silence
+            | Kind::Calendar
+            | Kind::Inhibition
+    )
 }
 
 /// A domain value that is kept as a record.
@@ -36,13 +65,26 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn key(&self) -> Vec<u8>;
     /// The index entries that lead to the record, each once.
     fn entries(&self) -> Vec<Entry>;
+    /// What counts the record.
+    fn counted(&self) -> Vec<Counted> {
+        Vec::new()
+    }
+    /// What the audit log says of it; none for what it does not speak of.
+    fn seen(&self) -> Option<Seen> {
+        None
+    }
     /// The value in bytes, in the newest encoding, secrets sealed.
     fn encode(&self, sealer: &Sealer) -> Vec<u8>;
-    /// Reads any encoding ever written.
+    /// Reads any encoding that a store of the newest layout holds.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] when the bytes make no record.
+    /// [`EngineError::Corrupt`] when the bytes make no record, or lack the proof that others of the
+    /// kind have.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
+    /// What is counted when it is stored where that was; nothing for most kinds.
+    fn step(&self, _before: Option<&Self>) -> Option<DeliveryStep> {
+        None
+    }
 }
 
 /// A record as it was read: the value, and the version to name when changing it.
@@ -57,27 +99,37 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    /// A record as the commit at that place in the change log has left it.
-    pub(crate) fn written(sequence: u64, value: T) -> Self {
+    /// A record as the commit that gave it this version has left it.
+    pub(crate) fn written(version: u64, value: T) -> Self {
         Self {
-            version: sequence,
+            version,
             bytes: 0,
             value,
         }
     }
 }
 
-/// Typed access to an engine. Clones share the engine.
+/// Typed access to an engine. Clones share the engine, and count together.
 #[derive(Debug, Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
     sealer: Arc<Sealer>,
+    metrics: Metrics,
+    chain: Arc<Chain>,
+    /// Where it keeps changes back: what they do.
+    staged: Option<Arc<Mutex<Vec<Told>>>>,
 }
 
 impl Store {
     /// Puts types on an engine.
     pub fn new(engine: Arc<dyn Engine>, sealer: Arc<Sealer>) -> Self {
-        Self { engine, sealer }
+        Self {
+            engine,
+            sealer,
+            metrics: Metrics::default(),
+            chain: Arc::default(),
+            staged: None,
+        }
     }
 
     /// An empty store that is forgotten when dropped: for tests.
@@ -88,6 +140,11 @@ impl Store {
     /// The engine below, for the change log.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    /// Where those count who work on this store.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Reads one record.
@@ -107,18 +164,9 @@ impl Store {
         keys: Vec<Vec<u8>>,
     ) -> Result<Vec<Option<Stored<T>>>, EngineError> {
         let rows = self.engine.get(T::KIND, &keys).await?;
-        let decode = |row: Option<super::engine::Row>| {
-            row.map(|row| {
-                let value = T::decode(&row.value, &self.sealer)?;
-                Ok(Stored {
-                    version: row.version,
-                    bytes: row.value.len(),
-                    value,
-                })
-            })
-            .transpose()
-        };
-        rows.into_iter().map(decode).collect()
+        let found = keys.iter().zip(rows);
+        let read = |(key, row): (&Vec<u8>, Option<Row>)| row.map(|row| self.read(key, &row));
+        found.map(|found| read(found).transpose()).collect()
     }
 
     /// Reads records by key; answers, beside them, the keys of those that cannot be read, each of
@@ -160,16 +208,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Stored<T>>, EngineError> {
         let rows = self.engine.page(T::KIND, range, direction, limit).await?;
-        rows.into_iter()
-            .map(|(_, row)| {
-                let value = T::decode(&row.value, &self.sealer)?;
-                Ok(Stored {
-                    version: row.version,
-                    bytes: row.value.len(),
-                    value,
-                })
-            })
-            .collect()
+        let rows = rows.into_iter();
+        rows.map(|(key, row)| self.read(&key, &row)).collect()
     }
 
     /// Walks records by an index; answers each with its entry's key. A record that is gone by the
@@ -193,34 +233,166 @@ impl Store {
             .collect())
     }
 
+    /// Reads the last record under each prefix of an index, in the order of the prefixes, all at one
+    /// point in time.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn last_under<T: Record>(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Stored<T>>>, EngineError> {
+        let found = self.engine.last_under(index, prefixes).await?;
+        let read = |found: Found| self.read(&found.key, &found.row);
+        let found = found.into_iter();
+        found.map(|found| found.map(read).transpose()).collect()
+    }
+
+    /// Reads a row that was found under a key.
+    fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
+        let value = T::decode(&row.value, &self.sealer)?;
+        // A proof tells that a record was written, not where it was put.
+        if is_proven(T::KIND) && value.key() != key {
+            let word = T::KIND.word();
+            let why = format!("a {word} lies under the key of another");
+            return Err(EngineError::Corrupt(why));
+        }
+        Ok(Stored {
+            version: row.version,
+            bytes: row.value.len(),
+            value,
+        })
+    }
+
     /// Reads a value as it is kept.
     pub(super) fn decode<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
         T::decode(value, &self.sealer)
     }
 
+    /// What seals and proves what is stored.
+    pub(super) fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
     /// An empty set of changes.
     pub fn changes(&self) -> Changes {
+        let audited = audit::current().map(|by| Audited {
+            by,
+            told: Vec::new(),
+        });
         Changes {
             sealer: Arc::clone(&self.sealer),
             list: Vec::new(),
+            counts: Counts::default(),
+            is_past: false,
+            rests_on: None,
+            steps: Vec::new(),
+            audited,
         }
     }
 
-    /// Applies a set of changes, all or none; returns once it is on disk, with its place in the
-    /// change log.
+    /// An empty set of changes for records that are put back: what happened to them is not counted
+    /// again.
+    pub(super) fn changes_of_the_past(&self) -> Changes {
+        Changes {
+            is_past: true,
+            ..self.changes()
+        }
+    }
+
+    /// This store with nothing changed yet, whose changes are kept back.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn stage(&self) -> Result<StagedStore, EngineError> {
+        let engine = Arc::new(StagedEngine::over(Arc::clone(&self.engine)).await?);
+        let told = Arc::default();
+        let store = Self {
+            staged: Some(Arc::clone(&told)),
+            ..Self::new(
+                Arc::clone(&engine) as Arc<dyn Engine>,
+                Arc::clone(&self.sealer),
+            )
+        };
+        Ok(StagedStore {
+            store,
+            engine,
+            told,
+        })
+    }
+
+    /// Applies a set of changes, all or none; returns once it is on disk.
     ///
     /// # Errors
     /// Those of [`Engine::apply`].
-    pub async fn apply(&self, lane: Lane, changes: Changes) -> Result<u64, EngineError> {
-        self.engine.apply(lane, changes.list).await
+    pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
+        let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
+            return self.apply_plain(lane, changes).await;
+        };
+        let Some(staged) = &self.staged else {
+            return self.apply_audited(lane, changes, audited).await;
+        };
+        let applied = self.apply_plain(lane, changes).await?;
+        // It holds whole entries between any two statements.
+        let mut told = staged.lock().unwrap_or_else(PoisonError::into_inner);
+        told.extend(audited.told);
+        Ok(applied)
+    }
+
+    /// Applies changes as they are.
+    async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
+        let mut list = changes.list;
+        list.extend(changes.counts.changes());
+        let set = Set {
+            changes: list,
+            rests_on: changes.rests_on,
+        };
+        let applied = self.engine.apply(lane, set).await?;
+        self.metrics.committed(&changes.steps);
+        Ok(applied)
     }
 }
 
-/// Changes that are applied together. Each record may be changed once.
+/// A store whose changes are kept back, to be applied to the one below together.
+#[derive(Debug)]
+pub struct StagedStore {
+    store: Store,
+    engine: Arc<StagedEngine>,
+    told: Arc<Mutex<Vec<Told>>>,
+}
+
+impl StagedStore {
+    /// What is below, as it would be.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What was kept back, for the store below.
+    pub fn changes(&self) -> Changes {
+        let mut changes = self.store.changes();
+        changes.list = self.engine.changes();
+        if let Some(audited) = &mut changes.audited {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            audited.told = audit::merged(std::mem::take(&mut told));
+        }
+        changes
+    }
+}
+
+/// Changes that are applied together, with what they count. Each record may be changed once.
 #[derive(Debug)]
 pub struct Changes {
     sealer: Arc<Sealer>,
     list: Vec<Change>,
+    counts: Counts,
+    /// Whether what happened to the records was counted before.
+    is_past: bool,
+    rests_on: Option<u64>,
+    /// What is counted once they are on disk.
+    steps: Vec<DeliveryStep>,
+    /// What they do, where somebody is to be held to it.
+    audited: Option<Audited>,
 }
 
 impl Changes {
@@ -234,8 +406,24 @@ impl Changes {
         self.list.len()
     }
 
+    /// Says by which state of the rules they were decided: the place up to which the change log had
+    /// been read. Where the rules changed after it, the changes conflict.
+    pub fn rest_on(&mut self, place: u64) {
+        self.rests_on = Some(place);
+    }
+
+    fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
+        if let Some(audited) = &mut self.audited {
+            let (before, after) = (before.and_then(T::seen), after.and_then(T::seen));
+            audited.told.extend(Told::of(T::KIND, before, after));
+        }
+    }
+
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
+        self.counts.come(&new.counted(), self.is_past);
+        self.steps.extend(new.step(None));
+        self.tell(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
@@ -245,11 +433,16 @@ impl Changes {
             add: new.entries(),
             is_logged: is_logged(T::KIND),
             adds: adds(T::KIND),
+            defines: defines(T::KIND),
         });
     }
 
     /// Replaces a record that must still be as it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
+        let (was, is) = (old.value.counted(), new.counted());
+        self.counts.become_another(&was, &is);
+        self.steps.extend(new.step(Some(&old.value)));
+        self.tell(Some(&old.value), Some(new));
         let (mut remove, mut add) = (old.value.entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
             Some(at) => {
@@ -267,11 +460,14 @@ impl Changes {
             add,
             is_logged: is_logged(T::KIND),
             adds: false,
+            defines: defines(T::KIND),
         });
     }
 
     /// Removes a record that must still be as it was read.
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
+        self.counts.go(&old.value.counted());
+        self.tell(Some(&old.value), None);
         self.list.push(Change {
             kind: T::KIND,
             key: old.value.key(),
@@ -281,7 +477,27 @@ impl Changes {
             add: Vec::new(),
             is_logged: is_logged(T::KIND),
             adds: false,
+            defines: defines(T::KIND),
         });
+    }
+
+    /// Applies nothing unless a record is still as it was read, and leaves it as it is.
+    pub fn check<T: Record>(&mut self, old: &Stored<T>) {
+        self.list.push(Change {
+            is_logged: false,
+            ..Change::new(
+                T::KIND,
+                &old.value.key(),
+                Expect::Version(old.version),
+                Action::Check,
+            )
+        });
+    }
+
+    /// Touches a record to which something is done that it does not say itself, and writes that down.
+    pub fn act_on<T: Record>(&mut self, old: &Stored<T>) {
+        self.tell(Some(&old.value), Some(&old.value));
+        self.touch(old);
     }
 
     /// Leaves a record as it is, and makes every decision that rests on having read it conflict.
@@ -305,6 +521,7 @@ impl Changes {
             add: Vec::new(),
             is_logged: is_logged(T::KIND),
             adds: false,
+            defines: false,
         });
     }
 }

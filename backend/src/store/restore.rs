@@ -3,14 +3,14 @@
 mod fill;
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
 use self::fill::Filled;
 use super::{
-    backup::{BackupError, Source},
-    open::{Draft, OpenError},
+    backup::{BackupError, Source, Trust},
+    open::{Draft, KEY_FILE_BYTES_MAX, OpenError, read_plain},
     verify::{Findings, Progress, verify},
 };
 use crate::config::Config;
@@ -22,6 +22,8 @@ pub struct Restore<'a> {
     pub from: &'a Path,
     /// The file with the keys that open what is sealed, for a backup that was made without.
     pub key_file: Option<&'a Path>,
+    /// Whether a backup of an earlier version is taken, which nothing proves to be its service's.
+    pub accept_unproven: bool,
     /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until
     /// somebody asks for them: it may have happened after the backup. None sends them again under
     /// the same ids.
@@ -67,6 +69,11 @@ pub enum RestoreError {
         "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
     )]
     NoKey,
+    /// An earlier version made it, and nothing proves that nobody changed it since.
+    #[error(
+        "the backup was made by an earlier version, so nothing proves that nobody changed it since; if you trust who could write to it, say --accept-unproven"
+    )]
+    Unproven,
     /// What came out is not whole.
     #[error("the backup does not make a whole store: {0}")]
     NotWhole(String),
@@ -119,8 +126,14 @@ pub async fn restore(
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),
 ) -> Result<Restored, RestoreError> {
-    let source = Source::open(how.from)?;
-    let key = key(&source, how)?;
+    let mut source = Source::open(how.from)?;
+    let keys = source.keys(how.key_file)?;
+    let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
+    let trust = match source.manifest().is_proven() {
+        true => Trust::Keys(&sealer),
+        false if how.accept_unproven => Trust::Checksums,
+        false => return Err(RestoreError::Unproven),
+    };
     if let Some(found) = Draft::in_the_way(&config.data_dir)? {
         return Err(RestoreError::NotEmpty {
             folder: config.data_dir.clone(),
@@ -128,7 +141,7 @@ pub async fn restore(
         });
     }
     let bytes = source.manifest().bytes();
-    source.verify(&|read| progress(Stage::Reading, read, bytes))?;
+    source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
     let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
     let first_place = first_place(source.manifest().end.place, how.now_ms);
@@ -173,17 +186,8 @@ async fn fill(
     })
 }
 
-/// The content of the key file that belongs to the backup.
-fn key(source: &Source, how: &Restore<'_>) -> Result<Vec<u8>, RestoreError> {
-    let named = how.key_file.map(Path::to_owned);
-    match named.or_else(|| source.key_file("secret.key")) {
-        Some(path) => read(path),
-        None => Err(RestoreError::NoKey),
-    }
-}
-
 fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
-    fs::read(&path).map_err(|source| RestoreError::Io {
+    read_plain(&path, KEY_FILE_BYTES_MAX).map_err(|source| RestoreError::Io {
         action: "read",
         path,
         source,

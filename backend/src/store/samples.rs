@@ -6,16 +6,20 @@ use std::{
     time::Duration,
 };
 
+use super::{audit::By, record::chained};
 use crate::domain::{
-    Annotation, Attempt, Clause, Client, Close, CloseReason, Content, Delivery, DeliverySettings,
-    DeliveryState, Destination, DestinationKind, Dialect, Evaluation, EventId, Field, Health,
-    HealthState, HistoryEntry, Literal, Name, Notified, Occurrence, Opening, Outcome, Query, Rates,
-    Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Status, Transcript,
+    Annotation, Attempt, AuditAction, AuditEntry, AuditState, Calendar, CauseMark, Clause, Client,
+    Close, CloseReason, Comment, Content, Delivery, DeliverySettings, DeliveryState, Destination,
+    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Health,
+    HealthState, Held, HeldBy, HistoryEntry, HoldChange, HoldKind, Inhibition, LastTold, Literal,
+    Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates, Receipt,
+    RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Silence, Stage, Status, Transcript,
     Trigger, Value, Was,
+    calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
-        Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
-        WebhookMethod,
+        Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Tried,
+        Webhook, WebhookMethod,
     },
 };
 
@@ -70,6 +74,7 @@ pub(crate) fn destinations() -> Vec<Destination> {
         value,
     };
     let webhook = Webhook {
+        secret_url: Secret::default(),
         url: "https://example.com/hook".into(),
         method: WebhookMethod::Put,
         headers: vec![
@@ -144,6 +149,9 @@ pub(crate) fn rule(name_of_it: &str) -> Rule {
         repeat: true,
         repeat_interval_seconds: 600,
         send_updates: true,
+        delay_ms: 0,
+        auto_pause_ms: 0,
+        active_calendar: None,
         revision: 5,
         create_ms: AT_MS,
         update_ms: AT_MS + 3,
@@ -161,6 +169,9 @@ pub(crate) fn client(name_of_it: &str) -> Client {
         key_hash: [41; 32],
         create_ms: AT_MS,
         last_used_ms: Some(AT_MS + 60_000),
+        last_used_from: None,
+        expire_ms: None,
+        previous: None,
     }
 }
 
@@ -236,6 +247,11 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         evaluation: None,
         received_ms: None,
         reopened: None,
+        earlier: Vec::new(),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
     }
 }
 
@@ -263,6 +279,194 @@ pub(crate) fn evaluated_occurrence() -> Occurrence {
         rule_revision: 5,
     });
     occurrence
+}
+
+/// An occurrence of which something waits under a silence, and something else was spared.
+pub(crate) fn held_occurrence() -> Occurrence {
+    let held_by = vec![HeldBy {
+        kind: HoldKind::Silence,
+        id: id(51),
+        name: name("db patch"),
+        revision: 2,
+        since_ms: AT_MS + 1,
+        until_ms: Some(AT_MS + 90),
+        author: Some(name("admin")),
+        detail: "kernel update".into(),
+    }];
+    let change = |at_ms, what| HoldChange {
+        at_ms,
+        rule: id(31),
+        what,
+        held_by: held_by.clone(),
+    };
+    Occurrence {
+        covered_by: vec![id(51)],
+        hold_changes: vec![
+            change(AT_MS + 2, Held::Waits),
+            change(AT_MS + 3, Held::NoLongerMatched),
+            change(AT_MS + 4, Held::Waits),
+        ],
+        pending: vec![Pending {
+            rule: id(31),
+            rule_name: name("page"),
+            is_opening: false,
+            since_ms: AT_MS + 4,
+            repeat_due: true,
+            last_told: Some(LastTold {
+                severity: Severity::Warning,
+                acknowledged: true,
+            }),
+            held_by,
+        }],
+        ..occurrence(4)
+    }
+}
+
+/// An occurrence of an event that came before.
+pub(crate) fn returned_occurrence() -> Occurrence {
+    let earlier = |end_ms, by_sender| Earlier {
+        end_ms,
+        length_ms: 90_000,
+        by_sender,
+    };
+    Occurrence {
+        earlier: vec![
+            earlier(AT_MS - 7_200_000, false),
+            earlier(AT_MS - 3_600_000, true),
+        ],
+        ..occurrence(5)
+    }
+}
+
+/// A silence.
+pub(crate) fn silence(called: &str) -> Silence {
+    Silence {
+        id: id(51),
+        name: name(called),
+        description: "the monthly one".into(),
+        tags: vec!["team-a".into()],
+        reason: "kernel update".into(),
+        query: Some(trigger("disk").query),
+        rule_names: vec![name("page")],
+        calendar: None,
+        start_ms: AT_MS,
+        end_ms: AT_MS + 90,
+        expire_when_idle_ms: Some(0),
+        warn_before_ms: Some(10),
+        comments: vec![Comment {
+            author: name("admin"),
+            at_ms: AT_MS + 6,
+            text: "half of it is done".into(),
+        }],
+        from_event: Some(occurrence(1).event),
+        author: name("admin"),
+        last_editor: name("admin"),
+        progress: Progress {
+            stage: Stage::InForce,
+            counted_revision: 1,
+            has_covered: true,
+            idle_since_ms: Some(AT_MS + 8),
+        },
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 5,
+    }
+}
+
+/// An inhibition.
+pub(crate) fn inhibition(called: &str) -> Inhibition {
+    let query = |field: &str, text: &str| Query {
+        clause: Clause::Equals(field.into(), Literal::Text(text.into())),
+    };
+    Inhibition {
+        id: id(71),
+        name: name(called),
+        description: "a dead host says it all".into(),
+        tags: vec!["team-a".into()],
+        enabled: true,
+        source: query("name", "host-down"),
+        target: query("type", "disk"),
+        equal: vec![EqualFields {
+            source: "host".into(),
+            target: "dimensions.host".into(),
+        }],
+        linger_ms: 60_000,
+        counted_revision: 1,
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 5,
+    }
+}
+
+/// An occurrence that is a source of an inhibition, and was one of another lately.
+pub(crate) fn cause() -> Occurrence {
+    let mark = |number, until_ms| CauseMark {
+        inhibition: id(number),
+        values: [7; 16],
+        until_ms,
+        is_freed: until_ms.is_some(),
+    };
+    Occurrence {
+        causes: vec![mark(71, None), mark(72, Some(AT_MS + 60_000))],
+        ..occurrence(6)
+    }
+}
+
+/// A rule with every way of waiting.
+pub(crate) fn timed_rule() -> Rule {
+    Rule {
+        delay_ms: 300_000,
+        auto_pause_ms: 120_000,
+        active_calendar: Some(name("office")),
+        ..rule("timed")
+    }
+}
+
+/// A silence inside the windows of a calendar, without an end.
+pub(crate) fn nightly_silence() -> Silence {
+    Silence {
+        calendar: Some(name("nights")),
+        end_ms: i64::MAX,
+        ..silence("nightly")
+    }
+}
+
+/// A calendar.
+pub(crate) fn calendar(called: &str) -> Calendar {
+    let window = |dtstart: &str, duration: &str, end: &str, rrule: &str| WindowText {
+        dtstart: dtstart.into(),
+        duration: duration.into(),
+        end_time_of_day: end.into(),
+        rrule: rrule.into(),
+        ..WindowText::default()
+    };
+    let mut nights = window(
+        "2027-01-04T22:00:00",
+        "",
+        "07:00",
+        "FREQ=WEEKLY;BYDAY=MO,FR",
+    );
+    nights.exdate = vec!["2027-01-08".into(), "2027-01-11T22:00:00".into()];
+    nights.rdate = vec!["2027-01-12T23:30:00".into()];
+    let patch = window(
+        "2027-01-08T20:00:00",
+        "P1DT2H",
+        "",
+        "FREQ=MONTHLY;BYDAY=2FR",
+    );
+    let windows = [nights, patch];
+    Calendar {
+        id: id(61),
+        name: name(called),
+        description: "when to be quiet".into(),
+        tags: vec!["team-a".into()],
+        time_zone: "Europe/Berlin".into(),
+        windows: windows.iter().map(|it| Window::read(it).unwrap()).collect(),
+        except: vec![name("holidays")],
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 5,
+    }
 }
 
 /// A receipt with a refusal.
@@ -367,5 +571,47 @@ pub(crate) fn health() -> Health {
         since_ms: AT_MS + 3,
         failures: 2,
         last_error: "answered 500".into(),
+        last_success_ms: None,
+        tried: Vec::new(),
     }
+}
+
+/// The same with what is kept of attempts.
+pub(crate) fn tried_health() -> Health {
+    Health {
+        last_success_ms: Some(AT_MS + 2),
+        tried: vec![
+            Tried {
+                took_ms: 70,
+                is_delivered: true,
+            },
+            Tried {
+                took_ms: 30_000,
+                is_delivered: false,
+            },
+        ],
+        ..health()
+    }
+}
+
+/// An entry of the audit log, at the beginning of a chain.
+pub(crate) fn audit_entry() -> AuditEntry {
+    let by = By {
+        client: "jane".into(),
+        address: Some([192, 0, 2, 7].into()),
+        method: "/bellwether.v1.TriggerService/UpdateTrigger",
+        time_ms: 1_800_000_000_000,
+    };
+    let mut after = trigger("disk");
+    after.description = "disks that are full".into();
+    let entry = AuditEntry {
+        kind: "trigger".into(),
+        names: vec!["disk".into()],
+        before: Some(AuditState::Trigger(trigger("disk"))),
+        after: Some(AuditState::Trigger(after)),
+        changed_secrets: vec!["webhook.signingSecret".into()],
+        reason: "because".into(),
+        ..by.entry(AuditAction::Updated)
+    };
+    chained(entry, 1, [0; 32])
 }

@@ -1,4 +1,5 @@
-//! Secrets at rest: sealed with keys that live outside the store.
+//! Secrets at rest: sealed with keys that live outside the store, which also prove what was written by
+//! who has them.
 
 use std::fmt;
 
@@ -6,7 +7,10 @@ use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use hmac::{Hmac, Mac};
 use rand::RngCore;
+use sha2::Sha256;
+use zeroize::Zeroize as _;
 
 use crate::domain::{RecordId, Secret};
 
@@ -17,6 +21,11 @@ const SEALED_AT: usize = NONCE_AT + 24;
 
 /// A key of 256 bits.
 pub const KEY_BYTES: usize = 32;
+
+/// What the key that proves is derived with: a key is used for one thing only.
+const PROOF: &[u8] = b"bellwether proof 1";
+/// Bytes of a proof: the key's number, and the code.
+pub(super) const PROOF_BYTES: usize = 4 + 32;
 
 /// What a sealed text belongs to; a text moved to another place does not open there.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +47,15 @@ impl Place<'_> {
 /// It holds a ring of keys: the newest seals, every one opens.
 pub struct Sealer {
     newest: u32,
-    keys: Vec<(u32, XChaCha20Poly1305)>,
+    keys: Vec<RingKey>,
+}
+
+/// A key of the ring, ready for use.
+struct RingKey {
+    number: u32,
+    cipher: XChaCha20Poly1305,
+    /// Keyed with what is derived from the key.
+    proof: Hmac<Sha256>,
 }
 
 /// A sealed text that does not open: the key is not in the ring, or the bytes were changed.
@@ -53,12 +70,14 @@ impl Sealer {
     /// When there is no key.
     pub fn new(keys: &[(u32, [u8; KEY_BYTES])]) -> Self {
         let newest = keys.iter().map(|(number, _)| *number).max();
-        let cipher = |(number, key): &(u32, [u8; KEY_BYTES])| {
-            (*number, XChaCha20Poly1305::new(Key::from_slice(key)))
+        let ready = |(number, key): &(u32, [u8; KEY_BYTES])| RingKey {
+            number: *number,
+            cipher: XChaCha20Poly1305::new(Key::from_slice(key)),
+            proof: keyed(&keyed(key).chain_update(PROOF).finalize().into_bytes()),
         };
         Self {
             newest: newest.expect("a ring holds at least one key"),
-            keys: keys.iter().map(cipher).collect(),
+            keys: keys.iter().map(ready).collect(),
         }
     }
 
@@ -85,8 +104,11 @@ impl Sealer {
             aad: &aad,
         };
         let sealed = self
-            .cipher(self.newest)
-            .and_then(|cipher| cipher.encrypt(XNonce::from_slice(&nonce), payload).ok())
+            .key(self.newest)
+            .and_then(|key| {
+                let nonce = XNonce::from_slice(&nonce);
+                key.cipher.encrypt(nonce, payload).ok()
+            })
             .expect("the newest key is in the ring and the text is short");
         [&[LAYOUT][..], &self.newest.to_be_bytes(), &nonce, &sealed].concat()
     }
@@ -106,17 +128,56 @@ impl Sealer {
             msg: &sealed[SEALED_AT..],
             aad: &aad,
         };
-        let cipher = self.cipher(u32::from_be_bytes(number)).ok_or(SealError)?;
-        let text = cipher.decrypt(nonce, payload).or(Err(SealError))?;
-        Ok(Secret::new(String::from_utf8(text).or(Err(SealError))?))
+        let key = self.key(u32::from_be_bytes(number)).ok_or(SealError)?;
+        let text = key.cipher.decrypt(nonce, payload).or(Err(SealError))?;
+        let text = String::from_utf8(text).map_err(|other| {
+            other.into_bytes().zeroize();
+            SealError
+        });
+        text.map(Secret::new)
     }
 
-    fn cipher(&self, number: u32) -> Option<&XChaCha20Poly1305> {
-        self.keys
-            .iter()
-            .find(|(other, _)| *other == number)
-            .map(|(_, cipher)| cipher)
+    /// Proves that bytes come from who has the newest key, and what they are for.
+    ///
+    /// # Panics
+    /// Never: the newest key is in the ring.
+    pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> [u8; PROOF_BYTES] {
+        let key = self
+            .key(self.newest)
+            .expect("the newest key is in the ring");
+        let mut proof = [0; PROOF_BYTES];
+        let (number, code) = proof.split_at_mut(4);
+        number.copy_from_slice(&self.newest.to_be_bytes());
+        code.copy_from_slice(&over(key, purpose, parts).finalize().into_bytes());
+        proof
     }
+
+    /// Whether [`Sealer::prove`] of a key in the ring made that proof for the same bytes.
+    pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
+        let Some((number, code)) = proof.split_first_chunk() else {
+            return false;
+        };
+        self.key(u32::from_be_bytes(*number))
+            .is_some_and(|key| over(key, purpose, parts).verify_slice(code).is_ok())
+    }
+
+    fn key(&self, number: u32) -> Option<&RingKey> {
+        self.keys.iter().find(|key| key.number == number)
+    }
+}
+
+/// A code over bytes, each part told from the next.
+fn over(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut code = key.proof.clone();
+    for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
+        code.update(&(part.len() as u64).to_be_bytes());
+        code.update(part);
+    }
+    code
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    <Hmac<Sha256> as Mac>::new_from_slice(key).expect("a key may have any length")
 }
 
 /// A key from the system's random source.
@@ -128,7 +189,7 @@ pub fn random_key() -> [u8; KEY_BYTES] {
 
 impl fmt::Debug for Sealer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<_> = self.keys.iter().map(|(number, _)| number).collect();
+        let numbers: Vec<_> = self.keys.iter().map(|key| key.number).collect();
         formatter
             .debug_struct("Sealer")
             .field("keys", &numbers)
@@ -173,6 +234,23 @@ mod tests {
                 .reveal(),
             "after"
         );
+    }
+
+    #[test]
+    fn a_proof_holds_for_the_same_bytes_purpose_and_key_alone() {
+        let (old, new) = ((1, random_key()), (2, random_key()));
+        let proof = Sealer::new(&[old]).prove("record", &[b"ab", b"c"]);
+        let ring = Sealer::new(&[old, new]);
+        assert!(ring.is_proven("record", &[b"ab", b"c"], &proof));
+        assert!(!ring.is_proven("record", &[b"a", b"bc"], &proof));
+        assert!(!ring.is_proven("step", &[b"ab", b"c"], &proof));
+        assert!(!Sealer::new(&[new]).is_proven("record", &[b"ab", b"c"], &proof));
+        for at in 0..proof.len() {
+            let mut changed = proof;
+            changed[at] ^= 1;
+            assert!(!ring.is_proven("record", &[b"ab", b"c"], &changed), "{at}");
+        }
+        assert!(!ring.is_proven("record", &[b"ab", b"c"], &[]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 35] = [
+pub(crate) const VARIABLES: [&str; 44] = [
     "clear",
     "destination",
     "destination.name",
@@ -17,15 +17,24 @@ pub(crate) const VARIABLES: [&str; 35] = [
     "event.dimensions",
     "event.headline",
     "event.id",
+    "event.is_closed",
+    "event.is_critical",
+    "event.is_debug",
+    "event.is_error",
+    "event.is_info",
+    "event.is_open",
+    "event.is_warning",
     "event.last_seen",
     "event.metadata",
     "event.name",
     "event.occurrence_id",
     "event.severity",
+    "event.severity_number",
     "event.start_time",
     "event.status",
     "event.summary",
     "event.timestamp",
+    "event.title",
     "event.type",
     "id",
     "link",

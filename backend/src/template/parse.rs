@@ -123,7 +123,9 @@ impl<'a> Tag<'a> {
             return Err(fault(text, self.at, "the tag names no variable"));
         }
         if self.name.len() > NAME_BYTES_MAX {
-            let message = format!("the tag's name is longer than {NAME_BYTES_MAX} bytes");
+            let bytes = self.name.len();
+            let message =
+                format!("the tag's name has {bytes} bytes; at most {NAME_BYTES_MAX} are taken");
             return Err(fault(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');

@@ -2,12 +2,20 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::{Part, Template};
 
 /// Parts looked at while rendering, so that sections in sections over long lists come to an end.
 const STEPS_MAX: usize = 200_000;
+
+/// What cannot stand in a part of a path, or in a value of a query or a form.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// What `{{x}}` does to a value, by the place it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +26,9 @@ pub enum Escape {
     Html,
     /// As inside the quotes of a JSON string.
     Json,
+    /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
+    /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
+    Percent,
 }
 
 /// Why a template was not rendered.
@@ -177,6 +188,8 @@ fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
         Escape::None => Cow::Borrowed(text),
         Escape::Html => html(text),
+        Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
+        Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
         Escape::Json => {
             let quoted = Value::from(text).to_string();
             let inner = quoted

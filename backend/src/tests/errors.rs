@@ -52,6 +52,7 @@ async fn start(receiver: &Receiver) -> Service {
     let draft = DestinationDraft {
         name: "hook".into(),
         kind: Some(DestinationKind::Webhook(Webhook {
+            secret_url: Secret::default(),
             url: receiver.url("/"),
             method: WebhookMethod::Post,
             headers: Vec::new(),

@@ -8,7 +8,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use super::{ground::Ground, number_of};
 use crate::{
     clock::ManualClock,
-    domain::{DeliveryState, Destination, Occurrence},
+    domain::{Calendar, DeliveryState, Destination, Occurrence},
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
     store::{Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
@@ -30,6 +30,28 @@ async fn filled() -> Ground {
     }
     changes.insert(&samples::client("root"));
     changes.insert(&samples::receipt());
+    changes.insert(&samples::audit_entry());
+    changes.insert(&samples::silence("quiet"));
+    for called in ["holidays", "office"] {
+        changes.insert(&Calendar {
+            except: Vec::new(),
+            ..samples::calendar(called)
+        });
+    }
+    changes.insert(&samples::inhibition("dead host"));
+    changes.insert(&Occurrence {
+        key: samples::id(9_001),
+        number: 9_001,
+        ..samples::cause()
+    });
+    changes.insert(&samples::timed_rule());
+    changes.insert(&samples::nightly_silence());
+    changes.insert(&samples::calendar("nights"));
+    changes.insert(&Occurrence {
+        key: samples::id(9_000),
+        number: 9_000,
+        ..samples::held_occurrence()
+    });
     for revision in samples::revisions() {
         changes.insert(&revision);
     }

@@ -65,7 +65,6 @@ impl Service {
                 error_age_max: Duration::ZERO,
                 retention: Duration::ZERO,
             },
-            traffic: Arc::default(),
             store: store.clone(),
         };
         let (intake, workers) = Intake::new(deciding.clone());

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Severity, Success, alert,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated, alert,
     draft::Draft,
     json::{self, Object},
     plain_fault,
@@ -15,7 +15,6 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "alertmanager",
     body_limit_bytes: None,
-    gzip: false,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -41,7 +40,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// The name of the event that tells of alerts that were left out.
 const TRUNCATED: &str = "alertmanager-truncated";
 
-fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let message = Object::of(&body, "")?;
     let alerts = message.list("alerts")?.ok_or_else(|| {
@@ -58,7 +57,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         let succeeded = outcome.result.succeeded;
         Answer::json(StatusCode::OK, &json!({"succeeded": succeeded}))
     });
-    Ok(Reading::of(events, success))
+    Ok(Translated::of(events, success))
 }
 
 /// Says that alerts are missing from the message because its sender was told to cut it.

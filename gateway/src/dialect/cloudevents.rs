@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Reading, Severity, Success,
+    Answer, Dialect, Endpoint, Fault, Incoming, Severity, Success, Translated,
     draft::Draft,
     identity,
     json::{self, Object},
@@ -21,7 +21,6 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cloudevents",
     body_limit_bytes: None,
-    gzip: false,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -70,7 +69,7 @@ pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
 /// Members of the data that become the event's summary; the first that is there.
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 
-fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     let documents = match media_type {
@@ -109,17 +108,17 @@ fn unknown_format() -> Fault {
     )
 }
 
-fn one(document: &Value) -> Result<Reading, Fault> {
+fn one(document: &Value) -> Result<Translated, Fault> {
     let cloud_event = CloudEvent::of(document, "")?;
     let once = identity::once(DIALECT.name, [cloud_event.source, cloud_event.id]);
     Ok(reading(vec![cloud_event.event()?], Some(once)))
 }
 
-fn reading(events: Vec<Event>, once: Option<String>) -> Reading {
+fn reading(events: Vec<Event>, once: Option<String>) -> Translated {
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
-    Reading {
+    Translated {
         once,
-        ..Reading::of(events, success)
+        ..Translated::of(events, success)
     }
 }
 

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Reading, Severity,
-    Success,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Severity, Success,
+    Translated,
     draft::Draft,
     identity,
     json::{self, Object},
@@ -24,7 +24,6 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "opsgenie",
     body_limit_bytes: None,
-    gzip: false,
     key_in_body: None,
     endpoints: &[
         endpoint(
@@ -74,7 +73,7 @@ const fn endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Reading, Fault>,
+    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -131,11 +130,11 @@ impl Action {
     }
 }
 
-fn create(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn create(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let (event, alias) = alert(&body, incoming.fresh).map_err(unprocessable)?;
     let success = processed(Action::Create, &alias, incoming.now_ms);
-    Ok(Reading::of(vec![event], success))
+    Ok(Translated::of(vec![event], success))
 }
 
 fn alert(body: &Value, fresh: &str) -> Result<(Event, String), Fault> {
@@ -169,20 +168,20 @@ fn severity(priority: &str) -> Option<Severity> {
     })
 }
 
-fn close(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn close(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Close)
 }
 
-fn acknowledge(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn acknowledge(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Acknowledge)
 }
 
-fn note(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::AddNote)
 }
 
 /// Changes the alert that the path names.
-fn change(incoming: &Incoming<'_>, action: Action) -> Result<Reading, Fault> {
+fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> {
     let alias = captured(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
     let body = match incoming.body {
@@ -206,9 +205,9 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Reading, Fault> {
     });
     let events = if is_note { Vec::new() } else { vec![event] };
     let success = processed(action, alias, incoming.now_ms);
-    Ok(Reading {
+    Ok(Translated {
         note,
-        ..Reading::of(events, success)
+        ..Translated::of(events, success)
     })
 }
 
@@ -250,7 +249,7 @@ fn note_text(body: &Value, is_required: bool) -> Result<Option<String>, Fault> {
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
 )]
-fn ping(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn ping(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let mut draft = Draft::new(HEARTBEAT);
     draft.dimension(HEARTBEAT_NAME, captured(incoming));
     draft.severity(Severity::Debug);
@@ -260,7 +259,7 @@ fn ping(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         let result = "PONG - Heartbeat received";
         accepted(result, outcome, &request_id)
     });
-    Ok(Reading::of(vec![draft.finish()], success))
+    Ok(Translated::of(vec![draft.finish()], success))
 }
 
 /// Says that a request was carried out, under an id that tells what it was.
@@ -285,7 +284,7 @@ fn accepted(result: &str, outcome: &Outcome, request_id: &str) -> Answer {
     Answer::json(StatusCode::ACCEPTED, &body)
 }
 
-fn request(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let request_id = captured(incoming).to_owned();
     let Some((action, at_ms, alias)) = carried_out(&request_id) else {
         let message = "Request not found: it is none that was answered here";
@@ -310,7 +309,7 @@ fn request(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         });
         Answer::json(StatusCode::OK, &body)
     });
-    Ok(Reading::of(Vec::new(), success))
+    Ok(Translated::of(Vec::new(), success))
 }
 
 /// What a request did, and to which alert: read from its id.

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use tonic_types::pb;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Reading, Settings, Severity,
-    Success, draft::Draft, plain_fault,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Settings, Severity, Success,
+    Translated, draft::Draft, plain_fault,
 };
 use crate::limits;
 use wire::{
@@ -24,7 +24,6 @@ use wire::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "otlp",
     body_limit_bytes: None,
-    gzip: true,
     key_in_body: None,
     endpoints: &[Endpoint {
         method: Method::POST,
@@ -47,7 +46,7 @@ const NAMELESS: &str = "log";
 /// What a resource is called that does not say what it is, by OpenTelemetry's own word.
 const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
 
-fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let is_json = match encoding(incoming.headers) {
         Some(PROTOBUF) => false,
         Some(JSON) => true,
@@ -88,7 +87,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         beyond,
     };
     let success = Success::Partial(Box::new(move |outcome| left_out.answer(outcome, is_json)));
-    Ok(Reading::of(events, success))
+    Ok(Translated::of(events, success))
 }
 
 /// The encoding of a request, by its content type.

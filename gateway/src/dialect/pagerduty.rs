@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Severity, Success,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -15,7 +15,6 @@ use crate::limits;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
     body_limit_bytes: Some(limits::PAGERDUTY_BODY_BYTES),
-    gzip: false,
     key_in_body: Some(routing_key),
     endpoints: &[
         Endpoint {
@@ -64,7 +63,7 @@ fn routing_key(body: &[u8]) -> Option<String> {
     (!key.is_empty()).then(|| key.to_owned())
 }
 
-fn enqueue(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let message = Object::of(&body, "")?;
     let mut wrong = Vec::new();
@@ -78,11 +77,12 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
     }
     let key = checked(&mut wrong, message.text(DEDUP_KEY)).flatten();
     let key = key.filter(|key| !key.is_empty());
-    if let Some(key) = key
-        && key.chars().count() > limits::PAGERDUTY_DEDUP_KEY_CHARS
-    {
+    let characters = key.map_or(0, |key| key.chars().count());
+    if characters > limits::PAGERDUTY_DEDUP_KEY_CHARS {
         let most = limits::PAGERDUTY_DEDUP_KEY_CHARS;
-        wrong.push(format!("`{DEDUP_KEY}` has more than {most} characters"));
+        wrong.push(format!(
+            "`{DEDUP_KEY}` has {characters} characters; at most {most} are taken"
+        ));
     }
     let is_trigger = action == Some("trigger");
     if key.is_none() && !is_trigger && action.is_some() {
@@ -111,7 +111,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
     }
     let answer = json!({"status": "success", "message": "Event processed", "dedup_key": key});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
-    Ok(Reading::of(vec![draft.finish()], success))
+    Ok(Translated::of(vec![draft.finish()], success))
 }
 
 /// Takes over what a payload says; what a trigger has to have may be missing from other actions.
@@ -147,7 +147,7 @@ fn severity(word: &str) -> Option<Severity> {
     known.filter(|it| *it != Severity::Debug)
 }
 
-fn change(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn change(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let message = Object::of(&body, "")?;
     let Some(payload) = message.object("payload")? else {
@@ -165,7 +165,7 @@ fn change(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
     draft.keep_members(&message, &KEPT_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
-    Ok(Reading::of(vec![draft.finish()], success))
+    Ok(Translated::of(vec![draft.finish()], success))
 }
 
 /// What was read; a fault is noted instead.

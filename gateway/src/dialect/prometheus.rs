@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Reading, Success, alert,
+    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
     json::{self, Object},
 };
 
@@ -13,7 +13,6 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "prometheus",
     body_limit_bytes: None,
-    gzip: false,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -36,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let Value::Array(alerts) = &body else {
         return Err(Fault::invalid("the body has to be a list of alerts"));
@@ -52,7 +51,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         )?);
     }
     let success = Success::whole(|_| Answer::empty(StatusCode::OK));
-    Ok(Reading::of(events, success))
+    Ok(Translated::of(events, success))
 }
 
 /// `amtool` asks for this before it sends alerts.
@@ -60,7 +59,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
 )]
-fn status(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
+fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -77,7 +76,7 @@ fn status(incoming: &Incoming<'_>) -> Result<Reading, Fault> {
         "uptime": since.to_string(),
     });
     let success = Success::whole(move |_| Answer::json(StatusCode::OK, &status));
-    Ok(Reading::of(Vec::new(), success))
+    Ok(Translated::of(Vec::new(), success))
 }
 
 /// Alertmanager answers a sentence, as a JSON string.

@@ -69,7 +69,7 @@ impl Ask {
     }
 
     /// What the endpoint at that path makes of it.
-    fn read(&self, path: &str) -> Result<Reading, Fault> {
+    fn read(&self, path: &str) -> Result<Translated, Fault> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
         (endpoint.read)(&self.incoming())
@@ -84,7 +84,7 @@ impl Ask {
 }
 
 /// The answer when everything was taken in.
-fn answer(reading: Reading, outcome: &Outcome) -> Answer {
+fn answer(reading: Translated, outcome: &Outcome) -> Answer {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
     }

@@ -44,7 +44,7 @@ const fn failure(status: u16, when: When, description: &'static str) -> Failure 
 
 /// What can go wrong, by status. 405 is not among them: it is no answer of an operation, but of a
 /// path that has none for the method.
-const FAILURES: [Failure; 13] = [
+const FAILURES: [Failure; 14] = [
     failure(
         400,
         When::Always,
@@ -68,6 +68,11 @@ const FAILURES: [Failure; 13] = [
          stands for another request. Nothing was done.",
     ),
     failure(413, When::Body, "The body is larger than is taken in."),
+    failure(
+        415,
+        When::Body,
+        "The body is encoded in a way that is not known: it may be compressed with gzip.",
+    ),
     Failure {
         headers: &["retry-after"],
         ..failure(

@@ -2,14 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_proto::listen::Activity;
+use bellwether_proto::listen::{Activity, Full, Place, Pool};
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::Holder;
 use crate::{metrics::Metrics, problem::Problem};
 
 /// How much of a body that is too large is read over, as a multiple of the limit, so that its
@@ -21,50 +20,40 @@ const READ_OVER_TIME: Duration = Duration::from_secs(2);
 /// The part of the memory for bodies that one request takes, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Memory {
-    all: Arc<Semaphore>,
-    taken: Option<OwnedSemaphorePermit>,
-    room_bytes: usize,
+    taken: Place<Holder>,
+    free_bytes: usize,
 }
 
 impl Memory {
     /// Nothing yet, of what all requests share, in KiB.
-    pub(super) fn new(all: &Arc<Semaphore>) -> Self {
+    pub(super) fn new(all: &Arc<Pool<Holder>>, holder: Holder) -> Self {
         Self {
-            all: Arc::clone(all),
-            taken: None,
-            room_bytes: 0,
+            taken: all.place(Some(holder)),
+            free_bytes: 0,
         }
     }
 
-    /// Makes room for further bytes.
+    /// Takes memory for further bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
-        let Some(lacking) = bytes.checked_sub(self.room_bytes) else {
-            self.room_bytes -= bytes;
+        let Some(lacking) = bytes.checked_sub(self.free_bytes) else {
+            self.free_bytes -= bytes;
             return Ok(());
         };
         let kib = lacking.div_ceil(1024);
-        let permits = u32::try_from(kib).unwrap_or(u32::MAX);
-        let Ok(taken) = Arc::clone(&self.all).try_acquire_many_owned(permits) else {
-            let message = "the bodies under way take up all memory there is for them; try again \
-                           in a moment";
-            return Err(Problem::unavailable(message));
-        };
-        match &mut self.taken {
-            Some(before) => before.merge(taken),
-            none => *none = Some(taken),
-        }
-        self.room_bytes = kib * 1024 - lacking;
+        self.taken.take(kib).map_err(|full| {
+            Problem::unavailable(match full {
+                Full::All => {
+                    "the bodies under way take up all memory there is for them; try again in a \
+                     moment"
+                }
+                Full::Share => {
+                    "the bodies under way of this client take up its quarter of the memory for \
+                     them; try again in a moment"
+                }
+            })
+        })?;
+        self.free_bytes = kib * 1024 - lacking;
         Ok(())
-    }
-}
-
-/// Refuses a body that is compressed: it would only be found not to be JSON.
-pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(
-            Problem::invalid("the body is compressed: send it without `content-encoding`"),
-        ),
-        _ => Ok(()),
     }
 }
 
@@ -115,13 +104,21 @@ pub(super) async fn read(
         }
     }
     drop((first, whole));
-    // Whether the rest is read over in time or not, the answer is the same.
-    let _ = tokio::time::timeout(READ_OVER_TIME, read_over(incoming, limit_bytes)).await;
+    let most = limit_bytes.saturating_mul(READ_OVER);
+    pass_over(incoming, most).await;
     Err(Problem::body_too_large(limit_bytes))
 }
 
-async fn read_over(mut incoming: Incoming, limit_bytes: usize) {
-    let mut left = limit_bytes.saturating_mul(READ_OVER);
+/// Reads some of a body that nobody wants, and keeps nothing, so that its sender gets to read the
+/// answer.
+pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
+    let reading = read_over(incoming, most_bytes);
+    // Whether it ends in time or not, the answer is the same.
+    drop(tokio::time::timeout(READ_OVER_TIME, reading).await);
+}
+
+async fn read_over(mut incoming: Incoming, most_bytes: usize) {
+    let mut left = most_bytes;
     while let Some(Ok(frame)) = incoming.frame().await {
         let size = frame.data_ref().map_or(0, Bytes::len);
         let Some(rest) = left.checked_sub(size) else {

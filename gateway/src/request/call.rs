@@ -1,18 +1,24 @@
 //! Calls the backend for one request.
 
-use std::sync::Arc;
-
-use bellwether_proto::json::write;
+use bellwether_proto::{
+    json::write,
+    listen::{Full, Place},
+};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use tonic::Status;
 
-use super::{Exchange, Handler, Reply, body, conditional, headers};
+use super::{
+    Exchange, Handler, Holder, Reply, body,
+    compression::{self, Encoding},
+    conditional, headers,
+};
 use crate::{
     binding::{self, Parts},
     intake::LeftOut,
+    limits,
     operation::{BodyRule, Operation},
     problem::Problem,
 };
@@ -26,20 +32,25 @@ impl Handler {
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<OwnedSemaphorePermit>,
+        permit: &mut Option<Place<Holder>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
-        let mut memory = body::Memory::new(&self.memory);
+        let metadata = headers::metadata(&head.headers, exchange.request_id, exchange.peer);
+        let holder = match self.recognise(&metadata, exchange).await {
+            Ok(holder) => holder,
+            Err(status) => {
+                body::pass_over(incoming, limits::STRANGE_BODY_BYTES).await;
+                return self.failed(&status);
+            }
+        };
+        let mut memory = body::Memory::new(&self.memory, holder);
         let body = if operation.body == BodyRule::None {
             Ok(Bytes::new())
-        } else if let Err(problem) = body::check_encoding(&head.headers) {
-            Err(problem)
         } else {
-            let limit_bytes = self.config.body_limit_bytes;
-            self.read(incoming, limit_bytes, &mut memory, exchange)
+            self.body(incoming, &head.headers, &mut memory, exchange)
                 .await
         };
-        let admitted = body.and_then(|body| Ok((body, self.admit()?)));
+        let admitted = body.and_then(|body| Ok((body, self.admit(holder)?)));
         let (body, place) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
@@ -55,7 +66,6 @@ impl Handler {
             Ok(read) => LeftOut::part(read),
             Err(problem) => return self.problem(&problem),
         };
-        let metadata = headers::metadata(&head.headers, exchange.request_id, exchange.peer);
         let left = exchange.deadline.saturating_duration_since(Instant::now());
         let path = operation.grpc_path.clone();
         match self
@@ -75,6 +85,25 @@ impl Handler {
         }
     }
 
+    /// Reads a body, and inflates it.
+    async fn body(
+        &self,
+        incoming: Incoming,
+        headers: &HeaderMap,
+        memory: &mut body::Memory,
+        exchange: Exchange<'_>,
+    ) -> Result<Bytes, Problem> {
+        let limit_bytes = self.config.body_limit_bytes;
+        let encoding = compression::of(headers)?;
+        let body = self.read(incoming, limit_bytes, memory, exchange).await?;
+        if encoding == Encoding::Plain {
+            return Ok(body);
+        }
+        let body = compression::inflated(&body, limit_bytes)?;
+        memory.take(body.len())?;
+        Ok(body)
+    }
+
     /// Reads a body up to a limit.
     pub(super) async fn read(
         &self,
@@ -88,11 +117,18 @@ impl Handler {
     }
 
     /// A place among the requests under way.
-    pub(super) fn admit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let place = Arc::clone(&self.room).try_acquire_owned();
-        place.map_err(|_full| {
-            Problem::unavailable("too many requests are under way; try again in a moment")
-        })
+    pub(super) fn admit(&self, holder: Holder) -> Result<Place<Holder>, Problem> {
+        let mut place = self.under_way.place(Some(holder));
+        place.take(1).map_err(|full| {
+            Problem::unavailable(match full {
+                Full::All => "too many requests are under way; try again in a moment",
+                Full::Share => {
+                    "too many requests of this client are under way, which may have a quarter of \
+                     all; try again in a moment"
+                }
+            })
+        })?;
+        Ok(place)
     }
 
     fn answered(&self, operation: &Operation, answer: &[u8], asked: &HeaderMap) -> Reply {

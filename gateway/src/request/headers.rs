@@ -2,13 +2,9 @@
 
 use std::net::IpAddr;
 
+use bellwether_proto::listen::REQUEST_ID;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tonic::metadata::MetadataMap;
-
-use crate::limits;
-
-/// Names a request from its first hop to the last log line.
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers of a request that the backend sees.
 const PASSED_ON: [&str; 5] = [
@@ -27,22 +23,6 @@ const PASSED_BACK: [&str; 5] = [
     "sunset",
     "idempotent-replayed",
 ];
-
-/// The client's request id if it is 1 to 128 visible ASCII characters, else a new one.
-pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let usable = |value: &&HeaderValue| {
-        (1..=limits::REQUEST_ID_CHARS).contains(&value.len())
-            && value.as_bytes().iter().all(u8::is_ascii_graphic)
-    };
-    headers
-        .get(REQUEST_ID)
-        .filter(usable)
-        .cloned()
-        .unwrap_or_else(|| {
-            HeaderValue::try_from(format!("{:032x}", rand::random::<u128>()))
-                .expect("hexadecimal digits are visible ASCII")
-        })
-}
 
 /// Tells the backend the address that a request came from.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");

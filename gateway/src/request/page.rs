@@ -1,6 +1,6 @@
 //! The pages that the gateway answers itself.
 
-use bellwether_proto::reference::Topic;
+use bellwether_proto::{metrics, reference::Topic};
 
 /// A page of the gateway's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Page {
         match self {
             Self::Healthz => "/healthz",
             Self::Readyz => "/readyz",
-            Self::Metrics => "/metrics",
+            Self::Metrics => metrics::PATH,
             Self::Openapi => "/openapi.json",
             Self::Docs => "/docs",
             Self::Topic(_) => "/docs/{topic}",

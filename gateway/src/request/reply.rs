@@ -1,10 +1,11 @@
 //! What is answered, before it becomes a response.
 
+use bellwether_proto::{listen::REQUEST_ID, metrics};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use tonic::Code;
+use tonic::{Code, Status};
 
-use super::{Handler, Page, headers};
+use super::{Handler, Page};
 use crate::{dialect::Answer, docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -21,7 +22,7 @@ pub(super) struct Reply {
     /// The body.
     pub(super) body: Bytes,
     /// Empty when there is no body.
-    content_type: &'static str,
+    pub(super) content_type: &'static str,
 }
 
 impl Reply {
@@ -76,7 +77,7 @@ impl Reply {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
-        headers.insert(headers::REQUEST_ID, request_id);
+        headers.insert(REQUEST_ID, request_id);
         response
     }
 }
@@ -93,19 +94,23 @@ impl Handler {
     }
 
     /// Answers a page of the gateway's own.
-    pub(super) async fn page(&self, page: Page) -> Reply {
+    pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
         match page {
             Page::Healthz => Reply::ok(TEXT, "ok\n"),
             Page::Readyz if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
             Page::Readyz => self.problem(&Problem::unavailable("the backend is not ready")),
-            Page::Metrics => {
-                let free = self.room.available_permits();
-                let in_flight = self.config.max_in_flight.saturating_sub(free);
-                Reply::ok(
-                    "text/plain; version=0.0.4; charset=utf-8",
-                    self.metrics.text(in_flight),
-                )
-            }
+            Page::Metrics => match &self.metrics_page {
+                None => self.problem(&Problem::unknown_path()),
+                Some(page) if page.admits(asked) => {
+                    Reply::ok(metrics::CONTENT_TYPE, page.text().await)
+                }
+                Some(_) => self.problem(&Problem::from_status(
+                    &Status::unauthenticated(
+                        "show the key of the metrics: `authorization: Bearer KEY`",
+                    ),
+                    self.config.body_limit_bytes,
+                )),
+            },
             Page::Openapi => Reply::json(self.openapi.clone()),
             Page::Docs => Reply::ok(HTML, self.docs.clone()),
             Page::Topic(topic) => Reply::ok(HTML, docs::topic::page(topic)),

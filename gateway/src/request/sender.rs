@@ -1,28 +1,31 @@
 //! Answers one request of a sender that speaks another dialect.
 
-use std::io::Read as _;
-
 use bellwether_proto::{
     cloud::{EventStatusResult, Events},
+    listen::Place,
     v1::{AnnotateRequest, AnnotateResponse, AnnotationItem},
 };
 use bytes::Bytes;
-use flate2::read::GzDecoder;
 use http::{HeaderMap, HeaderValue, Request, header, request};
 use hyper::body::Incoming as Body;
 use prost::Message;
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use tonic::{
-    Code,
+    Code, Status,
     metadata::{MetadataMap, MetadataValue},
 };
 
-use super::{Exchange, Handler, Reply, body, headers};
+use super::{
+    Exchange, Handler, Holder, Reply, body,
+    compression::{self, Encoding},
+    headers,
+};
 use crate::{
     dialect::{
-        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Reading,
-        Success,
+        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Success,
+        Translated,
     },
+    limits,
     problem::Problem,
 };
 
@@ -64,6 +67,12 @@ impl From<Fault> for Box<Failed> {
     }
 }
 
+/// A body that is there, with the memory that it takes.
+struct Sent {
+    body: Bytes,
+    _memory: body::Memory,
+}
+
 /// A request of a sender under way.
 struct Sending<'a> {
     dialect: &'static Dialect,
@@ -81,7 +90,7 @@ impl Handler {
         captures: &[&str],
         request: Request<Body>,
         exchange: Exchange<'_>,
-        permit: &mut Option<OwnedSemaphorePermit>,
+        permit: &mut Option<Place<Holder>>,
     ) -> Reply {
         let (dialect, endpoint) = self.senders.endpoint(at);
         let sending = Sending {
@@ -111,41 +120,46 @@ impl Handler {
         &self,
         sending: &Sending<'_>,
         head: &request::Parts,
-        incoming: Body,
-        permit: &mut Option<OwnedSemaphorePermit>,
+        stream: Body,
+        permit: &mut Option<Place<Holder>>,
     ) -> Result<Reply, Box<Failed>> {
         let (dialect, endpoint) = (sending.dialect, sending.endpoint);
-        let limit_bytes = self.config.body_limit_bytes;
-        let limit_bytes = dialect
-            .body_limit_bytes
-            .map_or(limit_bytes, |own| own.min(limit_bytes));
-        let is_compressed = dialect.gzip && is_gzip(&head.headers);
-        if !is_compressed {
-            body::check_encoding(&head.headers)?;
-        }
-        let mut memory = body::Memory::new(&self.memory);
-        let mut body = self
-            .read(incoming, limit_bytes, &mut memory, sending.exchange)
-            .await?;
-        *permit = Some(self.admit()?);
-        if is_compressed {
-            body = inflated(&body, limit_bytes)?;
-            memory.take(body.len())?;
-        }
         let captures = dialect::decoded(sending.captures)
             .ok_or_else(|| Problem::invalid("the path is not validly encoded"))?;
         let fresh = format!("{:032x}", rand::random::<u128>());
-        let incoming = Incoming {
+        let incoming = |body| Incoming {
             captures: &captures,
             query: head.uri.query().unwrap_or_default(),
             headers: &head.headers,
-            body: &body,
+            body,
             now_ms: jiff::Timestamp::now().as_millisecond(),
             started_ms: self.started_ms,
             fresh: &fresh,
             settings: &self.config.senders,
         };
+        // A key in the body, and what needs none, is read on a stranger's allowance.
+        let mut holder = Holder::at(sending.exchange.peer);
+        let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
+        if is_key_first {
+            let key = dialect::key_of(dialect, endpoint, &incoming(&[]));
+            let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
+            holder = match self.recognise(&metadata, sending.exchange).await {
+                Ok(holder) => holder,
+                Err(status) => {
+                    body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
+                    return Err(self.refused(&status));
+                }
+            };
+        }
+        let sent = self.sent(sending, head, stream, holder).await?;
+        let incoming = incoming(&sent.body);
         let key = dialect::key_of(dialect, endpoint, &incoming);
+        let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
+        if !is_key_first && !endpoint.open {
+            let recognised = self.recognise(&metadata, sending.exchange).await;
+            holder = recognised.map_err(|status| self.refused(&status))?;
+        }
+        *permit = Some(self.admit(holder)?);
         let reading = (endpoint.read)(&incoming);
         if endpoint.open {
             let reading = reading?;
@@ -155,7 +169,6 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
         // Who has no key learns nothing about the body: the backend is asked in any case.
         let reading = match reading {
             Ok(reading) => reading,
@@ -167,10 +180,50 @@ impl Handler {
         self.hand_over(reading, metadata, sending).await
     }
 
+    /// The body of a request, inflated. It takes its memory while it is read and looked at.
+    async fn sent(
+        &self,
+        sending: &Sending<'_>,
+        head: &request::Parts,
+        stream: Body,
+        holder: Holder,
+    ) -> Result<Sent, Box<Failed>> {
+        let dialect = sending.dialect;
+        let limit_bytes = self.config.body_limit_bytes;
+        let limit_bytes = dialect
+            .body_limit_bytes
+            .map_or(limit_bytes, |own| own.min(limit_bytes));
+        let encoding = compression::of(&head.headers)?;
+        let all = match holder {
+            Holder::Key(_) => &self.memory,
+            Holder::Address(_) => &self.strange_memory,
+        };
+        let mut memory = body::Memory::new(all, holder);
+        let mut body = self
+            .read(stream, limit_bytes, &mut memory, sending.exchange)
+            .await?;
+        if encoding == Encoding::Gzip {
+            body = compression::inflated(&body, limit_bytes)?;
+            memory.take(body.len())?;
+        }
+        Ok(Sent {
+            body,
+            _memory: memory,
+        })
+    }
+
+    /// What a sender is told of a call that was not made.
+    fn refused(&self, status: &Status) -> Box<Failed> {
+        let problem = Problem::from_status(status, self.config.body_limit_bytes);
+        let mut failed = Box::<Failed>::from(problem);
+        headers::pass_back(status.metadata(), &mut failed.headers);
+        failed
+    }
+
     /// Has the events taken in and the note written, and answers.
     async fn hand_over(
         &self,
-        reading: Reading,
+        reading: Translated,
         metadata: MetadataMap,
         sending: &Sending<'_>,
     ) -> Result<Reply, Box<Failed>> {
@@ -261,12 +314,7 @@ impl Handler {
                 let answer = M::decode(answer).map_err(|_unreadable| Problem::internal())?;
                 Ok((answer, passed))
             }
-            Err(status) => {
-                let problem = Problem::from_status(&status, self.config.body_limit_bytes);
-                let mut failed = Box::<Failed>::from(problem);
-                headers::pass_back(status.metadata(), &mut failed.headers);
-                Err(failed)
-            }
+            Err(status) => Err(self.refused(&status)),
         }
     }
 }
@@ -304,25 +352,4 @@ fn metadata(
         metadata.insert(KEY_IN_PATH, MetadataValue::from_static("true"));
     }
     metadata
-}
-
-fn is_gzip(headers: &HeaderMap) -> bool {
-    let encoding = headers.get(header::CONTENT_ENCODING);
-    encoding.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"))
-}
-
-/// A body that was compressed.
-fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
-    let mut whole = Vec::new();
-    let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
-    let read = GzDecoder::new(body)
-        .take(bound.saturating_add(1))
-        .read_to_end(&mut whole);
-    match read {
-        Ok(bytes) if bytes > limit_bytes => Err(Problem::body_too_large(limit_bytes)),
-        Ok(_) => Ok(whole.into()),
-        Err(_) => Err(Problem::invalid(
-            "the body is not compressed with gzip, as it says",
-        )),
-    }
 }

@@ -77,11 +77,17 @@ impl Recorder {
         routes
             .add_service(Recorded::<Triggers>::new(self))
             .add_service(Recorded::<Destinations>::new(self))
+            .add_service(Recorded::<Config>::new(self))
             .add_service(Recorded::<Rules>::new(self))
             .add_service(Recorded::<Deliveries>::new(self))
             .add_service(Recorded::<EventQuery>::new(self))
             .add_service(Recorded::<EventManagement>::new(self))
             .add_service(Recorded::<Overview>::new(self))
+            .add_service(Recorded::<Silences>::new(self))
+            .add_service(Recorded::<Calendars>::new(self))
+            .add_service(Recorded::<Inhibitions>::new(self))
+            .add_service(Recorded::<Audit>::new(self))
+            .add_service(Recorded::<Pending>::new(self))
             .add_service(Recorded::<DataReceiver>::new(self))
             .add_service(Recorded::<Health>::new(self));
         routes.routes()
@@ -125,11 +131,17 @@ macro_rules! services {
 services! {
     Triggers = "bellwether.v1.TriggerService";
     Destinations = "bellwether.v1.DestinationService";
+    Config = "bellwether.v1.ConfigService";
     Rules = "bellwether.v1.RuleService";
     Deliveries = "bellwether.v1.DeliveryService";
     EventQuery = "bellwether.v1.EventQueryService";
     EventManagement = "bellwether.v1.EventManagementService";
     Overview = "bellwether.v1.OverviewService";
+    Silences = "bellwether.v1.SilenceService";
+    Calendars = "bellwether.v1.CalendarService";
+    Inhibitions = "bellwether.v1.InhibitionService";
+    Audit = "bellwether.v1.AuditService";
+    Pending = "bellwether.v1.PendingService";
     DataReceiver = "zenoss.cloud.DataReceiverService";
     Health = "grpc.health.v1.Health";
 }

@@ -30,7 +30,7 @@ async fn metrics_count_requests_by_operation_and_code() {
         format!("requests_total{{operation=\"{service}/ListTriggers\",code=\"200\"}} 1"),
         format!("requests_total{{operation=\"{service}/CreateTrigger\",code=\"400\"}} 1"),
         "requests_total{operation=\"unmatched\",code=\"404\"} 1".to_owned(),
-        format!("duration_seconds_bucket{{operation=\"{service}/ListTriggers\",le=\"+Inf\"}} 1"),
+        format!("duration_seconds_bucket{{le=\"+Inf\",operation=\"{service}/ListTriggers\"}} 1"),
         "request_body_bytes_total 1".to_owned(),
     ];
     for line in lines {

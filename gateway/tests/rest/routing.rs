@@ -23,6 +23,7 @@ const OPERATIONS: &str = "
     GET /v1/notification/rules/a bellwether.v1.RuleService/GetRule
     PUT /v1/notification/rules/a bellwether.v1.RuleService/UpdateRule
     DELETE /v1/notification/rules/a bellwether.v1.RuleService/DeleteRule
+    POST /v1/config:apply bellwether.v1.ConfigService/ApplyConfig
     POST /v1/notification/rules:preview bellwether.v1.RuleService/PreviewRule
     GET /v1/notification/deliveries bellwether.v1.DeliveryService/ListDeliveries
     GET /v1/notification/deliveries/a bellwether.v1.DeliveryService/GetDelivery

@@ -204,7 +204,7 @@ async fn a_request_that_is_wrong_is_never_a_success() {
         (logs("\u{ff}"), 400),
         (logs(LOGS).with("content-type", "text/plain"), 415),
         (logs(LOGS).with("content-encoding", "gzip"), 400),
-        (logs(LOGS).with("content-encoding", "br"), 400),
+        (logs(LOGS).with("content-encoding", "br"), 415),
         (
             ask("/v2/enqueue", PAGERDUTY).with("content-encoding", "gzip"),
             400,

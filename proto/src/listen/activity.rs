@@ -10,6 +10,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use super::visitors::Visit;
+
 /// What happens on a connection.
 #[derive(Debug)]
 pub struct Activity {
@@ -17,20 +19,33 @@ pub struct Activity {
     last_ms: AtomicU64,
     under_way: AtomicUsize,
     requests_seen: AtomicBool,
+    may_be_silent: AtomicBool,
+    visit: Visit,
 }
 
-impl Default for Activity {
-    fn default() -> Self {
+impl Activity {
+    pub(super) fn new(visit: Visit) -> Self {
         Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             under_way: AtomicUsize::new(0),
             requests_seen: AtomicBool::new(false),
+            may_be_silent: AtomicBool::new(false),
+            visit,
         }
     }
-}
 
-impl Activity {
+    /// A call was let in with the key of that client: from now on the connection is not counted among
+    /// those that have shown none.
+    pub fn known(&self, client: &str) {
+        self.visit.known(client);
+    }
+
+    /// A call was let in, without a key, that follows something that may never change.
+    pub fn may_be_silent(&self) {
+        self.may_be_silent.store(true, Relaxed);
+    }
+
     /// Something happened: a part of a body came or went.
     pub fn note(&self) {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -41,6 +56,7 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.requests_seen.store(true, Relaxed);
         self.under_way.fetch_add(1, Relaxed);
+        self.visit.call_began();
         self.note();
         UnderWay(Arc::clone(self))
     }
@@ -53,6 +69,17 @@ impl Activity {
     /// Whether there was any request.
     pub(super) fn requests_seen(&self) -> bool {
         self.requests_seen.load(Relaxed)
+    }
+
+    /// The connection, among those of its listener.
+    pub(super) fn visit(&self) -> &Visit {
+        &self.visit
+    }
+
+    /// How long a request under way may be silent, of a client that has shown no key.
+    pub(super) fn stranger_silence(&self) -> Option<Duration> {
+        let is_bound = !self.visit.is_known() && !self.may_be_silent.load(Relaxed);
+        is_bound.then(|| self.visit.allowance().quiet)
     }
 
     /// How long nothing has happened.
@@ -76,6 +103,7 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Relaxed);
+        self.0.visit.call_ended();
         self.0.note();
     }
 }

@@ -1,7 +1,6 @@
 //! Serves one connection, and gives it up when nobody uses it.
 
 use std::{
-    convert::Infallible,
     net::SocketAddr,
     pin::Pin,
     sync::Arc,
@@ -23,6 +22,7 @@ use super::{
     Limits, Serve,
     activity::{Activity, UnderWay},
     streams::Streams,
+    visitors::Visit,
 };
 
 /// How long a connection without a request may stay once it is told to end: long enough to tell an
@@ -30,13 +30,14 @@ use super::{
 const FAREWELL: Duration = Duration::from_millis(250);
 
 /// Serves requests on a connection until either side ends it, nothing happens on it for too long,
-/// or `shutdown`, which lets requests under way end.
+/// it has to make way for others, or `shutdown`, which lets requests under way end.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
 pub(super) async fn serve<Io, S>(
     stream: Io,
     peer: SocketAddr,
+    visit: Visit,
     service: S,
     limits: Limits,
     shutdown: CancellationToken,
@@ -44,16 +45,21 @@ pub(super) async fn serve<Io, S>(
     Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Serve,
 {
-    let activity = Arc::new(Activity::default());
+    let activity = Arc::new(Activity::new(visit));
     let http = service.http(Streams::default());
     let answers = {
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
+            let (activity, service) = (Arc::clone(&activity), service.clone());
             let under_way = activity.begin();
-            let answer = service.clone().answer(request, peer, Arc::clone(&activity));
             async move {
-                let response = answer.await;
-                Ok::<_, Infallible>(response.map(|body| Held { body, under_way }))
+                // What answers is made when its turn comes: until then a call costs little, and one on
+                // a connection that had to go meanwhile no more than that.
+                if activity.visit().away().is_cancelled() {
+                    return Err(SentAway);
+                }
+                let response = Box::pin(service.answer(request, peer, activity)).await;
+                Ok(response.map(|body| Held { body, under_way }))
             }
         })
     };
@@ -62,12 +68,13 @@ pub(super) async fn serve<Io, S>(
     let mut leaving = false;
     loop {
         let (under_way, seen) = (activity.is_under_way(), activity.requests_seen());
+        let stranger = activity.stranger_silence();
         let most = match (under_way, leaving) {
-            (true, _) => limits.silence,
+            (true, _) => stranger.into_iter().chain(limits.silence).min(),
             (_, true) => Some(FAREWELL),
             // Also covers who sends only the beginning of what tells HTTP/2 from HTTP/1.1.
             _ if !seen => Some(limits.first_request),
-            _ => Some(limits.idle),
+            _ => Some(stranger.map_or(limits.idle, |most| most.min(limits.idle))),
         };
         let left = match most.map(|most| most.checked_sub(activity.quiet())) {
             None => limits.idle,
@@ -83,6 +90,8 @@ pub(super) async fn serve<Io, S>(
         // What a connection that ends waits for may end without a word to this loop.
         let look = if leaving { left.min(FAREWELL) } else { left };
         tokio::select! {
+            // Whether it has to go is looked at after each turn of the connection.
+            biased;
             ended = connection.as_mut() => {
                 // A client that breaks off is the client's business.
                 if let Err(error) = ended {
@@ -90,6 +99,7 @@ pub(super) async fn serve<Io, S>(
                 }
                 return;
             }
+            () = activity.visit().away().cancelled() => return,
             () = shutdown.cancelled(), if !leaving => {
                 leaving = true;
                 activity.note();
@@ -100,6 +110,11 @@ pub(super) async fn serve<Io, S>(
         }
     }
 }
+
+/// The connection had to make way for others.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was closed to leave room for others")]
+struct SentAway;
 
 /// The body of an answer, which keeps its request under way until it was handed over.
 #[derive(Debug)]

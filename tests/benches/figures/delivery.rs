@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use bellwether_tests::{rest::Rest, world::World};
-use serde_json::{Value, json};
+use bellwether_tests::world::World;
+use serde_json::json;
 
 use crate::{
     hanging,
     load::over_grpc,
     peer::{self, Alertmanager},
     report::{Figure, Goal, Report},
-    sink::{Message, Sink},
+    sink::{Message, Sink, route},
 };
 
 /// Events of a load, and of a request of it.
@@ -48,19 +48,6 @@ async fn rates(report: &mut Report) {
             "s",
         ));
     }
-}
-
-/// A destination and an enabled rule for everything of one kind.
-pub(crate) async fn route(rest: &Rest, name: &str, url: &str, clause: &Value) {
-    let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
-    rest.post("/v1/notification/triggers", &trigger).await.ok();
-    let destination = json!({"name": name, "type": {"webhook": {"url": url}}});
-    rest.post("/v1/notification/destinations", &destination)
-        .await
-        .ok();
-    let rule = json!({"name": name, "enabled": true, "triggerNames": [name],
-        "destinationNames": [name], "message": "{{event.summary}}"});
-    rest.post("/v1/notification/rules", &rule).await.ok();
 }
 
 /// Durable deliveries a second from the first message to the last, and the whole time in seconds.

@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::{
-    delivery::route,
     load::percentile_99,
     report::{Figure, Goal, Report, say},
-    sink::Sink,
+    sink::{Sink, route},
 };
 
 /// Destinations of each service; at most one of them hangs.

@@ -7,11 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bellwether_tests::rest::Rest;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
 /// A message: its path, when it came, and its body.
@@ -104,4 +106,17 @@ async fn answer(
         messages.lock().expect("nobody panicked").push(message);
     }
     Ok(Response::default())
+}
+
+/// A destination and an enabled rule for everything of one kind.
+pub(crate) async fn route(rest: &Rest, name: &str, url: &str, clause: &Value) {
+    let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let destination = json!({"name": name, "type": {"webhook": {"url": url}}});
+    rest.post("/v1/notification/destinations", &destination)
+        .await
+        .ok();
+    let rule = json!({"name": name, "enabled": true, "triggerNames": [name],
+        "destinationNames": [name], "message": "{{event.summary}}"});
+    rest.post("/v1/notification/rules", &rule).await.ok();
 }

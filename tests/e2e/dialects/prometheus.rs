@@ -1,67 +1,20 @@
 //! A real Prometheus with a real Alertmanager, and `amtool`.
 
-use std::{
-    fs,
-    io::Write as _,
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
 use bellwether_tests::{
-    eventually::eventually, receiver::Receiver, rest::Rest, tree, world::World,
+    eventually::eventually,
+    process::signal,
+    programs::{Running, port, programs},
+    receiver::Receiver,
+    rest::Rest,
+    tree,
+    world::World,
 };
 use serde_json::{Value, json};
 
 use super::{events, sender};
 use crate::samples;
-
-/// The programs, by the names that Debian gives them; none when one is missing, which is said.
-fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = names.map(|name| {
-        let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
-        paths.find(|path| path.is_file())
-    });
-    if let Some(at) = found.iter().position(Option::is_none) {
-        let notice = format!("skipped: no `{}` here; `.ci/run` installs it\n", names[at]);
-        // Written past the capture of the test's output: a skipped test is seen.
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return None;
-    }
-    Some(found.map(Option::unwrap))
-}
-
-/// A program that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn start(folder: &Path, program: &Path, arguments: &[String]) -> Running {
-    let log = |end: &str| {
-        let name = program.file_name().unwrap().to_string_lossy();
-        Stdio::from(fs::File::create(folder.join(format!("{name}.{end}"))).unwrap())
-    };
-    let child = Command::new(program)
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(log("out"))
-        .stderr(log("err"))
-        .spawn();
-    Running(child.unwrap())
-}
-
-/// A free port; whoever takes it next is expected to be the program that it is meant for.
-fn port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
 
 /// Files of a Prometheus that sends one alert, to this service and to an Alertmanager, which sends
 /// it to this service as well.
@@ -119,7 +72,7 @@ impl Stage {
 
     fn start(&self, prometheus: &Path, alertmanager: &Path) -> (Running, Running) {
         let text = |text: &str| text.to_owned();
-        let alertmanager = start(
+        let alertmanager = Running::start(
             self.folder.path(),
             alertmanager,
             &[
@@ -129,7 +82,7 @@ impl Stage {
                 format!("--web.listen-address=127.0.0.1:{}", self.alertmanager),
             ],
         );
-        let prometheus = start(
+        let prometheus = Running::start(
             self.folder.path(),
             prometheus,
             &[
@@ -157,13 +110,6 @@ async fn tell_of_disks(rest: &Rest, url: &str) {
         let path = format!("/v1/notification/{kind}");
         rest.post(&path, &draft).await.ok();
     }
-}
-
-/// Asks Prometheus to read its files again.
-fn reload(prometheus: &Running) {
-    let id = prometheus.0.id().to_string();
-    let sent = Command::new("kill").args(["-HUP", &id]).status().unwrap();
-    assert!(sent.success());
 }
 
 #[tokio::test]
@@ -209,7 +155,8 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     assert_eq!(found[0].1["status"], "STATUS_OPEN");
 
     stage.rule(false);
-    reload(&prometheus);
+    // It reads its files again.
+    signal("-HUP", prometheus.id());
     let closing = told(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
     assert_eq!(closing["event"]["status"], 3);

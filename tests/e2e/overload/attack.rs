@@ -60,6 +60,7 @@ pub(crate) async fn send_until_refused(
 /// A client that writes HTTP/2 frames of its own making.
 pub(crate) struct Http2(TcpStream);
 
+const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
@@ -82,6 +83,52 @@ impl Http2 {
         let hello = [&preface[..], &frame(SETTINGS, 0, 0, &[])].concat();
         stream.write_all(&hello).await.unwrap();
         Self(stream)
+    }
+
+    /// A connection on which no byte of a body can be answered.
+    pub(crate) async fn without_window(address: &str) -> Self {
+        const INITIAL_WINDOW_SIZE: [u8; 6] = [0, 4, 0, 0, 0, 0];
+        let mut client = Self::connect(address).await;
+        let settings = frame(SETTINGS, 0, 0, &INITIAL_WINDOW_SIZE);
+        client.0.write_all(&settings).await.unwrap();
+        client
+    }
+
+    /// Makes calls on streams of their own, with these headers and each with this body; how many
+    /// the other side took.
+    pub(crate) async fn ask(
+        &mut self,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+        ends: bool,
+        count: usize,
+    ) -> usize {
+        let mut block = Vec::new();
+        for (name, value) in headers {
+            block.push(0x10);
+            for text in [name, value] {
+                let length = u8::try_from(text.len()).unwrap();
+                assert!(length < 127, "a length of one byte");
+                block.push(length);
+                block.extend_from_slice(text.as_bytes());
+            }
+        }
+        let end = |ends| if ends { END_STREAM } else { 0 };
+        let mut answers = vec![0; 64 * 1024];
+        for at in 0..u32::try_from(count).unwrap() {
+            let stream = 2 * at + 1;
+            let flags = END_HEADERS | end(ends && body.is_none());
+            let mut call = frame(HEADERS, flags, stream, &block);
+            if let Some(body) = body {
+                call.extend(frame(DATA, end(ends), stream, body));
+            }
+            match timeout(BLOCKED, self.0.write_all(&call)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return usize::try_from(at).unwrap(),
+            }
+            while self.0.try_read(&mut answers).is_ok_and(|count| count > 0) {}
+        }
+        count
     }
 
     /// Sends headers that never end; answers after how many frames the other side had enough.

@@ -110,6 +110,65 @@ async fn what_counts_for_order_is_the_earlier_of_the_stamp_and_the_receipt() {
 }
 
 #[tokio::test]
+async fn a_list_without_events_is_answered_with_nothing() {
+    let world = World::start();
+    for wire in world.wires() {
+        for request in [
+            json!({"events": []}),
+            json!({"events": [], "detailedResponse": true}),
+        ] {
+            let answer = wire.ok(PUT, &request).await;
+            assert_eq!(answer, json!({}), "{} {request}", wire.name());
+        }
+        let count = wire.ok("EventQueryService/CountEvents", &json!({})).await;
+        assert_eq!(count["count"], 0, "{}", wire.name());
+    }
+}
+
+#[tokio::test]
+async fn a_stamp_ahead_is_answered_until_the_next_event() {
+    let world = World::start();
+    for wire in world.wires() {
+        let host = format!("{} ahead", wire.name());
+        let ahead = in_seconds(50 * MINUTE);
+        let stamped = with(&event(&host), &json!({"timestamp": ahead}));
+        send(&wire, &[stamped]).await;
+        send(&wire, &[event(&host)]).await;
+        let occurrence = newest(&wire, &host).await;
+        assert_eq!(occurrence["startTime"], ahead, "{occurrence}");
+        let seen: i64 = occurrence["lastSeen"].as_str().unwrap().parse().unwrap();
+        let ahead: i64 = ahead.parse().unwrap();
+        assert!(seen < ahead - 40 * MINUTE * 1_000, "{occurrence}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_changed_at_once_is_noted_in_one_order() {
+    let world = World::start();
+    for wire in world.wires() {
+        let noted = async |host: &str| {
+            let occurrence = newest(&wire, host).await;
+            let history = occurrence["history"].as_array().expect("a history");
+            let fields = history.iter().skip(1).map(|it| it["field"].clone());
+            fields.collect::<Vec<_>>()
+        };
+        let host = format!("{} history", wire.name());
+        send(&wire, &[event(&host)]).await;
+        let all = json!({
+            "status": "STATUS_SUPPRESSED", "severity": "SEVERITY_DEBUG", "acknowledged": true,
+        });
+        send(&wire, &[with(&event(&host), &all)]).await;
+        assert_eq!(noted(&host).await, ["severity", "acknowledged", "status"]);
+
+        let host = format!("{} operator", wire.name());
+        send(&wire, &[event(&host)]).await;
+        let both = json!({"status": "STATUS_CLOSED", "acknowledged": true});
+        set_status(&wire, &host, &both).await;
+        assert_eq!(noted(&host).await, ["acknowledged", "status"]);
+    }
+}
+
+#[tokio::test]
 async fn what_a_repeat_or_a_close_leaves_empty_stays() {
     hold(|| {
         let bare = json!({
@@ -127,6 +186,11 @@ async fn what_a_repeat_or_a_close_leaves_empty_stays() {
         let open = with(&kept, &json!({"status": "STATUS_OPEN", "count": "2"}));
         let close = json!({"status": "STATUS_CLOSED"});
         vec![
+            (
+                "without a type the name is the type, from the opening on",
+                vec![bare.clone(), json!({"type": null, "summary": "again"})],
+                json!({"type": "disk-full", "summary": "again"}),
+            ),
             ("a bare repeat", vec![json!({}), bare.clone()], open.clone()),
             ("an empty repeat", vec![json!({}), empty.clone()], open),
             (

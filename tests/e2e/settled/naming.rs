@@ -14,10 +14,10 @@ const MASK: &str = "********";
 /// What is kept of the body of an answer.
 const KEPT_BYTES: usize = 16 * 1024;
 
-const KINDS: [&str; 3] = ["trigger", "destination", "rule"];
+pub(super) const KINDS: [&str; 3] = ["trigger", "destination", "rule"];
 
 /// The smallest definition of a kind.
-fn definition(kind: &str, name: &str) -> Value {
+pub(super) fn definition(kind: &str, name: &str) -> Value {
     let clause = json!({"equals": {"field": "name", "stringVal": "x"}});
     match kind {
         "trigger" => json!({"name": name, "type": {"event": {"query": {"clause": clause}}}}),
@@ -26,7 +26,7 @@ fn definition(kind: &str, name: &str) -> Value {
     }
 }
 
-fn method(verb: &str, kind: &str) -> String {
+pub(super) fn method(verb: &str, kind: &str) -> String {
     let (first, rest) = kind.split_at(1);
     let kind = first.to_uppercase() + rest;
     format!("{kind}Service/{verb}{kind}")

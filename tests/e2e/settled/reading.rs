@@ -1,12 +1,21 @@
 //! Reading: walks, spans of a frequency, warnings, times, hints, and the time that is left.
 
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
 use bellwether_tests::{wire::Wire, world::World};
 use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::sleep};
 
 use super::{PUT, SEARCH, event, in_seconds, send, stored, with};
 
 /// No walk over so few events needs more pages.
-const PAGES_MAX: usize = 1_000;
+const PAGES_MAX: usize = 3_000;
 
 const ORDERS: [(&str, &str); 6] = [
     ("lastSeen", "SORT_ORDER_DESC"),
@@ -16,6 +25,7 @@ const ORDERS: [(&str, &str); 6] = [
     ("startTime", "SORT_ORDER_DESC"),
     ("startTime", "SORT_ORDER_ASC"),
 ];
+
 /// The pages of a walk, as the occurrences' ids.
 async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
@@ -25,12 +35,6 @@ async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
         let query = with(query, &json!({"pageInput": page}));
         let answer = wire.ok(SEARCH, &json!({"query": query})).await;
         let results = answer["results"].as_array().cloned().unwrap_or_default();
-        let id = |item: &Value| {
-            item["occurrences"][0]["id"]
-                .as_str()
-                .expect("an id")
-                .to_owned()
-        };
         pages.push(results.iter().map(id).collect());
         if answer["pageInfo"]["hasNext"] != true {
             return pages;
@@ -43,6 +47,153 @@ async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
 
 fn sorted_by(field: &str, order: &str) -> Value {
     json!({"sortBy": [{"byField": {"field": field, "order": order}}]})
+}
+
+/// A field of an event's only occurrence that is a number of milliseconds.
+fn moment(item: &Value, field: &str) -> i64 {
+    let text = item["occurrences"][0][field].as_str().expect("a text");
+    text.parse().expect("a number")
+}
+
+fn id(item: &Value) -> String {
+    let id = item["occurrences"][0]["id"].as_str();
+    id.expect("an id").to_owned()
+}
+
+/// Everything that a query finds, on one page.
+async fn found(wire: &Wire, query: &Value) -> Vec<Value> {
+    let query = with(query, &json!({"pageInput": {"limit": 1_000}}));
+    let answer = wire.ok(SEARCH, &json!({"query": query})).await;
+    answer["results"].as_array().cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_is_alike_in_an_order_follows_by_start_and_id() {
+    let world = World::start();
+    let stamps = [-300, -200, -100].map(in_seconds);
+    let things: Vec<_> = (0..60)
+        .map(|at| {
+            let stamp = &stamps[at / 5 % 3];
+            let over = json!({"timestamp": stamp, "severity": 3 + at % 2});
+            with(&event(&format!("t{at}")), &over)
+        })
+        .collect();
+    let wires = world.wires();
+    send(&wires[0], &things).await;
+    let later = json!({"timestamp": in_seconds(-50)});
+    let repeated: Vec<_> = things
+        .iter()
+        .step_by(3)
+        .map(|it| with(it, &later))
+        .collect();
+    send(&wires[1], &repeated).await;
+    for wire in wires {
+        for (field, order) in ORDERS {
+            let query = sorted_by(field, order);
+            let key = |item: &Value| {
+                let first = match field {
+                    "severity" => i64::from(item.to_string().contains("SEVERITY_ERROR")),
+                    _ => moment(item, field),
+                };
+                (first, moment(item, "startTime"), id(item))
+            };
+            let mut expected: Vec<_> = found(&wire, &query).await.iter().map(key).collect();
+            assert_eq!(expected.len(), 60);
+            expected.sort();
+            if order == "SORT_ORDER_DESC" {
+                expected.reverse();
+            }
+            let expected: Vec<_> = expected.into_iter().map(|(_, _, id)| id).collect();
+            for size in [60, 7, 1] {
+                let pages = walk(&wire, &query, size).await;
+                let case = format!("{}: {field} {order} by {size}", wire.name());
+                assert_eq!(pages.concat(), expected, "{case}");
+            }
+        }
+    }
+}
+
+/// Repeats events until it is told to stop, now and then with another severity.
+async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated: Arc<AtomicUsize>) {
+    const AT_ONCE: usize = 10;
+    for turn in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let events = (turn * AT_ONCE..).take(AT_ONCE).map(|place| {
+            let severity = json!({"severity": 1 + place / 7 % 5});
+            with(&event(&hosts[place % hosts.len()]), &severity)
+        });
+        send(&wire, &events.collect::<Vec<_>>()).await;
+        repeated.fetch_add(AT_ONCE, Ordering::Relaxed);
+        // The walks are to get on as well, on a machine with few cores.
+        sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn walks_end_and_miss_nothing_while_senders_repeat_what_they_walk_through() {
+    // The first of them in each order, unless more are asked for.
+    const SIZES: [usize; 17] = [
+        1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,
+    ];
+    let walks = std::env::var_os("BELLWETHER_WALKS");
+    let walks = walks.map_or(30, |walks| {
+        let walks = walks.to_str().and_then(|walks| walks.parse().ok());
+        walks.expect("a number of walks")
+    });
+    let world = World::start();
+    let wires = world.wires();
+    let hosts: Vec<_> = (0..600).map(|at| format!("w{at}")).collect();
+    let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
+    send(&wires[0], &events).await;
+    let by_start = sorted_by("startTime", "SORT_ORDER_ASC");
+    let starts: Vec<_> = found(&wires[1], &by_start).await.iter().map(id).collect();
+    let all: BTreeSet<_> = starts.iter().collect();
+    assert_eq!(all.len(), hosts.len());
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let repeated = Arc::new(AtomicUsize::new(0));
+    let mut senders = JoinSet::new();
+    for (number, own) in hosts.chunks(150).enumerate() {
+        let wire = wires[number % wires.len()].clone();
+        let (stop, repeated) = (Arc::clone(&stop), Arc::clone(&repeated));
+        senders.spawn(repeat(wire, own.to_vec(), stop, repeated));
+    }
+    for number in 0..walks {
+        let (field, order) = ORDERS[number % ORDERS.len()];
+        let size = SIZES[number / ORDERS.len() % SIZES.len()];
+        let wire = &wires[(number + number / ORDERS.len()) % wires.len()];
+        let before = repeated.load(Ordering::Relaxed);
+        let pages = walk(wire, &sorted_by(field, order), size).await;
+        let meanwhile = repeated.load(Ordering::Relaxed) - before;
+        let case = format!(
+            "{}: {field} {order} by {size}, {} pages, {meanwhile} repeated meanwhile",
+            wire.name(),
+            pages.len()
+        );
+        for page in &pages {
+            let on_page: BTreeSet<_> = page.iter().collect();
+            assert_eq!(on_page.len(), page.len(), "{case}: twice on a page");
+            assert!(page.len() <= size, "{case}");
+        }
+        let mut shown = pages.concat();
+        let seen: BTreeSet<_> = shown.iter().collect();
+        let missed = all.difference(&seen).count();
+        assert_eq!(missed, 0, "{case}: missed");
+        if field == "startTime" {
+            if order == "SORT_ORDER_DESC" {
+                shown.reverse();
+            }
+            assert_eq!(shown, starts, "{case}: starts never move");
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    while let Some(ended) = senders.join_next().await {
+        ended.expect("a sender");
+    }
+    let repeated = repeated.load(Ordering::Relaxed);
+    assert!(repeated > hosts.len(), "only {repeated} were repeated");
 }
 
 #[tokio::test]
@@ -221,6 +372,7 @@ async fn a_field_that_no_event_has_and_that_is_near_a_known_one_is_warned_of() {
                 ("TriggerService/CreateTrigger", json!({"trigger": trigger})),
                 ("TriggerService/UpdateTrigger", json!({"trigger": trigger})),
                 ("TriggerService/TestTrigger", draft),
+                ("RuleService/PreviewRule", json!({"triggerNames": [name]})),
             ] {
                 let answer = wire.ok(method, &request).await;
                 let warnings = warnings(&answer);

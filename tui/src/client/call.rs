@@ -71,10 +71,22 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
         Request::PreviewRule { fields, event_id } => {
             Answer::Previews(preview(reach, fields, event_id).await)
         }
+        Request::PreviewSilence { event_id } => {
+            let silence = v1::Silence {
+                from_event_id: event_id.clone(),
+                ..v1::Silence::default()
+            };
+            let asked = v1::PreviewSilenceRequest {
+                silence: Some(silence),
+            };
+            let preview = reach.ask("SilenceService/PreviewSilence", asked).await;
+            Answer::Silenced { event_id, preview }
+        }
         Request::ListObligations(asked) => Answer::Obligations(obligations(reach, asked).await),
         Request::Validate { draft, update } => {
             Answer::Checked(store(reach, &draft, "", update, true).await.map(drop))
         }
+        Request::Pause { name, pause } => Answer::Written(self::pause(reach, name, pause).await),
         Request::Create { draft } => Answer::Written(store(reach, &draft, "", false, false).await),
         Request::Update { draft, etag } => {
             Answer::Written(store(reach, &draft, &etag, true, false).await)
@@ -169,6 +181,19 @@ async fn store(
         },
         None => Taken::All,
     })
+}
+
+async fn pause(reach: &mut Reach, name: String, pause: bool) -> Result<Taken, Failure> {
+    if pause {
+        let asked = v1::PauseDestinationRequest { name };
+        let done = reach.ask("DestinationService/PauseDestination", asked);
+        let _paused: v1::PauseDestinationResponse = done.await?;
+    } else {
+        let asked = v1::ResumeDestinationRequest { name };
+        let done = reach.ask("DestinationService/ResumeDestination", asked);
+        let _resumed: v1::ResumeDestinationResponse = done.await?;
+    }
+    Ok(Taken::All)
 }
 
 /// JSON as the message that it is.

@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// The channel with the key on every call.
-pub(super) type Carrier = InterceptedService<Channel, KeyHolder>;
+pub(crate) type Carrier = InterceptedService<Channel, KeyHolder>;
 
 /// Puts the key on every call.
 #[derive(Clone)]
-pub(super) struct KeyHolder(Option<MetadataValue<Ascii>>);
+pub(crate) struct KeyHolder(Option<MetadataValue<Ascii>>);
 
 impl KeyHolder {
     pub(super) fn new(key: Option<MetadataValue<Ascii>>) -> Self {
@@ -48,18 +48,18 @@ impl tonic::service::Interceptor for KeyHolder {
 }
 
 /// What a request is made over, and what was learnt on the way.
-pub(super) struct Reach {
+pub(crate) struct Reach {
     /// None while there is no link.
-    pub(super) carrier: Option<Carrier>,
+    pub(crate) carrier: Option<Carrier>,
     /// Until a call is given up.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
     /// The failure that shows that the link is broken.
     pub(super) broken: Option<Failure>,
 }
 
 impl Reach {
     /// A link that calls are made over.
-    pub(super) fn over(carrier: Carrier) -> Self {
+    pub(crate) fn over(carrier: Carrier) -> Self {
         Self {
             carrier: Some(carrier),
             limit: limits::CALL,
@@ -86,7 +86,7 @@ impl Reach {
     }
 
     /// Makes a call of which the names alone are known: JSON goes out, JSON comes back.
-    pub(super) async fn ask_json(
+    pub(crate) async fn ask_json(
         &mut self,
         service: &str,
         method: &str,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Why a call failed.
-pub(super) fn failure(status: &tonic::Status) -> Failure {
+pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {
         Code::Unavailable => FailureKind::Unreachable,

@@ -289,7 +289,7 @@ impl Stream {
 }
 
 /// Connects, and asks whose key it is.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     endpoint: Endpoint,
     key: Option<MetadataValue<Ascii>>,
 ) -> Result<(Carrier, Caller), Failure> {

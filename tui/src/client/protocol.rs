@@ -62,10 +62,19 @@ pub(crate) enum Request {
         fields: Value,
         event_id: String,
     },
+    /// What a silence of one event would cover.
+    PreviewSilence {
+        event_id: String,
+    },
     /// The name alone means the stored one.
     TestDestination {
         fields: Value,
         event_id: String,
+    },
+    /// Pause a destination, or resume it.
+    Pause {
+        name: String,
+        pause: bool,
     },
     /// Check a draft and store nothing.
     Validate {
@@ -188,6 +197,11 @@ pub(crate) enum Answer {
     Explanation(Result<v1::ExplainEventResponse, Failure>),
     Matches(Result<v1::TestTriggerResponse, Failure>),
     Previews(Result<v1::PreviewRuleResponse, Failure>),
+    /// What a silence of that event would cover.
+    Silenced {
+        event_id: String,
+        preview: Result<v1::PreviewSilenceResponse, Failure>,
+    },
     Tested(Result<v1::TestDestinationResponse, Failure>),
     /// A page of events, and how many there are in all where that was counted.
     Gathered(Result<(Page<EventRow>, Option<i64>), Failure>),

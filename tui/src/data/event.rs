@@ -19,6 +19,8 @@ pub(crate) struct EventRow {
     pub(crate) acknowledged: bool,
     pub(crate) last_seen_ms: i64,
     pub(crate) count: i64,
+    /// Whether something holds back messages about it.
+    pub(crate) is_held: bool,
 }
 
 impl EventRow {
@@ -37,6 +39,7 @@ impl EventRow {
             acknowledged: occurrence.acknowledged.unwrap_or_default(),
             last_seen_ms: occurrence.last_seen,
             count: occurrence.count.unwrap_or_default(),
+            is_held: !occurrence.holds.is_empty(),
         };
         event.occurrences.into_iter().map(row).collect()
     }

@@ -36,4 +36,7 @@ kinds! {
     Destination "destination" "destinations" "Destinations";
     Rule "rule" "rules" "Rules";
     Client "client" "clients" "Clients";
+    Silence "silence" "silences" "Silences";
+    Calendar "calendar" "calendars" "Calendars";
+    Inhibition "inhibition" "inhibitions" "Inhibitions";
 }

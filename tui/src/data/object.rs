@@ -88,11 +88,18 @@ impl Object {
 
 /// The value at a dotted path.
 pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(json, |value, key| value.get(key))
+    path.split('.').try_fold(json, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        value => value.get(key),
+    })
 }
 
 /// Sets or removes the value at a dotted path, making the objects on the way.
 pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
+    let first = path.split_once('.').map_or(path, |(first, _)| first);
+    if let Ok(at) = first.parse() {
+        return set_item(json, at, path, value);
+    }
     if !json.is_object() {
         *json = json!({});
     }
@@ -114,6 +121,24 @@ pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
                 set(inner, rest, None);
             }
         }
+    }
+}
+
+/// Puts a value into one of a list, or takes it out.
+fn set_item(json: &mut Value, at: usize, path: &str, value: Option<Value>) {
+    if !json.is_array() {
+        *json = json!([]);
+    }
+    let Some(items) = json.as_array_mut() else {
+        return;
+    };
+    if at == items.len() && value.is_some() {
+        items.push(Value::Null);
+    }
+    match (items.get_mut(at), path.split_once('.')) {
+        (Some(item), Some((_, rest))) => set(item, rest, value),
+        (Some(item), None) => *item = value.unwrap_or_default(),
+        (None, _) => {}
     }
 }
 

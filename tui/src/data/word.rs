@@ -48,7 +48,8 @@ words! {
     }
     Status { Default "unknown", Open "open", Suppressed "suppressed", Closed "closed" }
     HealthState {
-        Unspecified "unknown", Healthy "healthy", Failing "failing", Paused "paused"
+        Unspecified "unknown", Healthy "healthy", Failing "failing", Paused "paused",
+        Untried "untried", Slow "slow", Behind "behind"
     }
     DeliveryState {
         Unspecified "unknown", Pending "pending", Leased "sending", Retry "retry",
@@ -84,10 +85,13 @@ pub(crate) const DELIVERY_STATES: [DeliveryState; 6] = [
 ];
 
 /// The known states of a destination, worst first.
-pub(crate) const HEALTH_WORST_FIRST: [HealthState; 4] = [
+pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Failing,
     HealthState::Paused,
+    HealthState::Behind,
+    HealthState::Slow,
     HealthState::Unspecified,
+    HealthState::Untried,
     HealthState::Healthy,
 ];
 

@@ -13,6 +13,12 @@ const RESOURCES: &[Place] = &[
     Place::One(Kind::Destination),
     Place::Many(Kind::Rule),
     Place::One(Kind::Rule),
+    Place::Many(Kind::Silence),
+    Place::One(Kind::Silence),
+    Place::Many(Kind::Calendar),
+    Place::One(Kind::Calendar),
+    Place::Many(Kind::Inhibition),
+    Place::One(Kind::Inhibition),
 ];
 const MAKING: &[Place] = &[
     Place::Many(Kind::Trigger),
@@ -22,6 +28,12 @@ const MAKING: &[Place] = &[
     Place::Many(Kind::Rule),
     Place::One(Kind::Rule),
     Place::Many(Kind::Client),
+    Place::Many(Kind::Silence),
+    Place::One(Kind::Silence),
+    Place::Many(Kind::Calendar),
+    Place::One(Kind::Calendar),
+    Place::Many(Kind::Inhibition),
+    Place::One(Kind::Inhibition),
 ];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
@@ -36,6 +48,9 @@ const LINKED: &[Place] = &[
     Place::One(Kind::Trigger),
     Place::One(Kind::Destination),
     Place::One(Kind::Rule),
+    Place::One(Kind::Silence),
+    Place::One(Kind::Calendar),
+    Place::One(Kind::Inhibition),
     Place::Delivery,
     Place::Reference,
     Place::Report,
@@ -96,6 +111,8 @@ actions! {
         "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain: which rules notified, and why or why not";
+    Silence ["z"] in EVENTS, OPERATE, 0
+        "silence": "Silence this event for two hours, after a count";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Make a trigger from this event";
     Pause ["p"] in &[Place::Events], Need::None, 24 [LINES.all().silent()]
@@ -114,6 +131,8 @@ actions! {
         "delete": "Delete";
     TestDestination ["t"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination), Place::Report], OPERATE, 11
         "test": "Send a test message and see what happens";
+    PauseDestination ["p"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination)], OPERATE, 26
+        "pause": "Pause the destination, or resume it and send what waits now";
     TestWithEvent ["v"] in &[Place::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     TestTrigger ["t"] in &[Place::Many(Kind::Trigger), Place::One(Kind::Trigger)], OPERATE, 11
@@ -186,6 +205,12 @@ actions! {
         "map": "Go to Map: who feeds whom, and what is unused";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
+    GoSilences ["0"] in ANYWHERE, Need::None, 0
+        "silences": "Go to Silences";
+    GoCalendars ["<A-0>"] in ANYWHERE, Need::None, 0
+        "calendars": "Go to Calendars";
+    GoInhibitions ["<A-9>"] in ANYWHERE, Need::None, 0
+        "inhibitions": "Go to Inhibitions";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

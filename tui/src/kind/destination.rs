@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     data::{HealthState, Kind, Object, Role, Word, urgency},
-    document::{Document, Link, label, span},
+    document::{Document, Link, duration, label, span},
     theme::Token,
 };
 
@@ -71,7 +71,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.url",
             "URL",
             FieldKind::Text,
-            "Where to: http or https, at most 2,048 characters, no user name in it.").needed().only("webhook"),
+            "Where to: http or https, at most 2,048 characters, no user name in it. Path and query may be a template.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.secretUrl",
+            "Secret URL",
+            FieldKind::Secret,
+            "In place of the URL, where knowing it is all that it takes to send there.").only("webhook"),
         FieldSpec::new(
             "type.webhook.method",
             "Method",
@@ -86,7 +91,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.payload",
             "Payload",
             FieldKind::Lines,
-            "A template for the body. Empty means the standard document.").only("webhook"),
+            "A template for the body, escaped as the header content-type asks. Empty means the standard document.").only("webhook"),
         FieldSpec::new(
             "type.webhook.signingSecret",
             "Signing secret",
@@ -209,6 +214,7 @@ pub(crate) fn health(destination: &Object) -> HealthState {
 /// Where it leads, in a few words.
 fn target(destination: &Object) -> &str {
     match destination.type_word() {
+        "webhook" if destination.text("type.webhook.url").is_empty() => "secret address",
         "webhook" => destination.text("type.webhook.url"),
         "email" => destination.text("type.email.to"),
         "slack" => destination.text("type.slack.channel"),
@@ -217,6 +223,56 @@ fn target(destination: &Object) -> &str {
         "servicenow" => destination.text("type.servicenow.instanceUrl"),
         "event" => destination.text("type.event.nameTemplate"),
         _ => "",
+    }
+}
+
+/// What its health is known from.
+fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
+    let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
+    let tried = number("health.attemptCount");
+    if tried > 0 {
+        let failed = number("health.failedAttemptCount");
+        let took = |path: &str| {
+            let took = destination.at(path).and_then(Value::as_str);
+            took.map_or_else(|| "–".to_owned(), seconds)
+        };
+        let words = format!(
+            "{tried} last attempts, {failed} failed; p50 {}, p95 {}",
+            took("health.p50"),
+            took("health.p95")
+        );
+        into.field("known from", Token::Text, &words);
+    }
+    if let Some(ms) = destination.moment("health.lastSuccessTime") {
+        into.field("last delivered", Token::Text, &around.moment_in_full(ms));
+    }
+    let waiting = number("health.waitingCount");
+    if waiting > 0 {
+        let oldest = destination.moment("health.oldestWaitingTime");
+        let oldest = oldest.map_or_else(String::new, |ms| {
+            format!(", the oldest since {}", around.moment(ms))
+        });
+        let drain = destination.at("health.drainTime").and_then(Value::as_str);
+        let drain = drain.map_or_else(String::new, |time| {
+            format!("; about {} at the rate of the last hour", seconds(time))
+        });
+        let words = format!("{waiting}{oldest}{drain}");
+        into.field("waiting", Token::Warning, &words);
+    }
+}
+
+/// A duration of the wire, as `0.070s`, for people.
+fn seconds(time: &str) -> String {
+    let found: Option<f64> = time.strip_suffix('s').and_then(|it| it.parse().ok());
+    match found {
+        None => time.to_owned(),
+        Some(found) if found < 1.0 => format!("{:.0} ms", found * 1_000.0),
+        Some(found) if found < 60.0 => format!("{found:.1} s"),
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a span of a few days at most"
+        )]
+        Some(found) => duration((found * 1_000.0) as i64),
     }
 }
 
@@ -234,6 +290,7 @@ fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
     if !last_error.is_empty() {
         into.field("last error", Token::Bad, last_error);
     }
+    evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words =
             "‹test_destination› sends a test message and shows request, response and verdict";

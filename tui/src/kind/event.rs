@@ -21,7 +21,8 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
     Column::new("Status", 6, 1, 4, |_, it: &EventRow| {
-        Cell::new(it.status, it.status.word())
+        let held = if it.is_held { " z" } else { "" };
+        Cell::new(it.status, format!("{}{held}", it.status.word()))
     }),
     Column::new("Summary", 20, 3, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.summary))

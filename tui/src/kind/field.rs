@@ -22,6 +22,8 @@ pub(crate) struct FieldSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldKind {
     Text,
+    /// A moment as RFC 3339 writes it.
+    Moment,
     Secret,
     /// Text with line ends.
     Lines,
@@ -87,7 +89,8 @@ impl FieldKind {
             Self::Text | Self::Lines => Some(json!("")),
             Self::Words | Self::Names(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
-            Self::Secret
+            Self::Moment
+            | Self::Secret
             | Self::Number(..)
             | Self::Choice(_)
             | Self::Word(_)

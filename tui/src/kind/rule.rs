@@ -94,6 +94,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Number(0, 31_536_000),
             "Seconds that must pass before a repeat. Empty means 3600; 0 means every match.",
         ),
+        FieldSpec::new(
+            "delay",
+            "Delay",
+            FieldKind::Text,
+            "How long an event must go on matching before anybody hears of it, as 300s. Empty: not at all.",
+        ),
+        FieldSpec::new(
+            "autoPause",
+            "Auto-pause",
+            FieldKind::Text,
+            "How long it waits where the event mostly closes by itself, as 180s. Empty: not at all.",
+        ),
+        FieldSpec::new(
+            "activeCalendarName",
+            "Active",
+            FieldKind::Text,
+            "The calendar inside whose windows openings go out. Empty: at any time.",
+        ),
         DESCRIPTION,
         TAGS,
     ],
@@ -131,8 +149,29 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
         "no"
     };
     into.field("sends updates", Token::Text, updates);
+    if let Some(timing) = timing(rule) {
+        into.field("timing", Token::Text, &timing);
+    }
     shared::times(into, around, rule);
     joined(into, around, rule);
+}
+
+/// When its openings go out, in one line.
+fn timing(rule: &Object) -> Option<String> {
+    let calendar = match rule.text("activeCalendarName") {
+        "" => None,
+        name => Some(format!("inside {name}")),
+    };
+    let delay = match rule.text("delay") {
+        "" => None,
+        delay => Some(format!("after {delay}")),
+    };
+    let pause = match rule.text("autoPause") {
+        "" => None,
+        pause => Some(format!("{pause} where it mostly closes by itself")),
+    };
+    let parts: Vec<_> = calendar.into_iter().chain(delay).chain(pause).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// What the rule joins, and with which message.

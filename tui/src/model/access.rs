@@ -14,8 +14,8 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
         Need::None => return Ok(()),
         Need::Role(role) => (role, false),
-        // Whoever makes one of a kind needs the role of the kind.
-        Need::Write(role) if entry.action == Action::New => {
+        // Whoever changes one of a kind needs the role of the kind.
+        Need::Write(role) if changes_one(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
         }
@@ -37,6 +37,11 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
         Connection::Connecting => Err("not connected yet".to_owned()),
         Connection::Down { .. } => Err("not connected; nothing can be changed now".to_owned()),
     }
+}
+
+fn changes_one(action: Action) -> bool {
+    use Action::{Delete, Duplicate, Edit, EditText, New};
+    matches!(action, New | Edit | EditText | Duplicate | Delete)
 }
 
 fn starts_a_form(entry: &Entry) -> bool {

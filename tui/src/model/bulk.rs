@@ -3,7 +3,6 @@
 mod events;
 
 pub(crate) use self::events::{EventBulk, EventTransition};
-use super::Model;
 use crate::{
     client::{Chosen, Request, Ticket},
     data::{BulkTally, Transition},
@@ -215,15 +214,5 @@ fn plural(count: i64, word: &str) -> String {
         (1, _) => format!("1 {word}"),
         (_, Some(stem)) => format!("{count} {stem}ies"),
         (_, None) => format!("{count} {word}s"),
-    }
-}
-
-impl Model {
-    /// What is done to many and lies over the page.
-    pub(crate) fn bulk_mut(&mut self) -> Option<&mut Bulk> {
-        match &mut self.overlay {
-            Some(super::overlay::Overlay::Bulk(bulk)) => Some(bulk),
-            _ => None,
-        }
     }
 }

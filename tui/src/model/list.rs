@@ -47,7 +47,7 @@ impl Rows for super::events::EventWindow {
 pub(crate) struct List {
     /// The selected row's id.
     pub(crate) selected: Option<String>,
-    /// A row that is selected as soon as it is there.
+    /// A row that is selected as soon as it is there, unless the cursor is moved before.
     pub(crate) wanted: Option<String>,
     /// Where it was when last seen; the place to go on from when it is gone.
     pub(crate) index: usize,
@@ -104,6 +104,7 @@ impl List {
         if rows.len() == 0 {
             return;
         }
+        self.wanted = None;
         self.index = index.min(rows.len() - 1);
         self.selected = Some(rows.id(self.index).to_owned());
         self.scroll(rows.len(), height);
@@ -130,6 +131,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_row_that_was_waited_for_does_not_take_the_cursor_from_who_moved_it() {
+        let mut list = List {
+            wanted: Some("new".to_owned()),
+            ..List::default()
+        };
+        list.settle(&vec!["a", "b"], 5);
+        list.select(&vec!["a", "b"], 5, 1);
+        list.settle(&vec!["a", "b", "new"], 5);
+        assert_eq!(list.selected.as_deref(), Some("b"));
+
+        list.wanted = Some("newer".to_owned());
+        list.settle(&vec!["a", "b", "new", "newer"], 5);
+        assert_eq!(list.selected.as_deref(), Some("newer"));
+    }
 
     proptest! {
         #[test]

@@ -2,13 +2,10 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::{form::Form, overlay::Target};
+use super::{overlay::Target, write::TextEdit};
 use crate::{
     client::{Command, News},
-    data::{Kind, Object},
     keymap::Action,
-    kind,
-    route::Route,
     theme::Background,
 };
 
@@ -55,46 +52,4 @@ pub(crate) enum Effect {
     Suspend,
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
-}
-
-/// A text on its way to `$EDITOR`, and what it is about.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TextEdit {
-    pub(crate) kind: Kind,
-    /// The name and etag of what is edited; absent for a new one.
-    pub(crate) stored: Option<(String, String)>,
-    /// The text as it was handed over.
-    pub(crate) text: String,
-    /// Whether the text goes back into the form on the screen.
-    pub(crate) into_form: bool,
-}
-
-/// A write under way.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Write {
-    /// Said when it is done.
-    pub(crate) done: String,
-    /// Whether the form on the screen is left when it is done.
-    pub(crate) closes_form: bool,
-    /// The text it came from, reopened with the errors when it is refused.
-    pub(crate) text: Option<TextEdit>,
-    /// Shown when it is done.
-    pub(crate) then: Option<Route>,
-    /// What was to replace something stored, kept for when that changed meanwhile.
-    pub(crate) mine: Option<Box<Object>>,
-}
-
-impl TextEdit {
-    /// The text of what stands in a form.
-    pub(crate) fn of_form(form: &Form) -> Self {
-        let kind = form.kind;
-        let json = form.to_json();
-        let text = kind::text(&Object { kind, json });
-        Self {
-            kind,
-            stored: form.stored.clone(),
-            text,
-            into_form: true,
-        }
-    }
 }

@@ -3,7 +3,7 @@
 mod palette;
 
 pub(crate) use self::palette::{Palette, Target};
-use super::{bulk::Bulk, field::TextField, message::Write};
+use super::{Model, bulk::Bulk, field::TextField, write::Write};
 use crate::{client::Request, data::Object, theme::Token};
 
 /// What lies over a page.
@@ -165,6 +165,16 @@ impl Pick {
                 self.chosen.remove(at);
             }
             None => self.chosen.push(name),
+        }
+    }
+}
+
+impl Model {
+    /// What is done to many and lies over the page.
+    pub(crate) fn bulk_mut(&mut self) -> Option<&mut Bulk> {
+        match &mut self.overlay {
+            Some(Overlay::Bulk(bulk)) => Some(bulk),
+            _ => None,
         }
     }
 }

@@ -22,8 +22,9 @@ pub(crate) use completion::completions;
 
 use super::{
     Model, document,
-    message::{Effect, Msg, Write},
+    message::{Effect, Msg},
     page::Content,
+    write::Write,
 };
 use crate::client::{Command, Request, Ticket};
 

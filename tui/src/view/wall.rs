@@ -343,6 +343,7 @@ fn sign(state: HealthState) -> &'static str {
         HealthState::Failing => "✗",
         HealthState::Paused => "‖",
         HealthState::Healthy => "✓",
-        HealthState::Unspecified => "·",
+        HealthState::Slow | HealthState::Behind => "◐",
+        HealthState::Untried | HealthState::Unspecified => "·",
     }
 }

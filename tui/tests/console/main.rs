@@ -17,6 +17,7 @@ mod reference;
 mod remapped;
 mod screens;
 mod service;
+mod silences;
 mod trials;
 
 use bellwether_proto::{cloud::Severity, v1};

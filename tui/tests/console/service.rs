@@ -194,6 +194,21 @@ fn invalid(path: &str, message: &str) -> Status {
     Status::with_error_details(Code::InvalidArgument, format!("{path}: {message}"), details)
 }
 
+impl Shared {
+    /// Gives a destination another health.
+    fn turn(
+        &self,
+        name: &str,
+        state: v1::destination_health::State,
+    ) -> Result<v1::Destination, Status> {
+        let mut own = self.lock();
+        let found = own.destinations.get_mut(name);
+        let found = found.ok_or_else(|| Status::not_found(name.to_owned()))?;
+        found.health.get_or_insert_default().state = state.into();
+        Ok(found.clone())
+    }
+}
+
 macro_rules! resource_service {
     ($service:path, $rows:ident, $one:ident, $check:ident,
      $create:ident $Create:ident $Created:ident, $list:ident $List:ident $Listed:ident,
@@ -325,6 +340,24 @@ resource_service!(
     get_destination GetDestinationRequest GetDestinationResponse,
     update_destination UpdateDestinationRequest UpdateDestinationResponse,
     delete_destination DeleteDestinationRequest DeleteDestinationResponse, {
+        async fn pause_destination(
+            &self,
+            request: Request<v1::PauseDestinationRequest>,
+        ) -> Answer<v1::PauseDestinationResponse> {
+            let paused = v1::destination_health::State::Paused;
+            let destination = self.turn(&request.into_inner().name, paused)?;
+            Ok(Response::new(v1::PauseDestinationResponse { destination: Some(destination) }))
+        }
+
+        async fn resume_destination(
+            &self,
+            request: Request<v1::ResumeDestinationRequest>,
+        ) -> Answer<v1::ResumeDestinationResponse> {
+            let failing = v1::destination_health::State::Failing;
+            let destination = self.turn(&request.into_inner().name, failing)?;
+            Ok(Response::new(v1::ResumeDestinationResponse { destination: Some(destination) }))
+        }
+
         async fn test_destination(
             &self,
             request: Request<v1::TestDestinationRequest>,
@@ -400,6 +433,13 @@ impl v1::client_service_server::ClientService for Shared {
         }))
     }
 
+    async fn rotate_client_key(
+        &self,
+        _request: Request<v1::RotateClientKeyRequest>,
+    ) -> Result<Response<v1::RotateClientKeyResponse>, Status> {
+        Err(Status::unimplemented("no test of the console rotates keys"))
+    }
+
     async fn revoke_client(
         &self,
         _: Request<v1::RevokeClientRequest>,
@@ -454,5 +494,12 @@ impl v1::overview_service_server::OverviewService for Shared {
             enabled_rule_count: count(state.rules.values().filter(|rule| rule.enabled()).count()),
             ..v1::GetOverviewResponse::default()
         }))
+    }
+
+    async fn get_statistics(
+        &self,
+        _: Request<v1::GetStatisticsRequest>,
+    ) -> Answer<v1::GetStatisticsResponse> {
+        Ok(Response::new(v1::GetStatisticsResponse::default()))
     }
 }

@@ -11,7 +11,9 @@ pub(super) const CONDITION: Condition = Condition {
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;
         let until_ms = notified.last_ms.saturating_add(interval_ms);
         let is_due = case.now_ms >= until_ms;
-        (!is_due || !case.by_event).then_some(Hold {
+        let is_due = is_due || case.repeat_waits;
+        let is_news = case.by_event || case.repeat_waits;
+        (!is_due || !is_news).then_some(Hold {
             since_ms: Some(notified.last_ms),
             until_ms: (!is_due).then_some(until_ms),
         })

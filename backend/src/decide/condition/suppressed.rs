@@ -1,5 +1,5 @@
 //! Nobody is notified of an occurrence that an operator or its sender suppressed, nor of its close
-//! when it was suppressed until then, however often that is repeated.
+//! when it was suppressed from the start, however often that is repeated.
 
 use super::{Case, Condition, Hold};
 use crate::domain::{Field, Status};
@@ -9,14 +9,14 @@ pub(super) const CONDITION: Condition = Condition {
     is_rare: false,
     about_repeats: None,
     hold: |case| {
-        let is_held = case.occurrence.status == Status::Suppressed || was_until_its_close(case);
+        let is_held = case.occurrence.status == Status::Suppressed || was_never_open(case);
         is_held.then(|| Hold {
             since_ms: case.since(Field::Status),
             until_ms: None,
         })
     },
     detail: |case, _, tense| {
-        if was_until_its_close(case) {
+        if was_never_open(case) {
             return "the occurrence was suppressed until it was closed".into();
         }
         let status = case.occurrence.status.word();
@@ -24,8 +24,20 @@ pub(super) const CONDITION: Condition = Condition {
     },
 };
 
-fn was_until_its_close(case: &Case<'_>) -> bool {
-    let last = || case.last_change(Field::Status);
-    case.occurrence.status == Status::Closed
-        && last().is_some_and(|it| it.from == Status::Suppressed.word())
+/// Whether it is closed, began suppressed, and was never open between, as far as its history goes.
+fn was_never_open(case: &Case<'_>) -> bool {
+    if case.occurrence.status != Status::Closed {
+        return false;
+    }
+    let open = Status::Open.word();
+    let mut changes = case.changes_of(Field::Status);
+    let began = changes.next().map(|first| {
+        let first_known = if first.from.is_empty() {
+            &first.to
+        } else {
+            &first.from
+        };
+        first_known == Status::Suppressed.word() && first.to != open
+    });
+    began == Some(true) && changes.all(|it| it.to != open)
 }

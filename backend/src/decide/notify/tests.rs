@@ -1,5 +1,7 @@
 //! Tests of the notifications that steps cause.
 
+mod delay;
+mod held;
 mod model;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -7,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     config::LifetimeConfig,
-    decide::LoadedTrigger,
+    decide::{LoadedTrigger, Past, Silences, Transition},
     domain::{CloseReason, IncomingEvent, Revision, Rule, Severity, Was},
     limits::CHAIN_MAX,
     matching::compile,
@@ -27,6 +29,7 @@ struct Life {
     past: Past,
     /// The newest deliveries.
     sent: Vec<Delivery>,
+    silences: Vec<Arc<LoadedSilence>>,
 }
 
 /// A notification as tests compare it: rule, destination, clear.
@@ -46,6 +49,7 @@ impl Life {
             stopped: 0,
             past: Past::default(),
             sent: Vec::new(),
+            silences: Vec::new(),
         }
     }
 
@@ -62,12 +66,13 @@ impl Life {
             let destination = samples::destination(of);
             (destination.name.clone(), Arc::new(destination))
         });
-        Snapshot::new(
+        let snapshot = Snapshot::new(
             BTreeMap::from(triggers),
             self.rules.iter().cloned().map(Arc::new).collect(),
             BTreeMap::from(destinations),
             None,
-        )
+        );
+        snapshot.with_silences(Arc::new(Silences::new(self.silences.clone())))
     }
 
     fn event(&mut self, change: impl FnOnce(&mut IncomingEvent)) -> Vec<Told> {
@@ -120,6 +125,14 @@ impl Life {
             status: Some(status),
             ..StateChange::default()
         })
+    }
+
+    /// Decides what waits anew.
+    fn look(&mut self) -> Vec<Told> {
+        let Some(occurrence) = self.occurrence.take() else {
+            return Vec::new();
+        };
+        self.step(StepKind::Look, occurrence, Transition::default())
     }
 
     fn step(

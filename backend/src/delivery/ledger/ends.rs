@@ -62,7 +62,7 @@ impl Ledger {
                 };
                 let old = current.as_ref();
                 let pause_after = self.config.pause_after;
-                let next = health::after(old, destination, &report.verdict, now_ms, pause_after);
+                let next = health::after(old, destination, report, now_ms, pause_after);
                 *current = next.or(current.take());
             }
         }
@@ -134,6 +134,9 @@ fn plan_end(
             let ended = attempt::ended(&begun, report);
             if let Some(attempt) = attempt {
                 plan.changes.update(attempt, &ended);
+            }
+            if report.verdict.outcome != Outcome::Delivered {
+                plan.count_failure(&delivery.value, around.now_ms);
             }
             let advice = report.verdict.advice;
             let next = decide::after(&delivery.value, number, &ended, advice, around);

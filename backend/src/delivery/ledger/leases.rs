@@ -202,6 +202,7 @@ impl Ledger {
                 .await?,
             settings: Some(destination.delivery),
         };
+        plan.count_failure(&delivery.value, around.now_ms);
         let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
         if let Some(next) = next {
             let due_ms = next.state.due_ms().unwrap_or(i64::MAX);

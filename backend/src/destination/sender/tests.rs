@@ -132,6 +132,7 @@ fn webhook(url: String) -> Webhook {
         value,
     };
     Webhook {
+        secret_url: Secret::default(),
         url,
         method: WebhookMethod::Put,
         headers: vec![

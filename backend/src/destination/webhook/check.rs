@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderName, HeaderValue as WireValue, header::CONTENT_TYPE};
 
 use crate::{
-    destination::Checks,
+    destination::{Checks, webhook::address},
     domain::{
         Secret,
         destination::{Header, HeaderValue, Webhook},
@@ -40,7 +40,11 @@ const FORBIDDEN_PREFIX: &str = "webhook-";
 
 /// Checks a webhook's settings.
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
-    checks.url("url", &webhook.url);
+    match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
+        (true, false) => checks.url("secretUrl", webhook.secret_url.reveal()),
+        (false, false) => checks.add("secretUrl", "is given beside `url`; one of them is enough"),
+        (_, true) => address::check(&webhook.url, checks),
+    }
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
         checks.add(

@@ -1,8 +1,8 @@
-//! A webhook's body: the standard document, or what its author's template makes.
+//! A webhook's address and body: the standard document, or what its author's templates make.
 
 use serde_json::Value;
 
-use super::{Body, document::document};
+use super::{Body, address, document::document};
 use crate::{
     domain::destination::{HeaderValue, Webhook},
     message::Facts,
@@ -13,14 +13,21 @@ const JSON: &str = "application/json";
 const WHAT: &str = "the webhook's payload";
 
 pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
+    let url = address::fill(&webhook.url, facts);
     if webhook.payload.is_empty() {
-        return standard(&document(facts));
+        return standard(&document(facts), url);
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
-    match facts.fill(WHAT, &webhook.payload, Escape::Json) {
+    match facts.fill(WHAT, &webhook.payload, escape(&content_type)) {
         Some(text) => match fault(&content_type, &text) {
-            None => return Body { content_type, text },
+            None => {
+                return Body {
+                    url,
+                    content_type,
+                    text,
+                };
+            }
             Some(fault) => facts.warn(WHAT, &fault),
         },
         None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
@@ -28,11 +35,12 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
     let mut safe = document(facts);
     // So that a reader knows why this is not what the author asked for.
     safe["fallback"] = facts.warnings.last().cloned().into();
-    standard(&safe)
+    standard(&safe, url)
 }
 
-fn standard(document: &Value) -> Body {
+fn standard(document: &Value, url: Option<String>) -> Body {
     Body {
+        url,
         content_type: JSON.into(),
         text: document.to_string(),
     }
@@ -50,10 +58,26 @@ fn content_type(webhook: &Webhook) -> String {
     given.map_or(JSON, String::as_str).to_owned()
 }
 
+/// What a body's type is, without its parameters.
+fn essence(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.to_ascii_lowercase()
+}
+
+/// How values are put into a body, so that none can end the place that it stands in.
+fn escape(content_type: &str) -> Escape {
+    match &*essence(content_type) {
+        "application/x-www-form-urlencoded" => Escape::Percent,
+        "text/html" | "text/xml" | "application/xml" => Escape::Html,
+        markup if markup.ends_with("+xml") => Escape::Html,
+        "text/plain" | "text/markdown" => Escape::None,
+        _ => Escape::Json,
+    }
+}
+
 /// What is wrong with a body that claims to be JSON.
 fn fault(content_type: &str, body: &str) -> Option<String> {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
+    let essence = essence(content_type);
     if essence != JSON && essence != "text/json" && !essence.ends_with("+json") {
         return None;
     }

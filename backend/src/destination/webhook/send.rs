@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 
-use super::Body;
+use super::{Body, address};
 use crate::{
     destination::{AttemptContext, Ending, Verdict, http::HttpRequest, signature},
     domain::{
@@ -14,6 +14,8 @@ use crate::{
 
 pub(super) async fn send(webhook: &Webhook, attempt: &AttemptContext<'_>, body: Body) -> Ending {
     let mut headers = attempt.headers(&body.content_type);
+    let url = address::fill(&webhook.url, &mut attempt.facts());
+    let url = url.unwrap_or_else(|| webhook.address().to_owned());
     let body = Bytes::from(body.text);
     // What the body is, the message knows: it may not be the author's.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -49,7 +51,7 @@ pub(super) async fn send(webhook: &Webhook, attempt: &AttemptContext<'_>, body: 
             WebhookMethod::Put => Method::PUT,
             WebhookMethod::Patch => Method::PATCH,
         },
-        url: webhook.url.clone(),
+        url,
         headers,
         body,
     };

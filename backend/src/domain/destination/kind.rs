@@ -48,6 +48,7 @@ impl DestinationKind {
         };
         match self {
             Self::Webhook(webhook) => {
+                field("secret_url", &mut webhook.secret_url);
                 field("signing_secret", &mut webhook.signing_secret);
                 for Header { name, value } in &mut webhook.headers {
                     if let HeaderValue::Secret(secret) = value {
@@ -117,8 +118,11 @@ pub enum WebhookMethod {
 /// Sends an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// An `http` or `https` address without user information.
+    /// An `http` or `https` address without user information; its path and query may be a template.
+    /// Empty when the address is secret.
     pub url: String,
+    /// The address, where it is secret; else empty.
+    pub secret_url: Secret,
     /// The method.
     pub method: WebhookMethod,
     /// Further headers, in the author's spelling, sorted by name.
@@ -127,6 +131,17 @@ pub struct Webhook {
     pub payload: String,
     /// One or two `whsec_…` secrets, parted by a space; empty signs nothing.
     pub signing_secret: Secret,
+}
+
+impl Webhook {
+    /// Where to: whichever address is given.
+    pub fn address(&self) -> &str {
+        if self.url.is_empty() {
+            self.secret_url.reveal()
+        } else {
+            &self.url
+        }
+    }
 }
 
 /// One header of a webhook.

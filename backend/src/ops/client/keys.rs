@@ -1,7 +1,8 @@
-//! The keys that were used lately, kept up to date by the change log.
+//! The keys of all clients, kept up to date by the change log: a key that nobody has costs no read.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -17,7 +18,8 @@ use crate::{
     clock::Clock,
     domain::{Client, Dialect, Name, RecordId, Role},
     error::Error,
-    store::{Direction, EngineError, Index, Kind, Lane, Record, Store, Stored, engine::Range},
+    limits::PAGE_SIZE_MAX,
+    store::{Direction, EngineError, Kind, Lane, Record, Store, Stored, engine::Range},
 };
 
 /// How often the times of last use are written.
@@ -25,8 +27,6 @@ const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 const MINUTE_MS: i64 = 60_000;
 /// Steps of the change log that are read at once.
 const LOG_PAGE: usize = 256;
-/// How often a key is looked for again because clients changed meanwhile.
-const FIND_TRIES_MAX: usize = 16;
 
 /// The client whose key a call carries.
 #[derive(Debug, Clone)]
@@ -56,26 +56,69 @@ pub struct Keys {
     following: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Table {
-    /// The place in the change log up to which `known` is right.
+    /// The place in the change log up to which the rest is right.
     followed: u64,
-    /// Rises when a client changed; what was read before that is not to be relied on.
-    generation: u64,
-    /// The clients whose keys were used, by the hash of the key. As many as there are clients.
+    /// The clients by the hash of their key.
     known: HashMap<[u8; 32], Arc<Known>>,
+    /// The hashes of the keys of each client, by the key of its record.
+    hashes: HashMap<Vec<u8>, Vec<[u8; 32]>>,
 }
 
 #[derive(Debug)]
 struct Known {
     client: Client,
+    /// Of the key that is known: the client's, or the one before.
+    hash: [u8; 32],
+    /// When that ends.
+    ends_ms: Option<i64>,
     revoked: CancellationToken,
     meter: Arc<Meter>,
     /// The minute of the last use.
     used_ms: AtomicI64,
+    /// The address of the last use.
+    used_from: Mutex<Option<IpAddr>>,
 }
 
 impl Known {
+    /// A key of a client; `before` is what was known of the same key, and the meter is that of all its
+    /// keys.
+    fn new(
+        client: Client,
+        (hash, ends_ms): ([u8; 32], Option<i64>),
+        before: Option<&Self>,
+        meter: Arc<Meter>,
+    ) -> Self {
+        let used_ms = before.map(|it| it.used_ms.load(Ordering::Relaxed));
+        let used_ms = used_ms.or(client.last_used_ms).unwrap_or(0);
+        let used_from = before.and_then(Self::used_from).or(client.last_used_from);
+        Self {
+            hash,
+            ends_ms,
+            // A key that had ended and ends later now has calls again.
+            revoked: before
+                .map(|it| it.revoked.clone())
+                .filter(|revoked| !revoked.is_cancelled())
+                .unwrap_or_default(),
+            used_ms: AtomicI64::new(used_ms),
+            used_from: Mutex::new(used_from),
+            meter,
+            client,
+        }
+    }
+
+    fn is_over(&self, now_ms: i64) -> bool {
+        self.ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms)
+    }
+
+    fn used_from(&self) -> Option<IpAddr> {
+        *self
+            .used_from
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn caller(&self) -> Caller {
         Caller {
             id: self.client.id,
@@ -94,54 +137,72 @@ impl Keys {
     /// # Errors
     /// Those of the store.
     pub async fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let table = Table {
-            followed: store.engine().log_head().await?,
-            generation: 0,
-            known: HashMap::new(),
-        };
-        Ok(Self {
+        let keys = Self {
             store,
             clock,
-            table: Mutex::new(table),
+            table: Mutex::default(),
             following: tokio::sync::Mutex::new(()),
-        })
+        };
+        keys.read_all().await?;
+        Ok(keys)
     }
 
-    /// The client that a key belongs to; none when there is no such key.
+    /// The client that a key belongs to, which is used from that address; none when there is no such
+    /// key.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn find(&self, key: &str) -> Result<Option<Caller>, Error> {
+    /// [`Error::Unauthenticated`] when the key has ended; those of the store, which is read only when
+    /// clients changed.
+    pub async fn find(&self, key: &str, from: Option<IpAddr>) -> Result<Option<Caller>, Error> {
         let hash = key_hash(key);
-        for _ in 0..FIND_TRIES_MAX {
-            let generation = {
-                let table = self.table();
-                if let Some(known) = table.known.get(&hash) {
-                    self.note_use(known);
-                    return Ok(Some(known.caller()));
-                }
-                table.generation
-            };
-            let Some(client) = self.read(hash).await? else {
-                return Ok(None);
-            };
-            let mut table = self.table();
-            if table.generation == generation {
-                let known = table.known.entry(hash).or_insert_with(|| {
-                    Arc::new(Known {
-                        used_ms: AtomicI64::new(client.last_used_ms.unwrap_or(0)),
-                        revoked: CancellationToken::new(),
-                        meter: Arc::new(Meter::new(client.rates, self.clock.now_ms())),
-                        client,
-                    })
-                });
-                self.note_use(known);
-                return Ok(Some(known.caller()));
+        let followed = {
+            let table = self.table();
+            if let Some(caller) = self.known(&table, hash, from)? {
+                return Ok(Some(caller));
+            }
+            table.followed
+        };
+        if self.store.engine().last_changed(&[Kind::Client]) <= followed {
+            return Ok(None);
+        }
+        self.catch_up().await?;
+        self.known(&self.table(), hash, from)
+    }
+
+    fn known(
+        &self,
+        table: &Table,
+        hash: [u8; 32],
+        from: Option<IpAddr>,
+    ) -> Result<Option<Caller>, Error> {
+        let Some(known) = table.known.get(&hash) else {
+            return Ok(None);
+        };
+        // The table found it by a hash of its own; what lets in is this comparison.
+        let is_same: bool = known.hash.ct_eq(&hash).into();
+        if !is_same {
+            return Ok(None);
+        }
+        if known.is_over(self.clock.now_ms()) {
+            let why = "the key has expired; ask for another one";
+            return Err(Error::Unauthenticated(why.into()));
+        }
+        self.note_use(known, from);
+        Ok(Some(known.caller()))
+    }
+
+    /// Ends the calls of keys that have ended; answers when the next one does.
+    fn end_expired(&self) -> i64 {
+        let (now_ms, table) = (self.clock.now_ms(), self.table());
+        let mut next_ms = i64::MAX;
+        for known in table.known.values() {
+            if known.is_over(now_ms) {
+                known.revoked.cancel();
+            } else if let Some(ends_ms) = known.ends_ms {
+                next_ms = next_ms.min(ends_ms);
             }
         }
-        Err(Error::Unavailable(
-            "the clients are being changed; try again".into(),
-        ))
+        next_ms
     }
 
     /// Takes in what changed in the store until now: who was revoked before this call is not
@@ -154,14 +215,13 @@ impl Keys {
         loop {
             let from = self.table().followed;
             let engine = self.store.engine();
-            let head = engine.log_head().await?;
+            let head = *engine.log_signal().borrow();
             if engine.last_changed(&[Kind::Client]) <= from {
                 self.table().followed = from.max(head);
                 return Ok(());
             }
             let Some(steps) = engine.log_after(from, LOG_PAGE).await? else {
-                let head = engine.log_head().await?;
-                self.recheck(head, |_| true).await?;
+                self.read_all().await?;
                 continue;
             };
             let Some(last) = steps.last().map(|step| step.sequence) else {
@@ -172,12 +232,7 @@ impl Keys {
                 .flat_map(|step| step.changed)
                 .filter_map(|(kind, key)| (kind == Kind::Client).then_some(key))
                 .collect();
-            if changed.is_empty() {
-                self.table().followed = last;
-            } else {
-                self.recheck(last, |client| changed.contains(&client.key()))
-                    .await?;
-            }
+            self.take_in(last, changed).await?;
         }
     }
 
@@ -187,8 +242,10 @@ impl Keys {
         let interval_ms = i64::try_from(USE_WRITE_INTERVAL.as_millis()).unwrap_or(i64::MAX);
         let mut write_at_ms = self.clock.now_ms() + interval_ms;
         loop {
+            let next_end_ms = self.end_expired();
             let result = tokio::select! {
                 () = shutdown.cancelled() => break,
+                () = self.clock.wait_until(next_end_ms), if next_end_ms != i64::MAX => Ok(()),
                 changed = signal.changed() => match changed {
                     Ok(()) => self.catch_up().await,
                     Err(_) => break,
@@ -212,70 +269,87 @@ impl Keys {
         self.clock.now_ms()
     }
 
-    /// Drops those of the chosen clients that are gone, and ends their calls; gives the others the
-    /// rates and dialects they have now.
-    async fn recheck(&self, at: u64, chosen: impl Fn(&Client) -> bool) -> Result<(), Error> {
-        let suspects: Vec<_> = {
-            let mut table = self.table();
-            // From here on nobody adds what was read before the change.
-            table.generation += 1;
-            let chosen = |known: &&Arc<Known>| chosen(&known.client);
-            table.known.values().filter(chosen).cloned().collect()
-        };
-        let keys = suspects.iter().map(|known| known.client.key()).collect();
-        let stored = self.store.get_many::<Client>(keys).await?;
+    /// Reads all clients anew: those that are there, and those that were.
+    async fn read_all(&self) -> Result<(), Error> {
+        let head = self.store.engine().log_head().await?;
+        let mut keys: HashSet<Vec<u8>> = self.table().hashes.keys().cloned().collect();
+        let mut start = Vec::new();
+        loop {
+            let range = Range { start, end: None };
+            let page: Vec<Stored<Client>> = self
+                .store
+                .page(range, Direction::Ascending, PAGE_SIZE_MAX)
+                .await?;
+            let is_last = page.len() < PAGE_SIZE_MAX;
+            start = page
+                .last()
+                .map_or_else(Vec::new, |last| [&*last.value.key(), &[0]].concat());
+            keys.extend(page.iter().map(|stored| stored.value.key()));
+            if is_last {
+                return self.take_in(head, keys).await;
+            }
+        }
+    }
+
+    /// Takes in these clients as they are stored now, where the log has reached that place: whose key
+    /// is gone or another one is not accepted any more, and their calls are ended.
+    async fn take_in(&self, at: u64, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let stored = self.store.get_many::<Client>(keys.clone()).await?;
         let mut table = self.table();
-        for (known, stored) in suspects.iter().zip(stored) {
-            let is_same = |stored: &Stored<Client>| stored.value.key_hash == known.client.key_hash;
-            let Some(stored) = stored.filter(is_same) else {
-                table.known.remove(&known.client.key_hash);
-                known.revoked.cancel();
-                continue;
-            };
-            let has_other_rates = stored.value.rates != known.meter.rates();
-            if has_other_rates || stored.value.dialects != known.client.dialects {
-                let now_ms = self.clock.now_ms();
-                let changed = Known {
-                    meter: if has_other_rates {
-                        Arc::new(Meter::new(stored.value.rates, now_ms))
-                    } else {
-                        Arc::clone(&known.meter)
-                    },
-                    revoked: known.revoked.clone(),
-                    used_ms: AtomicI64::new(known.used_ms.load(Ordering::Relaxed)),
-                    client: stored.value,
-                };
-                table
-                    .known
-                    .insert(changed.client.key_hash, Arc::new(changed));
+        for (key, stored) in keys.into_iter().zip(stored) {
+            let hashes = table.hashes.remove(&key).unwrap_or_default();
+            let earlier = hashes.iter().filter_map(|hash| table.known.remove(hash));
+            let earlier: Vec<_> = earlier.collect();
+            let client = stored.map(|stored| stored.value);
+            let keys: Vec<_> = client.iter().flat_map(Client::keys).collect();
+            let stays = |known: &Known| keys.iter().any(|(hash, _)| *hash == known.hash);
+            for gone in earlier.iter().filter(|known| !stays(known)) {
+                gone.revoked.cancel();
+            }
+            let Some(client) = client else { continue };
+            let meter = earlier.iter().map(|known| &known.meter);
+            let mut meter = meter.filter(|meter| meter.rates() == client.rates);
+            let meter = meter.next().map_or_else(
+                || Arc::new(Meter::new(client.rates, self.clock.now_ms())),
+                Arc::clone,
+            );
+            let hashes = keys.iter().map(|(hash, _)| *hash).collect();
+            table.hashes.insert(key, hashes);
+            for of in keys {
+                let before = earlier.iter().find(|known| known.hash == of.0);
+                let known = Known::new(
+                    client.clone(),
+                    of,
+                    before.map(Arc::as_ref),
+                    Arc::clone(&meter),
+                );
+                table.known.insert(of.0, Arc::new(known));
             }
         }
         table.followed = at;
         Ok(())
     }
 
-    async fn read(&self, hash: [u8; 32]) -> Result<Option<Client>, EngineError> {
-        let range = Range {
-            start: hash.to_vec(),
-            end: Some([&hash[..], &[0]].concat()),
-        };
-        let found = self
-            .store
-            .page_by::<Client>(Index::ClientByKey, range, Direction::Ascending, 1)
-            .await?;
-        let client = found.into_iter().next().map(|(_, stored)| stored.value);
-        Ok(client.filter(|client| client.key_hash.ct_eq(&hash).into()))
-    }
-
-    fn note_use(&self, known: &Known) {
+    fn note_use(&self, known: &Known, from: Option<IpAddr>) {
         let now_ms = self.clock.now_ms();
         let minute_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
-        known.used_ms.fetch_max(minute_ms, Ordering::Relaxed);
+        // Once a minute is often enough for the address.
+        if known.used_ms.fetch_max(minute_ms, Ordering::Relaxed) < minute_ms && from.is_some() {
+            *known
+                .used_from
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = from;
+        }
     }
 
     /// Writes the times of last use that changed, in one commit.
     async fn write_uses(&self) -> Result<(), Error> {
-        let used: Vec<_> = self.table().known.values().cloned().collect();
+        let mut used: Vec<_> = self.table().known.values().cloned().collect();
+        // Of several keys of a client, the one that was used last.
+        used.sort_by_key(|known| std::cmp::Reverse(known.used_ms.load(Ordering::Relaxed)));
+        let mut clients = HashSet::new();
+        used.retain(|known| clients.insert(known.client.id));
         let keys = used.iter().map(|known| known.client.key()).collect();
         let stored = self.store.get_many::<Client>(keys).await?;
         let mut changes = self.store.changes();
@@ -285,6 +359,7 @@ impl Keys {
             if stored.value.id == known.client.id && stored.value.last_used_ms < Some(used_ms) {
                 let mut client = stored.value.clone();
                 client.last_used_ms = Some(used_ms);
+                client.last_used_from = known.used_from();
                 changes.update(&stored, &client);
             }
         }
@@ -293,7 +368,7 @@ impl Keys {
         }
         match self.store.apply(Lane::Bulk, changes).await {
             // Somebody was revoked meanwhile; the others are written the next time.
-            Ok(_) | Err(EngineError::Conflict) => Ok(()),
+            Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

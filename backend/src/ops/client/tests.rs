@@ -20,7 +20,7 @@ async fn names(clients: &Clients) -> Vec<String> {
 
 async fn make(clients: &Clients, name: &str, role: Role) -> (Client, Secret) {
     let made = clients
-        .create(name, Some(role), Rates::default(), &[])
+        .create(name, Some(role), Rates::default(), &[], None)
         .await;
     made.unwrap()
 }
@@ -39,7 +39,9 @@ async fn a_key_is_recognisable_long_and_different_each_time() {
 #[tokio::test]
 async fn a_client_needs_a_name_that_is_free_and_a_role() {
     let clients = clients();
-    let Err(Error::Invalid(violations)) = clients.create("a/b", None, Rates::default(), &[]).await
+    let Err(Error::Invalid(violations)) = clients
+        .create("a/b", None, Rates::default(), &[], None)
+        .await
     else {
         panic!("it was made");
     };
@@ -47,9 +49,32 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
     assert_eq!(fields, ["name", "role"]);
     make(&clients, "a", Role::Ingest).await;
     let again = clients
-        .create("a", Some(Role::Admin), Rates::default(), &[])
+        .create("a", Some(Role::Admin), Rates::default(), &[], None)
         .await;
     assert!(matches!(again, Err(Error::AlreadyExists(_))));
+}
+
+#[tokio::test]
+async fn a_client_is_not_named_so_that_it_is_taken_for_another_or_for_a_folder() {
+    let clients = clients();
+    make(&clients, "ops-page", Role::Ingest).await;
+    make(&clients, "stra\u{df}e", Role::Ingest).await;
+    for (name, other) in [
+        ("Ops-Page", "ops-page"),
+        ("\u{43e}ps-page", "ops-page"),
+        ("STRASSE", "stra\u{df}e"),
+    ] {
+        let made = clients.create(name, Some(Role::Viewer), Rates::default(), &[], None);
+        let Err(Error::AlreadyExists(why)) = made.await else {
+            panic!("{name} was made");
+        };
+        assert!(why.contains(&format!("`{other}`")), "{why}");
+    }
+    for name in [".", ".."] {
+        let made = clients.create(name, Some(Role::Viewer), Rates::default(), &[], None);
+        assert!(matches!(made.await, Err(Error::Invalid(_))), "{name}");
+    }
+    assert_eq!(names(&clients).await, ["ops-page", "stra\u{df}e"]);
 }
 
 #[tokio::test]

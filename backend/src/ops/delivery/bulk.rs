@@ -13,7 +13,7 @@ use crate::{
 
 /// What to do with many deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum BulkAction {
     /// Send again what has ended and was not sent again yet; make due what waits.
     Retry,
     /// End what has not ended.
@@ -25,8 +25,8 @@ pub enum Deed {
 pub enum Selection {
     /// These, all in one call.
     Ids(Vec<RecordId>),
-    /// Those that pass a filter, newest first. Without states: for [`Deed::Retry`] the dead ones,
-    /// for [`Deed::Cancel`] all that have not ended.
+    /// Those that pass a filter, newest first. Without states: for [`BulkAction::Retry`] the dead ones,
+    /// for [`BulkAction::Cancel`] all that have not ended.
     Matching {
         /// The filter.
         filter: Filter,
@@ -39,7 +39,7 @@ pub enum Selection {
 
 /// What a call did, or in a dry run would have done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct BulkTally {
     /// How many deliveries were sent again, made due, or cancelled.
     pub count: usize,
     /// The same by the destination's name.
@@ -72,7 +72,7 @@ pub enum Skip {
 /// What was decided in one step.
 #[derive(Default)]
 struct Step {
-    tally: Tally,
+    tally: BulkTally,
     /// The last delivery that was looked at.
     last: Option<RecordId>,
 }
@@ -90,7 +90,7 @@ impl Step {
     }
 }
 
-impl Tally {
+impl BulkTally {
     fn add(&mut self, other: Self) {
         self.count += other.count;
         for (name, count) in other.destinations {
@@ -104,7 +104,7 @@ impl Tally {
 }
 
 impl Deliveries {
-    /// Does a deed to many deliveries, or with `dry_run` only counts them.
+    /// Does a action to many deliveries, or with `dry_run` only counts them.
     ///
     /// What is handled is committed in small steps, each as a whole. A call that fails or is dropped
     /// has handled the steps before; calling again handles none of these a second time.
@@ -113,17 +113,17 @@ impl Deliveries {
     /// [`Error::Invalid`] for a token of another selection, and those of the store.
     pub async fn bulk(
         &self,
-        deed: Deed,
+        action: BulkAction,
         selection: Selection,
         dry_run: bool,
-    ) -> Result<Tally, Error> {
+    ) -> Result<BulkTally, Error> {
         let mut tally = match selection {
             Selection::Ids(mut ids) => {
                 ids.sort_unstable();
                 ids.dedup();
-                let mut tally = Tally::default();
+                let mut tally = BulkTally::default();
                 for ids in ids.chunks(BULK_STEP) {
-                    let step = self.step(deed, ids, None, usize::MAX, dry_run).await?;
+                    let step = self.step(action, ids, None, usize::MAX, dry_run).await?;
                     tally.add(step.tally);
                 }
                 tally
@@ -133,9 +133,9 @@ impl Deliveries {
                 limit,
                 token,
             } => {
-                let filter = with_states(deed, filter);
+                let filter = with_states(action, filter);
                 let limit = if dry_run { usize::MAX } else { limit };
-                self.bulk_matching(deed, &filter, limit, &token, dry_run)
+                self.bulk_matching(action, &filter, limit, &token, dry_run)
                     .await?
             }
         };
@@ -147,13 +147,13 @@ impl Deliveries {
 
     async fn bulk_matching(
         &self,
-        deed: Deed,
+        action: BulkAction,
         filter: &Filter,
         limit: usize,
         token: &str,
         dry_run: bool,
-    ) -> Result<Tally, Error> {
-        let scope = scope(deed, filter, dry_run);
+    ) -> Result<BulkTally, Error> {
+        let scope = scope(action, filter, dry_run);
         let looked_at_max = if dry_run {
             BULK_COUNTED_MAX
         } else {
@@ -164,12 +164,12 @@ impl Deliveries {
         let now = RecordId::first_at(self.clock.now_ms().try_into().unwrap_or(0));
         reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
         let walk = self.walk(filter).await?;
-        let mut tally = Tally::default();
+        let mut tally = BulkTally::default();
         let mut looked_at = 0;
         loop {
             let ids = self.newest(&walk, reach, BULK_STEP).await?;
             let left = limit - tally.count;
-            let step = self.step(deed, &ids, Some(filter), left, dry_run).await?;
+            let step = self.step(action, &ids, Some(filter), left, dry_run).await?;
             tally.add(step.tally);
             looked_at += ids.len();
             reach.below = step.last.or(reach.below);
@@ -189,7 +189,7 @@ impl Deliveries {
     /// Handles some deliveries in one commit, at most `limit`.
     async fn step(
         &self,
-        deed: Deed,
+        action: BulkAction,
         ids: &[RecordId],
         filter: Option<&Filter>,
         limit: usize,
@@ -215,7 +215,7 @@ impl Deliveries {
                     (None, Some(_)) => {}
                     (None, None) => batch.step.skip(Skip::NotFound),
                     (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
-                    (Some(old), _) => batch.handle(deed, &old).await?,
+                    (Some(old), _) => batch.handle(action, &old).await?,
                 }
             }
             Ok((batch.changes, batch.step))
@@ -235,14 +235,14 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    async fn handle(&mut self, deed: Deed, old: &Stored<Delivery>) -> Result<(), Error> {
+    async fn handle(&mut self, action: BulkAction, old: &Stored<Delivery>) -> Result<(), Error> {
         if old.value.test {
             self.step.skip(Skip::Test);
             return Ok(());
         }
-        match deed {
-            Deed::Retry => self.retry(old).await,
-            Deed::Cancel => {
+        match action {
+            BulkAction::Retry => self.retry(old).await,
+            BulkAction::Cancel => {
                 self.cancel(old);
                 Ok(())
             }
@@ -288,14 +288,14 @@ impl Batch<'_> {
 }
 
 /// The filter with the states that are meant when it names none.
-fn with_states(deed: Deed, filter: Filter) -> Filter {
+fn with_states(action: BulkAction, filter: Filter) -> Filter {
     if !filter.states.is_empty() {
         return filter;
     }
     let due_ms = 0;
-    let states = match deed {
-        Deed::Retry => vec![DeliveryState::Dead],
-        Deed::Cancel => vec![
+    let states = match action {
+        BulkAction::Retry => vec![DeliveryState::Dead],
+        BulkAction::Cancel => vec![
             DeliveryState::Pending { due_ms },
             DeliveryState::Leased { until_ms: due_ms },
             DeliveryState::Retry { due_ms },
@@ -307,12 +307,12 @@ fn with_states(deed: Deed, filter: Filter) -> Filter {
     }
 }
 
-/// The tokens of a deed belong to its filter, and those of a dry run to dry runs.
-fn scope(deed: Deed, filter: &Filter, dry_run: bool) -> Scope {
-    let word = match deed {
-        Deed::Retry => "retry",
-        Deed::Cancel => "cancel",
+/// The tokens of a action belong to its filter, and those of a dry run to dry runs.
+fn scope(action: BulkAction, filter: &Filter, dry_run: bool) -> Scope {
+    let word = match action {
+        BulkAction::Retry => "retry",
+        BulkAction::Cancel => "cancel",
     };
     let run = if dry_run { "dry" } else { "wet" };
-    filter.scope().with("deed", [word, run])
+    filter.scope().with("action", [word, run])
 }

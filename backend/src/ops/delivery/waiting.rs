@@ -51,7 +51,8 @@ impl Holds {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = holds;
     }
 
-    fn of(&self, destination: RecordId) -> Option<Hold> {
+    /// What holds deliveries to that destination.
+    pub fn of(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         holds.get(&destination).copied()
     }

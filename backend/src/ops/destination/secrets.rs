@@ -36,6 +36,12 @@ pub(super) fn keep(
             }
         });
     }
+    if let DestinationKind::Webhook(Webhook { url, .. }) = &draft
+        && !url.is_empty()
+    {
+        // An address that everybody may read takes the place of a secret one.
+        kept.remove("webhook.secret_url");
+    }
     let mut holds_stored = false;
     draft.each_secret(|place, secret| {
         let is_mask = secret.reveal() == MASK;

@@ -13,7 +13,7 @@ use crate::{
     destination::{SendRequest, Sender},
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        IncomingEvent, Occurrence, Outcome, RecordId,
+        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId,
     },
     error::Error,
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
@@ -24,7 +24,7 @@ use crate::{
         find,
         occurrence::{Arrival, Received, receive},
     },
-    store::{Lane, Store},
+    store::{Changes, Lane, Store, audit},
 };
 
 /// Tests destinations.
@@ -127,10 +127,10 @@ impl Tester {
                 });
             }
             let works = self.works.clone();
-            under_way.spawn(async move {
+            under_way.spawn(audit::carried(async move {
                 // Nobody may be waiting any more.
                 drop(answer.send(works.test(test).await));
-            });
+            }));
         }
         let stopping = |_ended| Error::Unavailable("the service is stopping".into());
         answered.await.map_err(stopping)?
@@ -208,10 +208,52 @@ impl Works {
             if let (Some(old), Some(old_attempt)) = (old, old_attempt) {
                 changes.update(&old, ended);
                 changes.update(&old_attempt, attempt);
+                self.note(&mut changes, ended, attempt).await?;
             }
             Ok((changes, ()))
         };
         commit(store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    /// Takes note of how the destination fares, if it is stored.
+    async fn note(
+        &self,
+        changes: &mut Changes,
+        ended: &Delivery,
+        attempt: &Attempt,
+    ) -> Result<(), Error> {
+        let name = ended.destination_name.as_bytes().to_vec();
+        let stored = self.store.get::<Destination>(name).await?;
+        let Some(stored) = stored.filter(|it| it.value.id == ended.destination) else {
+            return Ok(());
+        };
+        let key = ended.destination.to_bytes().into();
+        let old = self.store.get::<Health>(key).await?;
+        let now_ms = self.clock.now_ms();
+        let mut next = match &old {
+            Some(old) if old.value.state == HealthState::Paused => return Ok(()),
+            Some(old) => old.value.clone(),
+            None => Health::untried(ended.destination, now_ms),
+        };
+        let is_delivered = attempt.outcome == Some(Outcome::Delivered);
+        let state = if is_delivered {
+            HealthState::Healthy
+        } else {
+            HealthState::Failing
+        };
+        if next.state != state {
+            (next.state, next.since_ms) = (state, now_ms);
+        }
+        next.last_error.clone_from(&ended.last_error);
+        next.note(attempt.duration.unwrap_or_default(), is_delivered, now_ms);
+        if let Some(old) = &old {
+            changes.update(old, &next);
+        } else {
+            // One that is deleted at this moment must not leave its health behind.
+            changes.touch(&stored);
+            changes.insert(&next);
+        }
         Ok(())
     }
 

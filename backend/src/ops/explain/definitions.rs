@@ -100,6 +100,7 @@ impl Definitions {
                 self.add_trigger(loaded, until_ms, revision.deleted);
             }
             Was::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
+            Was::Silence(_) => {}
         }
     }
 

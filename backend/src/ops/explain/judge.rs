@@ -6,12 +6,13 @@ use super::{
     Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
     definitions::{Definitions, Then},
     gates::{destination_paused, gates},
+    held,
     sent::Pauses,
     timeline::{Point, State},
 };
 use crate::{
-    decide::{Case, LoadedTrigger, Snapshot, Tense, Verdict, condition::moment},
-    domain::{Name, Notified, RecordId, RevisionId, Rule, Status},
+    decide::{Case, LoadedTrigger, Sending, Snapshot, Tense, Verdict, condition::moment},
+    domain::{HeldBy, HoldKind, Name, Notified, RecordId, RevisionId, Rule, Status},
     matching::Explained,
 };
 
@@ -22,6 +23,14 @@ pub(super) struct Subject<'a> {
     pub(super) id: RecordId,
     pub(super) told: Option<&'a Notified>,
     pub(super) sent: &'a [SentDelivery],
+}
+
+impl Subject<'_> {
+    /// Whether a decision at that moment made deliveries.
+    fn sent_at(&self, at_ms: i64) -> bool {
+        let mut sent = self.sent.iter();
+        sent.any(|it| it.delivery.create_ms == at_ms)
+    }
 }
 
 /// Judges rules about one occurrence.
@@ -134,33 +143,36 @@ impl Judge<'_> {
             })
             .collect();
         let now = basis == Basis::Now;
-        let tells = !now
-            && subject
-                .sent
-                .iter()
-                .any(|it| it.delivery.create_ms == point.at_ms);
+        let tells = !now && subject.sent_at(point.at_ms);
         let case = Case {
             rule,
             occurrence: &state.occurrence,
             notified: subject.told,
             by_event: state.by_event,
             snapshot: self.snapshot,
+            repeat_waits: false,
             now_ms: point.at_ms,
         };
         let tense = if now { Tense::Now } else { Tense::Then };
         let mut gates = gates(&case, tense, tells);
+        let held_by = self.held_by(subject, rule, (point, state), now);
+        if !tells {
+            gates.extend(held::gates(&held_by, tense));
+        }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);
         gates.push(destination_paused(&destinations, &self.pauses, at));
         let matched = triggers.iter().any(|it| it.verdict() == Some(true));
         let held = match case.verdict() {
-            Verdict::Notifies => None,
-            Verdict::Held { by, hold, .. } => Some((by, (by.detail)(&case, Some(hold), tense))),
+            Verdict::Notifies => held::sentence(&held_by, tense).map(|it| (None, it)),
+            Verdict::Held { by, hold, .. } => {
+                Some((Some(by), (by.detail)(&case, Some(hold), tense)))
+            }
         };
         let notifies = tells || matched && held.is_none() && now;
         // What it has told it need not tell: that is no fault.
         let again = match held {
-            Some((by, _)) if by.about_repeats.is_some() => " again",
+            Some((Some(by), _)) if by.about_repeats.is_some() => " again",
             _ => "",
         };
         let held = held.map(|(_, detail)| detail);
@@ -189,6 +201,39 @@ impl Judge<'_> {
             triggers,
             gates,
         }
+    }
+
+    /// What held the rule's message back then, or would now.
+    fn held_by(
+        &self,
+        subject: &Subject<'_>,
+        rule: &Rule,
+        (point, state): (Point, &State),
+        now: bool,
+    ) -> Vec<HeldBy> {
+        let occurrence = &state.occurrence;
+        if !now {
+            return held::then(occurrence, subject.id, point.at_ms);
+        }
+        let covering = self.snapshot.silences().matching(occurrence, point.at_ms);
+        let waits = occurrence.pending.iter().find(|it| it.rule == subject.id);
+        let inhibited = waits.map_or_else(Vec::new, |it| {
+            let held_by = it.held_by.iter();
+            let held_by = held_by.filter(|it| it.kind == HoldKind::Inhibition);
+            held_by.cloned().collect()
+        });
+        let sending = Sending {
+            rule_name: &rule.name,
+            rule: Some(rule),
+            covering: &covering,
+            inhibited: &inhibited,
+            calendars: self.snapshot.calendars(),
+            earlier: &occurrence.earlier,
+            is_opening: subject.told.is_none(),
+            first_ms: waits.map_or(point.at_ms, |it| it.since_ms),
+            now_ms: point.at_ms,
+        };
+        sending.held_by()
     }
 
     pub(super) fn trigger(

@@ -47,6 +47,7 @@ impl Judge<'_> {
                 notified: None,
                 by_event: true,
                 snapshot: self.snapshot,
+                repeat_waits: false,
                 now_ms: opening.at_ms,
             };
             let mut gates = gates(&case, Tense::Then, true);

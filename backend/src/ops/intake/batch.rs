@@ -1,19 +1,25 @@
 //! One batch of events: read what they are about, decide, commit.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::job::{Accepted, Job, Outcome};
 use crate::{
-    decide::{Past, Snapshot, Step, StepKind, Transition, notify},
-    domain::{Delivery, EventId, Occurrence, OccurrenceId, Receipt, Status},
+    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, notify},
+    domain::{
+        Delivery, EventId, Occurrence, OccurrenceId, Receipt, Severity, Status, counter::Subject,
+    },
     ops::{
         deciding::{Deciding, new_id},
         find,
+        inhibition::causes::settle,
         loop_guard::Reports,
         occurrence::{Arrival, Received, receive},
         revision,
     },
-    store::{Changes, EngineError, Index, Lane, Record, Stored, record::bytes::Key},
+    store::{Changes, EngineError, Index, Kind, Lane, Record, Stored, record::bytes::Key},
 };
 
 /// The occurrences of one event identity while a batch is decided.
@@ -38,15 +44,57 @@ impl Line {
     }
 }
 
+/// Why a batch was not committed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: EngineError,
+    /// After a conflict, the identities about which somebody else committed meanwhile; none where
+    /// that is not known.
+    pub(super) contested: HashSet<EventId>,
+}
+
+impl From<EngineError> for Failed {
+    fn from(error: EngineError) -> Self {
+        Self {
+            error,
+            contested: HashSet::new(),
+        }
+    }
+}
+
 /// Takes in every event of the jobs in one commit, except those of jobs that were carried out
 /// before; answers what became of each job, and what the service has to say of it.
 pub(super) async fn commit(
     deciding: &Deciding,
     jobs: &[Job],
-) -> Result<(Vec<Outcome>, Reports), EngineError> {
+) -> Result<(Vec<Outcome>, Reports), Failed> {
+    let causes = Causes::default();
+    loop {
+        let decided = decide(deciding, jobs, &causes).await?;
+        if settle(&deciding.store, &causes).await? {
+            return store(deciding, jobs, decided).await;
+        }
+    }
+}
+
+/// What becomes of the jobs, as far as the causes are known.
+struct Decided {
+    snapshot: Arc<Snapshot>,
+    lines: HashMap<EventId, Line>,
+    receipts: Receipts,
+    outcomes: Vec<Outcome>,
+    deliveries: Vec<Delivery>,
+    reports: Reports,
+    /// How many events were taken in, by what their occurrence has become.
+    taken: BTreeMap<Severity, i64>,
+    now_ms: i64,
+}
+
+async fn decide(deciding: &Deciding, jobs: &[Job], causes: &Causes) -> Result<Decided, Failed> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
     let past = revision::past(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
+    let past = past.asking(causes);
     let now_ms = deciding.clock.now_ms();
     let mut decision = Decision {
         deciding,
@@ -54,35 +102,115 @@ pub(super) async fn commit(
         past: &past,
         now_ms,
         deliveries: Vec::new(),
+        taken: BTreeMap::new(),
         reports: Reports::default(),
+        opened: 0,
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
     let mut outcomes = Vec::with_capacity(jobs.len());
-    let mut event_count = 0;
     for job in jobs {
         if let Some(earlier) = receipts.earlier(job, now_ms) {
             outcomes.push(earlier);
             continue;
         }
-        event_count += job.events.len();
         let mut number = 0;
+        let opened_before = decision.opened;
         for accepted in &job.events {
             let line = lines.get_mut(&accepted.id);
             let line = line.expect("every identity of the jobs was read");
             number = decision.decide(line, accepted, job);
         }
-        outcomes.push(Outcome::Taken(number));
+        let opened = decision.opened - opened_before;
+        outcomes.push(Outcome::Taken { number, opened });
     }
-    let (deliveries, reports) = (decision.deliveries, decision.reports);
+    let (deliveries, reports, taken) = (decision.deliveries, decision.reports, decision.taken);
+    Ok(Decided {
+        snapshot,
+        lines,
+        receipts,
+        outcomes,
+        deliveries,
+        reports,
+        taken,
+        now_ms,
+    })
+}
+
+/// Stores what was decided.
+async fn store(
+    deciding: &Deciding,
+    jobs: &[Job],
+    decided: Decided,
+) -> Result<(Vec<Outcome>, Reports), Failed> {
+    let Decided {
+        snapshot,
+        lines,
+        receipts,
+        outcomes,
+        deliveries,
+        reports,
+        taken,
+        now_ms,
+    } = decided;
     let mut changes = changes_of(deciding, &lines, &deliveries);
+    for (severity, count) in taken {
+        changes.count(Subject::Events, now_ms, severity, count);
+    }
     for key in &receipts.new {
         changes.insert(&receipts.known[key]);
     }
     if !changes.is_empty() {
-        deciding.store.apply(Lane::Bulk, changes).await?;
+        changes.rest_on(snapshot.place());
+        if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
+            let contested = contested(&error, &lines, &deliveries, jobs);
+            return Err(Failed { error, contested });
+        }
     }
-    deciding.traffic.count(now_ms, event_count);
     Ok((outcomes, reports))
+}
+
+/// The identities of the events that a conflict is about; none where that cannot be told.
+fn contested(
+    error: &EngineError,
+    lines: &HashMap<EventId, Line>,
+    deliveries: &[Delivery],
+    jobs: &[Job],
+) -> HashSet<EventId> {
+    let EngineError::Conflict(records) = error else {
+        return HashSet::new();
+    };
+    let mut contested = HashSet::new();
+    for (kind, key) in records {
+        let before = contested.len();
+        match kind {
+            Kind::Occurrence => {
+                let of_line = |line: &Line| {
+                    let reopened = line.reopened.as_ref().map(|(_, next)| next);
+                    let mut all = line.occurrences.iter().chain(reopened);
+                    all.any(|it| it.key() == *key)
+                };
+                let found = lines.iter().filter(|(_, line)| of_line(line));
+                contested.extend(found.map(|(id, _)| *id));
+            }
+            Kind::Delivery => {
+                let found = deliveries.iter().filter(|it| it.key() == *key);
+                contested.extend(found.map(|it| it.content.occurrence.event));
+            }
+            Kind::Receipt => {
+                let is_claimed = |job: &&Job| {
+                    let claim = job.claim.as_ref();
+                    claim.is_some_and(|claim| claim.receipt(0).key() == *key)
+                };
+                let events = jobs.iter().filter(is_claimed).flat_map(|job| &job.events);
+                contested.extend(events.map(|accepted| accepted.id));
+            }
+            _ => {}
+        }
+        if contested.len() == before {
+            return HashSet::new();
+        }
+    }
+    contested
 }
 
 /// The receipts that decide whether jobs were carried out before.
@@ -137,23 +265,10 @@ async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<HashMap<EventId, Line
     ids.sort_unstable();
     ids.dedup();
     let prefixes: Vec<_> = ids.iter().map(|id| Key::new().event(*id).build()).collect();
-    let engine = deciding.store.engine();
-    let found = engine
-        .last_under(Index::OccurrenceByEvent, &prefixes)
-        .await?;
-    let keys: Vec<_> = found.iter().flatten().map(|(_, key)| key.clone()).collect();
-    let mut records = deciding
-        .store
-        .get_many::<Occurrence>(keys)
-        .await?
-        .into_iter();
+    let store = &deciding.store;
+    let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
     let mut lines = HashMap::with_capacity(ids.len());
-    for (id, entry) in ids.into_iter().zip(found) {
-        let stored = match entry {
-            // A record that went after its entry was read is decided anew.
-            Some(_) => Some(records.next().flatten().ok_or(EngineError::Conflict)?),
-            None => None,
-        };
+    for (id, stored) in ids.into_iter().zip(found.await?) {
         let occurrences = stored.iter().map(|stored| stored.value.clone()).collect();
         let line = Line {
             stored,
@@ -214,7 +329,8 @@ fn updated<'a>(
             || event
                 .acknowledged
                 .is_some_and(|it| it != stored.acknowledged);
-        (changes && !stored.notified.is_empty()).then_some(stored)
+        let is_told = changes && !stored.notified.is_empty();
+        (is_told || !stored.pending.is_empty()).then_some(stored)
     })
 }
 
@@ -224,8 +340,12 @@ struct Decision<'a> {
     past: &'a Past,
     now_ms: i64,
     deliveries: Vec<Delivery>,
+    /// How many events were taken in, by what their occurrence has become.
+    taken: BTreeMap<Severity, i64>,
     /// What the service has to say itself, after the commit.
     reports: Reports,
+    /// Events so far that opened an occurrence.
+    opened: usize,
 }
 
 impl Decision<'_> {
@@ -247,6 +367,7 @@ impl Decision<'_> {
         let received = receive(current, &arrival, &self.deciding.lifetime, key);
         let transition = match received {
             Received::Opened(opened) => {
+                self.opened += 1;
                 line.occurrences.push(*opened);
                 Some(Transition::default())
             }
@@ -263,11 +384,14 @@ impl Decision<'_> {
             _ => newest,
         };
         let number = occurrence.number;
+        *self.taken.entry(occurrence.severity).or_default() += 1;
         if let Some(transition) = transition {
+            let matches = self.snapshot.matches(occurrence);
+            self.deciding.store.metrics().evaluated(matches.len());
             let step = Step {
                 kind: StepKind::Event,
                 transition,
-                matches: &self.snapshot.matches(occurrence),
+                matches: &matches,
                 now_ms,
                 past: self.past,
             };

@@ -1,6 +1,6 @@
 //! The events of one request on their way through a queue, and what became of them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -23,7 +23,8 @@ pub(super) struct Job {
     pub(super) claim: Option<Claim>,
     /// Told once the events are on disk; nobody waits for events of the service's own.
     pub(super) reply: Option<Reply>,
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) queued: Instant,
+    pub(super) _capacity: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
@@ -35,8 +36,13 @@ pub(super) struct Accepted {
 /// What became of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was taken in; the number of the occurrence that took in its last event.
-    Taken(u32),
+    /// It was taken in.
+    Taken {
+        /// The number of the occurrence that took in its last event.
+        number: u32,
+        /// How many of its events opened an occurrence.
+        opened: usize,
+    },
     /// It was carried out before, and these events of it were refused.
     Earlier(Vec<Refusal>),
     /// Its idempotency key stands for another request.

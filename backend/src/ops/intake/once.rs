@@ -1,6 +1,6 @@
 //! Taking in a request that may come again: all of it in one commit, and only the first time.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use tokio::sync::oneshot;
 
@@ -18,8 +18,8 @@ use crate::{
 /// What became of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
-    /// It was carried out now.
-    Now,
+    /// It was carried out now; so many of its events opened an occurrence.
+    Now(usize),
     /// It was carried out before; these events of it were refused then.
     Earlier(Vec<Refusal>),
 }
@@ -52,17 +52,18 @@ impl Intake {
         let kib = 1 + weight_kib(&events) + reasons.sum::<usize>() / 1024;
         let (reply, answer) = oneshot::channel();
         let job = Job {
-            _room: self.room(kib)?,
+            _capacity: self.capacity(kib)?,
             events,
             author,
             chain: Arc::default(),
             claim: Some(claim),
             reply: Some(reply),
+            queued: Instant::now(),
         };
         // A refused job drops its reply, which is seen below.
         drop(self.queues[worker].try_send(job));
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
-            Outcome::Taken(_) => Ok(Once::Now),
+            Outcome::Taken { opened, .. } => Ok(Once::Now(opened)),
             Outcome::Earlier(refused) => Ok(Once::Earlier(refused)),
             Outcome::KeyUsed => Err(Error::KeyUsed),
         }
@@ -101,7 +102,7 @@ mod tests {
         let (intake, _guard) = samples::intake(&deciding);
         let head = store.engine().log_head().await.unwrap();
         let first = intake.submit_once(hosts(), None, claim("k", 1)).await;
-        assert_eq!(first.unwrap(), Once::Now);
+        assert_eq!(first.unwrap(), Once::Now(8));
         assert_eq!(store.engine().log_head().await.unwrap(), head + 1);
         for _ in 0..2 {
             let again = intake.submit_once(hosts(), None, claim("k", 1)).await;
@@ -112,7 +113,7 @@ mod tests {
         let mut elsewhere = claim("k", 2);
         elsewhere.client = samples::id("other sender");
         let elsewhere = intake.submit_once(Vec::new(), None, elsewhere).await;
-        assert_eq!(elsewhere.unwrap(), Once::Now);
+        assert_eq!(elsewhere.unwrap(), Once::Now(0));
         let occurrences = samples::all::<Occurrence>(&store).await;
         assert_eq!(occurrences.len(), 8);
         assert!(occurrences.iter().all(|it| it.count == 1));
@@ -131,7 +132,7 @@ mod tests {
             intake.submit_once(list, None, claim("k", u8::try_from(at % 8).unwrap()))
         });
         let answers = futures_util::future::join_all(calls).await;
-        let now = answers.iter().filter(|it| matches!(it, Ok(Once::Now)));
+        let now = answers.iter().filter(|it| matches!(it, Ok(Once::Now(_))));
         assert_eq!(now.count(), 1);
         let earlier = answers
             .iter()
@@ -158,7 +159,11 @@ mod tests {
         let without =
             futures_util::future::join_all((0..100).map(|_| intake.submit(hosts(), None)));
         let (with_key, without) = tokio::join!(with_key, without);
-        assert!(with_key.into_iter().all(|it| it.unwrap() == Once::Now));
+        assert!(
+            with_key
+                .into_iter()
+                .all(|it| matches!(it, Ok(Once::Now(_))))
+        );
         assert!(without.into_iter().all(|it| it.unwrap().failed.is_empty()));
         let occurrences = samples::all::<Occurrence>(&store).await;
         let counts: Vec<_> = occurrences.iter().map(|it| it.count).collect();

@@ -5,8 +5,14 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     domain::{Delivery, Occurrence, Severity, Status},
-    ops::samples::{self, DISK_TRIGGER, event, rule},
-    store::{Lane, Record as _},
+    ops::{
+        samples::{self, DISK_TRIGGER, event, rule},
+        statistics::Counting,
+    },
+    store::{
+        Lane, Record as _, Sealer, Store,
+        engine::{faulty::FaultyEngine, memory::MemoryEngine},
+    },
 };
 
 #[tokio::test]
@@ -30,7 +36,8 @@ async fn an_accepted_event_is_stored_with_the_deliveries_it_causes() {
             .iter()
             .all(|it| it.event == Some(occurrences[0].event))
     );
-    assert_eq!(deciding.traffic.per_minute(samples::START_MS)[59], 1);
+    let counting = Counting::new(store.clone(), Arc::clone(&deciding.clock));
+    assert_eq!(counting.events_per_minute().await.unwrap()[59], 1);
     assert_eq!(
         store.engine().log_head().await.unwrap(),
         2,
@@ -96,6 +103,57 @@ async fn concurrent_senders_lose_no_event_while_an_operator_edits_the_same_occur
     assert_eq!(samples::all::<Occurrence>(&store).await[0].count, 201);
 }
 
+/// A store whose calls wait for others, so that two services meet in it.
+fn slow_store() -> Store {
+    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+    Store::new(engine, Arc::new(Sealer::ephemeral()))
+}
+
+#[tokio::test]
+async fn two_services_on_one_store_that_are_told_the_same_count_all_of_it() {
+    let store = slow_store();
+    let (one, _) = samples::deciding(store.clone()).await;
+    let (other, _) = samples::deciding(store.clone()).await;
+    let services = [samples::intake(&one), samples::intake(&other)];
+    let send = |number: usize| {
+        let (intake, _) = &services[number % 2];
+        let pair = format!("{}", number / 2);
+        intake.submit(vec![event("hot"), event(&pair)], None)
+    };
+    let answers = futures_util::future::join_all((0..200).map(send)).await;
+    assert!(answers.into_iter().all(|it| it.unwrap().failed.is_empty()));
+    let occurrences = samples::all::<Occurrence>(&store).await;
+    assert_eq!(occurrences.len(), 101);
+    for occurrence in occurrences {
+        let is_hot = occurrence.event == event("hot").id();
+        assert_eq!(occurrence.count, if is_hot { 200 } else { 2 });
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_one_service_answered_holds_for_the_next_event_of_another() {
+    let store = slow_store();
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    for round in 0..40 {
+        let mut edited = rule("page", &[DISK_TRIGGER], &["hook"]);
+        edited.enabled = round % 2 == 0;
+        let sent = event(&format!("before {round}"));
+        let (before, ()) = tokio::join!(
+            intake.submit(vec![sent], None),
+            samples::save_rule(&store, &edited),
+        );
+        before.unwrap();
+        let earlier = samples::all::<Delivery>(&store).await.len();
+        intake
+            .submit(vec![event(&format!("{round}"))], None)
+            .await
+            .unwrap();
+        let now = samples::all::<Delivery>(&store).await.len();
+        assert_eq!(now - earlier, usize::from(edited.enabled), "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn an_edit_that_was_answered_holds_for_the_next_event() {
     let store = samples::store();
@@ -141,7 +199,7 @@ async fn a_full_queue_takes_nothing_of_the_request() {
     let small = intake.submit(vec![event("b")], None);
     assert!(
         futures_util::poll!(Box::pin(small)).is_pending(),
-        "a refusal takes no room"
+        "a refusal takes no capacity"
     );
 }
 

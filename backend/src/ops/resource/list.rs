@@ -21,6 +21,8 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// Only those whose name or description contains this, without regard to letter case.
     pub text: String,
+    /// What else the list is filtered by, in words: page tokens belong to it.
+    pub others: Vec<String>,
 }
 
 impl Filter {
@@ -45,14 +47,19 @@ impl Filter {
     }
 
     fn scope(&self, list: &str) -> Scope {
-        Scope::new(list)
+        let scope = Scope::new(list)
             .with("names", &self.names)
             .with("tags", &self.tags)
-            .with("q", [&self.text])
+            .with("q", [&self.text]);
+        if self.others.is_empty() {
+            scope
+        } else {
+            scope.with("others", &self.others)
+        }
     }
 }
 
-/// Lists resources by name, each as `view` shows it; `view` also answers how many bytes that adds to
+/// Lists resources by name that pass, each as `view` shows it; `view` also answers how many bytes that adds to
 /// the resource itself. A page ends at [`LIST_PAGE_BYTES`], though more were asked for. A walk from
 /// page to page sees every resource that is there all the time exactly once, whatever is edited
 /// meanwhile.
@@ -63,6 +70,7 @@ pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,
     page: &PageRequest,
+    passes: &(dyn Fn(&T) -> bool + Send + Sync),
     view: impl Fn(T) -> F,
 ) -> Result<Page<V>, Error>
 where
@@ -75,6 +83,7 @@ where
     let mut collect = Collect::<T> {
         after: scope.last_key(&page.token)?,
         text: Folded::new(&filter.text),
+        passes,
         filter,
         limit,
         items: Vec::new(),
@@ -129,6 +138,7 @@ impl Step {
 /// What a list has found so far.
 struct Collect<'a, T> {
     filter: &'a Filter,
+    passes: &'a (dyn Fn(&T) -> bool + Send + Sync),
     text: Folded,
     after: Option<Vec<u8>>,
     limit: usize,
@@ -186,7 +196,8 @@ impl<T: Resource> Collect<'_, T> {
         let has_tag = |tag| resource.tags().contains(tag);
         let passes = self.filter.tags.iter().all(has_tag)
             && (self.text.is_in(resource.name().as_str())
-                || self.text.is_in(resource.description()));
+                || self.text.is_in(resource.description()))
+            && (self.passes)(resource);
         if !passes {
             return;
         }

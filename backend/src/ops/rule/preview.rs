@@ -64,7 +64,7 @@ impl Rules {
     ) -> Result<Previews, Error> {
         let mut faults = Faults::default();
         if !draft.name.is_empty() {
-            faults.name(&draft.name);
+            faults.name(&draft.name, false);
         }
         faults.texts(&draft.description, &draft.tags);
         faults.extend(message::check_message(&draft.message));

@@ -40,13 +40,15 @@ impl Filter {
 
     /// Whether what the index of that sort walks is exactly what is meant.
     pub(super) fn is_answered_by(&self, sort: SortField) -> bool {
-        let is_state_index = sort != SortField::StartTime;
         self.query.is_none()
-            && self.end_ms.is_none()
-            && (is_state_index
-                || self.severities.is_empty()
-                    && self.statuses.is_empty()
-                    && self.start_ms.is_none())
+            && match sort {
+                SortField::LastSeen => self.end_ms.is_none(),
+                SortField::Severity => self.start_ms.is_none(),
+                SortField::StartTime => {
+                    let is_of_any_state = self.severities.is_empty() && self.statuses.is_empty();
+                    is_of_any_state && self.start_ms.is_none()
+                }
+            }
     }
 
     /// The severities that are meant, in rising order.

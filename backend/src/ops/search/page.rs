@@ -60,7 +60,8 @@ impl<'a> Filling<'a> {
             let filled = match &at {
                 Position::InOrder(place) => {
                     let after = Some(&place[..]).filter(|place| !place.is_empty());
-                    let walk = Walk::up_to(store, filter, sort, after, Some(cursor.newest_ms));
+                    let newest_ms = Some(cursor.newest_ms);
+                    let walk = Walk::narrow(store, filter, sort, after, newest_ms).await?;
                     self.walk(walk, Position::InOrder).await?
                 }
                 Position::Everything(place) => {

@@ -47,6 +47,11 @@ fn occurrence(number: u32) -> Occurrence {
         evaluation: None,
         received_ms: None,
         reopened: None,
+        earlier: Vec::new(),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
     }
 }
 
@@ -61,16 +66,13 @@ async fn stored(count: u32) -> (Store, Vec<Occurrence>) {
     (store, occurrences)
 }
 
-fn place(occurrence: &Occurrence, sort: SortField) -> (i64, i64, RecordId) {
-    match sort {
-        SortField::LastSeen => (0, occurrence.last_seen_ms, occurrence.key),
-        SortField::StartTime => (0, occurrence.start_ms, occurrence.key),
-        SortField::Severity => (
-            occurrence.severity as i64,
-            occurrence.last_seen_ms,
-            occurrence.key,
-        ),
-    }
+fn place(occurrence: &Occurrence, sort: SortField) -> (i64, i64, String) {
+    let first = match sort {
+        SortField::LastSeen => occurrence.last_seen_ms,
+        SortField::StartTime => 0,
+        SortField::Severity => occurrence.severity as i64,
+    };
+    (first, occurrence.start_ms, occurrence.id().to_string())
 }
 
 fn filters() -> Vec<Filter> {
@@ -282,7 +284,7 @@ async fn a_walk_under_writes_ends_misses_nothing_and_shows_nothing_twice_on_a_pa
             let on_page: BTreeSet<_> = found.occurrences.iter().map(|it| it.key).collect();
             assert_eq!(on_page.len(), found.occurrences.len(), "{page:?}");
             shown += on_page.len();
-            starts.extend(found.occurrences.iter().map(|it| (it.start_ms, it.key)));
+            starts.extend(found.occurrences.iter().map(|it| place(it, request.sort)));
             seen.extend(on_page);
             if !found.has_next {
                 break;
@@ -318,7 +320,7 @@ async fn what_moved_since_a_walk_began_comes_at_its_end() {
     let first = search(&store, &request).await.unwrap();
     let last_of_all = all
         .iter()
-        .min_by_key(|it| (it.last_seen_ms, it.key))
+        .min_by_key(|it| place(it, SortField::LastSeen))
         .unwrap();
     let key = last_of_all.key;
     let stored = store

@@ -1,7 +1,8 @@
 //! Walking occurrences in an order, over the streams of an index that make it up.
 //!
-//! The index by state has one stream for each status and severity, each sorted by the time last
-//! seen. Merging the few that a filter means gives a page without a look at all the others.
+//! The indexes by state and by severity have one stream for each status and severity, sorted by the
+//! time last seen or by the start. Merging the few that a filter means gives a page without a look
+//! at all the others.
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use crate::{
     ops::search::{Filter, SortField},
     store::{
         Direction, EngineError, Index, Store, Stored,
-        engine::Range,
+        engine::{Lead, Range},
         record::bytes::{Key, moment_at},
     },
 };
@@ -18,6 +19,10 @@ use crate::{
 /// Entries of a stream read the first time; doubled each time up to [`READ_MAX`].
 const READ_FIRST: usize = 32;
 const READ_MAX: usize = 1_024;
+/// Occurrences that are put in order in memory.
+const SORTED_MAX: usize = 20_000;
+/// Where the tie begins in an entry by state: after status, severity and the time last seen.
+const TIE_AT: usize = 10;
 
 /// An order.
 #[derive(Debug, Clone, Copy)]
@@ -64,55 +69,89 @@ impl<'a> Walk<'a> {
         after: Option<&[u8]>,
         newest_ms: Option<i64>,
     ) -> Self {
-        let mut streams = Vec::new();
-        let bound = newest_ms
-            .and_then(|newest_ms| newest_ms.checked_add(1))
-            .map(|end_ms| Key::new().moment(end_ms).build());
-        if sort.field == SortField::StartTime {
-            let end = filter
-                .end_ms
-                .map(|end_ms| Key::new().moment(end_ms).build());
-            let end = match (end, bound) {
-                (Some(end), Some(bound)) => Some(end.min(bound)),
-                (end, bound) => end.or(bound),
-            };
-            let range = Range {
-                start: Vec::new(),
-                end,
-            };
-            streams.extend(Stream::new(Vec::new(), &[], range, sort.direction, after));
-        } else {
-            for (status, severity) in pairs(filter) {
-                let head = match sort.field {
-                    SortField::Severity => vec![severity],
-                    SortField::LastSeen | SortField::StartTime => Vec::new(),
-                };
-                let start = filter
-                    .start_ms
-                    .map(|start_ms| Key::new().moment(start_ms).build());
-                let range = Range {
-                    start: start.unwrap_or_default(),
-                    end: bound.clone(),
-                };
-                streams.extend(Stream::new(
-                    head,
-                    &[status, severity],
-                    range,
-                    sort.direction,
-                    after,
-                ));
+        let bound_ms = newest_ms.and_then(|newest_ms| newest_ms.checked_add(1));
+        // What is bounded in each stream is the last sight in one order, and the start in the others.
+        let (start_ms, end_ms) = match sort.field {
+            SortField::LastSeen => (filter.start_ms, bound_ms),
+            SortField::StartTime | SortField::Severity => {
+                let ends = filter.end_ms.into_iter().chain(bound_ms);
+                (None, ends.min())
             }
-        }
-        let index = match sort.field {
-            SortField::StartTime => Index::OccurrenceByStart,
-            SortField::LastSeen | SortField::Severity => Index::OccurrenceByState,
         };
+        let moment = |at_ms| Key::new().moment(at_ms).build();
+        let range = Range {
+            start: start_ms.map(moment).unwrap_or_default(),
+            end: end_ms.map(moment),
+        };
+        let (index, prefixes) = streams_of(filter, sort.field);
+        let streams = prefixes.iter().filter_map(|prefix| {
+            let head = match (sort.field, prefix.last()) {
+                (SortField::Severity, Some(severity)) => vec![*severity],
+                _ => Vec::new(),
+            };
+            Stream::new(head, prefix, range.clone(), sort.direction, after)
+        });
         Self {
             store,
             index,
             direction: sort.direction,
-            streams,
+            streams: streams.collect(),
         }
+    }
+
+    /// As [`Walk::up_to`]. The order of severity cannot be cut to what was seen since a moment: where
+    /// few were, they are put in order here, and no others are read.
+    pub(super) async fn narrow(
+        store: &'a Store,
+        filter: &Filter,
+        sort: Sort,
+        after: Option<&[u8]>,
+        newest_ms: Option<i64>,
+    ) -> Result<Self, EngineError> {
+        let mut walk = Self::up_to(store, filter, sort, after, newest_ms);
+        let (SortField::Severity, Some(start_ms)) = (sort.field, filter.start_ms) else {
+            return Ok(walk);
+        };
+        let since = Key::new().moment(start_ms).build();
+        let (index, prefixes) = streams_of(filter, SortField::LastSeen);
+        let mut places: Vec<OrderPosition> = Vec::new();
+        for prefix in prefixes {
+            let range = Range {
+                start: [&prefix[..], &since].concat(),
+                end: Range::under(&prefix).end,
+            };
+            let left = SORTED_MAX + 1 - places.len();
+            let engine = store.engine();
+            let found = engine.entries(index, range, Direction::Ascending, left);
+            let place = |(key, record): (Vec<u8>, Vec<u8>)| {
+                let place = [&prefix[1..], key.get(TIE_AT..)?].concat();
+                Some((place, record))
+            };
+            places.extend(found.await?.into_iter().filter_map(place));
+            if places.len() > SORTED_MAX {
+                return Ok(walk);
+            }
+        }
+        places.retain(|(place, _)| {
+            let is_new = moment_at(place, 1) > newest_ms.or(Some(i64::MAX));
+            let is_past = after.is_some_and(|after| match sort.direction {
+                Direction::Ascending => place[..] <= *after,
+                Direction::Descending => place[..] >= *after,
+            });
+            !is_new && !is_past
+        });
+        places.sort_unstable();
+        if sort.direction == Direction::Descending {
+            places.reverse();
+        }
+        walk.streams = vec![Stream {
+            head: Vec::new(),
+            skipped: 0,
+            range: None,
+            read: READ_FIRST,
+            waiting: places.into(),
+        }];
+        Ok(walk)
     }
 
     /// The newest moment of an order, in milliseconds since 1970; none when there is nothing.
@@ -121,21 +160,14 @@ impl<'a> Walk<'a> {
         filter: &Filter,
         field: SortField,
     ) -> Result<Option<i64>, EngineError> {
-        let (index, prefixes) = match field {
-            SortField::StartTime => (Index::OccurrenceByStart, vec![Vec::new()]),
-            SortField::LastSeen | SortField::Severity => {
-                let prefix = |(status, severity)| vec![status, severity];
-                (
-                    Index::OccurrenceByState,
-                    pairs(filter).map(prefix).collect(),
-                )
-            }
-        };
-        let last = store.engine().last_under(index, &prefixes).await?;
+        let (index, prefixes) = streams_of(filter, field);
+        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
+        let engine = store.engine();
+        let last = engine.entries_in(index, &ranges, Direction::Descending, 1);
         let moments = prefixes
             .iter()
-            .zip(last)
-            .filter_map(|(prefix, last)| moment_at(&last?.0, prefix.len()));
+            .zip(last.await?)
+            .filter_map(|(prefix, last)| moment_at(&last.first()?.0, prefix.len()));
         Ok(moments.max())
     }
 
@@ -176,6 +208,27 @@ impl<'a> Walk<'a> {
         Ok(count)
     }
 
+    /// Has places wait in every stream that has not ended; streams that read as much are read
+    /// together.
+    async fn fill(&mut self) -> Result<(), EngineError> {
+        while let Some(first) = self.streams.iter().find(|it| it.wanted().is_some()) {
+            let read = first.read;
+            let is_alike = |it: &&mut Stream| it.read == read && it.wanted().is_some();
+            let streams = self.streams.iter_mut().filter(is_alike);
+            let streams: Vec<_> = streams.collect();
+            let ranges: Vec<_> = streams
+                .iter()
+                .filter_map(|it| it.wanted().cloned())
+                .collect();
+            let engine = self.store.engine();
+            let found = engine.entries_in(self.index, &ranges, self.direction, read);
+            for (stream, entries) in streams.into_iter().zip(found.await?) {
+                stream.take_in(entries, self.direction);
+            }
+        }
+        Ok(())
+    }
+
     /// The next places; none only at the end.
     pub(crate) async fn next_places(
         &mut self,
@@ -183,9 +236,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Vec<OrderPosition>, EngineError> {
         let mut places = Vec::with_capacity(count);
         while places.len() < count {
-            for stream in &mut self.streams {
-                stream.fill(self.store, self.index, self.direction).await?;
-            }
+            self.fill().await?;
             let fronts = self
                 .streams
                 .iter_mut()
@@ -205,14 +256,20 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn pairs(filter: &Filter) -> impl Iterator<Item = (u8, u8)> {
+/// The index that has an order, and what its streams begin with.
+fn streams_of(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
+    let index = match field {
+        SortField::LastSeen => Index::OccurrenceByState,
+        SortField::Severity => Index::OccurrenceBySeverity,
+        SortField::StartTime => return (Index::OccurrenceByStart, vec![Vec::new()]),
+    };
     let severities = filter.severities();
-    filter.statuses().into_iter().flat_map(move |status| {
-        severities
-            .clone()
-            .into_iter()
-            .map(move |severity| (status as u8, severity as u8))
-    })
+    let statuses = filter.statuses().into_iter();
+    let prefixes = statuses.flat_map(|status| {
+        let severities = severities.iter();
+        severities.map(move |severity| vec![status as u8, *severity as u8])
+    });
+    (index, prefixes.collect())
 }
 
 impl Stream {
@@ -259,19 +316,14 @@ impl Stream {
         self.waiting.front()
     }
 
-    async fn fill(
-        &mut self,
-        store: &Store,
-        index: Index,
-        direction: Direction,
-    ) -> Result<(), EngineError> {
-        let (true, Some(range)) = (self.waiting.is_empty(), self.range.as_mut()) else {
-            return Ok(());
-        };
-        let entries = store
-            .engine()
-            .entries(index, range.clone(), direction, self.read)
-            .await?;
+    /// The range to read next; none while places wait, and at the end.
+    fn wanted(&self) -> Option<&Range> {
+        self.range.as_ref().filter(|_| self.waiting.is_empty())
+    }
+
+    /// Takes in what was read of its range.
+    fn take_in(&mut self, entries: Vec<Lead>, direction: Direction) {
+        let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;
         match (entries.last(), direction) {
             (Some((key, _)), Direction::Ascending) => {
@@ -288,6 +340,5 @@ impl Stream {
             ([&self.head[..], &key[self.skipped..]].concat(), record)
         };
         self.waiting = entries.into_iter().map(place).collect();
-        Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! A body that ends when the key of its call is revoked.
+//! Bodies that end early: when the key of their call is revoked, when its time is over, or when they
+//! are too large.
 
 use std::{
     pin::Pin,
@@ -8,9 +9,11 @@ use std::{
 use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
+use super::deadline::late;
 use crate::error::Error;
 
 /// Which way a body travels.
@@ -22,26 +25,50 @@ pub(super) enum Way {
     Out,
 }
 
-/// Passes a body on until the key is revoked.
-#[derive(Debug)]
-pub(super) struct UntilRevoked {
-    body: tonic::body::Body,
-    way: Way,
-    /// None when the end has come.
-    revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+/// What ends a call before its time.
+#[derive(Debug, Clone)]
+pub(super) struct Ends {
+    /// Its key is revoked; none for a call without a key.
+    pub(super) revoked: Option<CancellationToken>,
+    /// The time that its caller gave it is over.
+    pub(super) deadline: Option<Instant>,
 }
 
-impl UntilRevoked {
-    pub(super) fn new(body: tonic::body::Body, way: Way, revoked: CancellationToken) -> Self {
+/// Passes a body on until its call is ended.
+#[derive(Debug)]
+pub(super) struct UntilEnded {
+    body: tonic::body::Body,
+    way: Way,
+    is_over: bool,
+    revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl UntilEnded {
+    pub(super) fn new(body: tonic::body::Body, way: Way, ends: Ends) -> Self {
+        let revoked = ends.revoked.map(|it| Box::pin(it.cancelled_owned()));
         Self {
             body,
             way,
-            revoked: Some(Box::pin(revoked.cancelled_owned())),
+            is_over: false,
+            revoked,
+            deadline: ends.deadline.map(|at| Box::pin(sleep_until(at))),
         }
+    }
+
+    /// Why it has to end now.
+    fn end(&mut self, context: &mut Context<'_>) -> Option<Status> {
+        let revoked = self.revoked.as_mut();
+        if revoked.is_some_and(|it| it.as_mut().poll(context).is_ready()) {
+            return Some(Error::Unauthenticated("the key was revoked".into()).into());
+        }
+        let deadline = self.deadline.as_mut();
+        let is_late = deadline.is_some_and(|it| it.as_mut().poll(context).is_ready());
+        is_late.then(late)
     }
 }
 
-impl Body for UntilRevoked {
+impl Body for UntilEnded {
     type Data = Bytes;
     type Error = Status;
 
@@ -50,16 +77,15 @@ impl Body for UntilRevoked {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
-        let Some(revoked) = &mut this.revoked else {
+        if this.is_over {
             return Poll::Ready(None);
-        };
-        if revoked.as_mut().poll(context).is_pending() {
-            return Pin::new(&mut this.body).poll_frame(context);
         }
+        let Some(status) = this.end(context) else {
+            return Pin::new(&mut this.body).poll_frame(context);
+        };
         // Whoever produces the body learns that nobody reads it any more.
-        this.revoked = None;
+        this.is_over = true;
         this.body = tonic::body::Body::empty();
-        let status = Status::from(Error::Unauthenticated("the key was revoked".into()));
         let mut trailers = HeaderMap::new();
         Poll::Ready(Some(match this.way {
             Way::In => Err(status),
@@ -70,11 +96,53 @@ impl Body for UntilRevoked {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.revoked.is_none() || self.body.is_end_stream()
+        self.is_over || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         // An end that may come early leaves nothing to be said.
         SizeHint::new()
+    }
+}
+
+/// Passes a body on up to a number of bytes.
+#[derive(Debug)]
+pub(super) struct Small {
+    body: tonic::body::Body,
+    left: usize,
+}
+
+impl Small {
+    pub(super) fn new(body: tonic::body::Body, most: usize) -> Self {
+        Self { body, left: most }
+    }
+}
+
+impl Body for Small {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            let Some(left) = self.left.checked_sub(bytes) else {
+                let status = Status::resource_exhausted("the request of this call is too large");
+                return Poll::Ready(Some(Err(status)));
+            };
+            self.left = left;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -1,26 +1,32 @@
 //! How many calls are under way at once, and how much memory what they bring may take.
 //!
 //! Intake, reading, changing and following have capacities of their own, so that a flood of one leaves
-//! the others served. What finds none is told so at once, with when to come back.
+//! the others served; and of each one client has at most a quarter. A unary call takes its place when
+//! its message is there: who sends slowly holds nobody up. What finds none is told so at once, with
+//! when to come back.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
+use bellwether_proto::listen::{Full, Place, Pool, network_of};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Code, Status, body::Body};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::entries::Entries;
 use crate::{
+    domain::RecordId,
     limits::{
-        CHANGES_UNDER_WAY_MAX, INTAKE_UNDER_WAY_MAX, OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX,
-        READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX, STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
+        CALLS_ARRIVING_MAX, CHANGES_UNDER_WAY_MAX, HEALTH_WATCHES_MAX, INTAKE_UNDER_WAY_MAX,
+        OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX, READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX,
+        STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
     },
+    ops::client::Caller,
     rpc::methods::Class,
 };
 
@@ -29,42 +35,70 @@ use crate::{
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
+/// Whose share of a capacity a call takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    /// A client, whichever connections it calls on.
+    Client(RecordId),
+    /// Who shows no key, by address.
+    Address(Option<IpAddr>),
+}
+
+impl Holder {
+    pub(super) fn of(caller: Option<&Caller>, peer: Option<IpAddr>) -> Self {
+        match caller {
+            Some(caller) => Self::Client(caller.id),
+            None => Self::Address(peer.map(network_of)),
+        }
+    }
+}
+
 /// How many calls of each class may be under way.
 #[derive(Debug, Clone)]
 pub(super) struct Capacities(Arc<Classes>);
 
 #[derive(Debug)]
 struct Classes {
-    intake: Arc<Semaphore>,
-    pages: Arc<Semaphore>,
-    reads: Arc<Semaphore>,
-    changes: Arc<Semaphore>,
-    watches: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
+    intake: Arc<Pool<Holder>>,
+    pages: Arc<Pool<Holder>>,
+    reads: Arc<Pool<Holder>>,
+    changes: Arc<Pool<Holder>>,
+    watches: Arc<Pool<Holder>>,
+    streams: Arc<Pool<Holder>>,
+    health_watches: Arc<Pool<Holder>>,
+    /// Unary calls whose message is not there yet.
+    arriving: Arc<Pool<Holder>>,
     /// In KiB.
-    memory: Arc<Semaphore>,
+    memory: Arc<Pool<Holder>>,
 }
 
 impl Capacities {
     /// Nothing is under way.
     pub(super) fn new() -> Self {
-        let calls = |count| Arc::new(Semaphore::new(count));
         Self(Arc::new(Classes {
-            intake: calls(INTAKE_UNDER_WAY_MAX),
-            pages: calls(PAGES_UNDER_WAY_MAX),
-            reads: calls(READS_UNDER_WAY_MAX),
-            changes: calls(CHANGES_UNDER_WAY_MAX),
-            watches: calls(WATCHES_OPEN_MAX),
-            streams: calls(STREAMS_UNDER_WAY_MAX),
-            memory: calls(REQUEST_MEMORY_KIB_MAX),
+            intake: Pool::new(INTAKE_UNDER_WAY_MAX),
+            pages: Pool::new(PAGES_UNDER_WAY_MAX),
+            reads: Pool::new(READS_UNDER_WAY_MAX),
+            changes: Pool::new(CHANGES_UNDER_WAY_MAX),
+            watches: Pool::new(WATCHES_OPEN_MAX),
+            streams: Pool::new(STREAMS_UNDER_WAY_MAX),
+            health_watches: Pool::new(HEALTH_WATCHES_MAX),
+            arriving: Pool::new(CALLS_ARRIVING_MAX),
+            memory: Pool::new(REQUEST_MEMORY_KIB_MAX),
         }))
     }
 
-    /// What a call of that class may take; nothing is taken for what is always answered.
+    /// How many follow what changes.
+    pub(super) fn watches(&self) -> usize {
+        self.0.watches.taken()
+    }
+
+    /// What a call of that class may take; nothing is taken for what is always answered. A stream has
+    /// its place from now on, a unary call when its message is there.
     ///
     /// # Errors
     /// When as many of the class are under way as may be, with when to come back.
-    pub(super) fn share(&self, class: Class) -> Result<Option<Share>, Status> {
+    pub(super) fn share(&self, class: Class, holder: Holder) -> Result<Option<Share>, Status> {
         let classes = &*self.0;
         let calls = match class {
             Class::Probe => return Ok(None),
@@ -74,52 +108,85 @@ impl Capacities {
             Class::Change => &classes.changes,
             Class::Watch => &classes.watches,
             Class::Stream => &classes.streams,
+            Class::HealthWatch => &classes.health_watches,
         };
-        let Ok(permit) = Arc::clone(calls).try_acquire_owned() else {
-            let message = "too many calls of this kind are under way; try again in a moment";
-            return Err(busy(message));
-        };
+        let mut place = calls.place(Some(holder.clone()));
+        let mut arriving = classes.arriving.place(Some(holder.clone()));
+        if class.is_streaming() {
+            take_call(&mut place)?;
+        } else {
+            take_call(&mut arriving)?;
+        }
         let unfold = match class {
             Class::Intake => EVENTS_UNFOLD,
             _ => OTHERS_UNFOLD,
         };
+        let taken = Mutex::new(Taken {
+            place,
+            arriving: Some(arriving),
+            memory: classes.memory.place(Some(holder)),
+            free_bytes: 0,
+        });
         Ok(Some(Share {
             unfold,
-            memory: Memory::new(&classes.memory),
-            _permit: permit,
+            taken: Arc::new(taken),
         }))
     }
+}
+
+fn take_call(place: &mut Place<Holder>) -> Result<(), Status> {
+    place.take(1).map_err(|full| {
+        busy(match full {
+            Full::All => "too many calls of this kind are under way; try again in a moment",
+            Full::Share => {
+                "too many calls of this kind are under way for this client, which may have a quarter \
+                 of all; try again in a moment"
+            }
+        })
+    })
 }
 
 /// What a call takes of the capacity of its class, and the memory that it takes.
 #[derive(Debug)]
 pub(super) struct Share {
     unfold: usize,
-    memory: Arc<Memory>,
-    _permit: OwnedSemaphorePermit,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    place: Place<Holder>,
+    /// Until the message is there.
+    arriving: Option<Place<Holder>>,
+    memory: Place<Holder>,
+    /// Memory that is taken and not used yet.
+    free_bytes: usize,
 }
 
 impl Share {
-    /// Takes the memory for a message that is there, and counts its entries.
+    /// Takes the place and the memory for a message that is there, and counts its entries.
     ///
     /// # Errors
-    /// When there is no memory for it, or it has too many entries.
+    /// When there is no place or no memory for it, or it has too many entries.
     pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
         look_at(
             message,
             self.unfold,
-            &self.memory,
+            &self.taken,
             &mut Entries::of_message(),
-        )
+        )?;
+        is_there(&self.taken)
     }
 
-    /// Takes the memory for a message while it arrives in a body, and counts its entries.
+    /// Takes the memory for a message while it arrives in a body, and counts its entries; takes the
+    /// place when it is there.
     pub(super) fn measure(&self, body: Body) -> Body {
         Body::new(Measured {
             body,
             unfold: self.unfold,
-            memory: Arc::clone(&self.memory),
+            taken: Arc::clone(&self.taken),
             entries: Entries::default(),
+            ended: false,
         })
     }
 
@@ -133,14 +200,33 @@ impl Share {
 fn look_at(
     data: &[u8],
     unfold: usize,
-    memory: &Memory,
+    taken: &Mutex<Taken>,
     entries: &mut Entries,
 ) -> Result<(), Status> {
-    if !memory.take(data.len().saturating_mul(unfold)) {
-        let message = "requests take up all memory there is for them; try again";
-        return Err(busy(message));
-    }
+    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+    taken
+        .memory(data.len().saturating_mul(unfold))
+        .map_err(|full| {
+            busy(match full {
+                Full::All => "requests take up all memory there is for them; try again",
+                Full::Share => {
+                    "the requests of this client take up its quarter of the memory for requests; \
+                     try again"
+                }
+            })
+        })?;
     Ok(entries.look_at(data)?)
+}
+
+/// The message is there: its call takes its place.
+fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
+    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+    if taken.arriving.is_none() {
+        return Ok(());
+    }
+    take_call(&mut taken.place)?;
+    taken.arriving = None;
+    Ok(())
 }
 
 fn busy(message: &str) -> Status {
@@ -148,47 +234,18 @@ fn busy(message: &str) -> Status {
     Status::with_error_details(Code::Unavailable, message, details)
 }
 
-/// The memory that one call takes.
-#[derive(Debug)]
-struct Memory {
-    all: Arc<Semaphore>,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    permit: Option<OwnedSemaphorePermit>,
-    /// What is taken and not used yet.
-    free_bytes: usize,
-}
-
-impl Memory {
-    fn new(all: &Arc<Semaphore>) -> Arc<Self> {
-        Arc::new(Self {
-            all: Arc::clone(all),
-            taken: Mutex::default(),
-        })
-    }
-
-    /// Takes further bytes; false when there are none.
-    fn take(&self, bytes: usize) -> bool {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = taken.free_bytes.checked_sub(bytes) {
-            taken.free_bytes = left;
-            return true;
+impl Taken {
+    /// Takes memory for further bytes.
+    fn memory(&mut self, bytes: usize) -> Result<(), Full> {
+        if let Some(left) = self.free_bytes.checked_sub(bytes) {
+            self.free_bytes = left;
+            return Ok(());
         }
-        let lacking = bytes - taken.free_bytes;
+        let lacking = bytes - self.free_bytes;
         let kib = lacking.div_ceil(1024);
-        let permits = u32::try_from(kib).unwrap_or(u32::MAX);
-        let Ok(more) = Arc::clone(&self.all).try_acquire_many_owned(permits) else {
-            return false;
-        };
-        match &mut taken.permit {
-            Some(permit) => permit.merge(more),
-            none => *none = Some(more),
-        }
-        taken.free_bytes = kib * 1024 - lacking;
-        true
+        self.memory.take(kib)?;
+        self.free_bytes = kib * 1024 - lacking;
+        Ok(())
     }
 }
 
@@ -196,8 +253,9 @@ impl Memory {
 struct Measured {
     body: Body,
     unfold: usize,
-    memory: Arc<Memory>,
+    taken: Arc<Mutex<Taken>>,
     entries: Entries,
+    ended: bool,
 }
 
 impl http_body::Body for Measured {
@@ -208,20 +266,31 @@ impl http_body::Body for Measured {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(Ok(frame))) = &polled
-            && let Some(data) = frame.data_ref()
-        {
-            let this = &mut *self;
-            if let Err(status) = look_at(data, this.unfold, &this.memory, &mut this.entries) {
-                return Poll::Ready(Some(Err(status)));
+        let looked = match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                let this = &mut *self;
+                let data = frame.data_ref().map_or(&[][..], |data| data);
+                look_at(data, this.unfold, &this.taken, &mut this.entries)
+            }
+            Poll::Ready(None) => is_there(&self.taken),
+            _ => Ok(()),
+        };
+        match looked {
+            Ok(()) => polled,
+            Err(status) => {
+                self.ended = true;
+                Poll::Ready(Some(Err(status)))
             }
         }
-        polled
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        // Whoever reads it has to come to its end, where the place is taken.
+        self.ended
     }
 
     fn size_hint(&self) -> SizeHint {

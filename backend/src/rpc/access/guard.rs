@@ -8,25 +8,33 @@ use std::{
     task::{Context, Poll},
 };
 
+use bellwether_proto::listen::Activity;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
+use tokio::time::Instant;
 use tonic::{Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
     Peer, Refusals,
-    body::{UntilRevoked, Way},
-    capacity::{Capacities, Share},
+    body::{Ends, Small, UntilEnded, Way},
+    capacity::{Capacities, Holder, Share},
+    deadline::{late, timeout_asked},
     rate_limit,
     refusals::Why,
 };
 use crate::{
     error::Error,
-    ops::client::{Caller, Keys},
+    limits::STRANGER_REQUEST_BYTES_MAX,
+    ops::{
+        audit::AuditLog,
+        client::{Caller, Keys},
+    },
     rpc::{
-        audit,
+        audit as audit_line,
         methods::{Method, Need, method},
     },
+    store::audit::{self, By},
 };
 
 /// The header of the published interface; gRPC metadata of the same name.
@@ -36,8 +44,11 @@ const API_KEY_HEADER: &str = "zenoss-api-key";
 /// it that is believed.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The one method by which a caller may end its own key; its answer still arrives.
-const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
+/// The methods by which a caller may end its own key; their answers still arrive.
+const ENDING: [&str; 2] = [
+    "/bellwether.v1.ClientService/RevokeClient",
+    "/bellwether.v1.ClientService/RotateClientKey",
+];
 
 /// The one admission of calls, whichever way they come in: knows who calls, whether they may, and
 /// whether the service has the capacity for it.
@@ -45,6 +56,7 @@ const REVOKE_CLIENT: &str = "/bellwether.v1.ClientService/RevokeClient";
 pub struct Guard {
     keys: Arc<Keys>,
     refusals: Arc<Refusals>,
+    audit: Arc<AuditLog>,
     capacities: Capacities,
 }
 
@@ -64,13 +76,19 @@ pub struct Denied {
 }
 
 impl Guard {
-    /// A guard that knows these keys, and counts whom it refuses.
-    pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>) -> Self {
+    /// A guard that knows these keys, counts whom it refuses and has it written down.
+    pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>, audit: Arc<AuditLog>) -> Self {
         Self {
             keys,
             refusals,
+            audit,
             capacities: Capacities::new(),
         }
+    }
+
+    /// How many callers follow what changes.
+    pub fn watchers(&self) -> usize {
+        self.capacities.watches()
     }
 
     /// Puts the guard before all services, and before the answer to unknown methods.
@@ -91,27 +109,34 @@ impl Guard {
     ) -> Result<Admitted, Denied> {
         let method = method(path);
         let need = method.map(|method| method.need);
-        let caller = match self.identify(need, headers).await {
-            Ok(caller) => caller,
-            Err(error) => {
-                if matches!(error, Error::Unauthenticated(_)) {
-                    let address = peer.or_else(|| forwarded(headers));
-                    self.refusals.address(address, self.keys.now_ms());
+        let caller = if need == Some(Need::Nothing) {
+            None
+        } else {
+            match self.recognise(headers, peer).await {
+                Ok(caller) => Some(caller),
+                Err(status) => {
+                    return Err(Denied {
+                        status,
+                        caller: None,
+                    });
                 }
-                let status = error.into();
-                return Err(Denied {
-                    status,
-                    caller: None,
-                });
             }
         };
         let checked = match &caller {
-            Some(caller) => self.check(need, caller).map_err(Status::from),
+            Some(caller) => self.check(need, caller),
             None => Ok(()),
         };
+        if let (Err(error @ Error::PermissionDenied(_)), Some(caller), Some(method)) =
+            (&checked, &caller, method)
+        {
+            let by = self.by(caller, method, peer.or_else(|| forwarded(headers)));
+            self.audit.refused(by, &error.to_string());
+        }
+        let checked = checked.map_err(Status::from);
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
-            Ok((method, self.capacities.share(method.class)?))
+            let holder = Holder::of(caller.as_ref(), peer);
+            Ok((method, self.capacities.share(method.class, holder)?))
         });
         match found {
             Ok((method, share)) => Ok(Admitted {
@@ -171,19 +196,73 @@ impl Guard {
         }
     }
 
-    /// Who calls; none for methods that need no key.
-    async fn identify(
+    /// Who calls. `peer` is the address that the call came from.
+    ///
+    /// # Errors
+    /// What the caller is told when it shows no key, or none that is known; after a while when that
+    /// happens often at its address.
+    pub async fn recognise(
         &self,
-        need: Option<Need>,
         headers: &HeaderMap,
-    ) -> Result<Option<Caller>, Error> {
-        if need == Some(Need::Nothing) {
-            return Ok(None);
+        peer: Option<IpAddr>,
+    ) -> Result<Caller, Status> {
+        let address = peer.or_else(|| forwarded(headers));
+        let found = match key_of(headers) {
+            Ok(key) => self.keys.find(key, address).await,
+            Err(none) => Err(none),
+        };
+        let found = found.and_then(|found| {
+            found.ok_or_else(|| {
+                Error::Unauthenticated("the key is not known; it may have been revoked".into())
+            })
+        });
+        let error = match found {
+            Ok(caller) => return Ok(caller),
+            Err(error) => error,
+        };
+        if matches!(error, Error::Unauthenticated(_)) {
+            let by = By {
+                client: String::new(),
+                address,
+                method: "",
+                time_ms: self.keys.now_ms(),
+            };
+            self.audit.refused(by, &error.to_string());
+            let wait = self.refusals.address(address, self.keys.now_ms());
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
         }
-        let caller = self.keys.find(key_of(headers)?).await?.ok_or_else(|| {
-            Error::Unauthenticated("the key is not known; it may have been revoked".into())
-        })?;
-        Ok(Some(caller))
+        Err(error.into())
+    }
+
+    /// For whom a call is carried out.
+    fn by(&self, caller: &Caller, method: &Method, address: Option<IpAddr>) -> By {
+        By {
+            client: caller.name.to_string(),
+            address,
+            method: method.path,
+            time_ms: self.keys.now_ms(),
+        }
+    }
+
+    /// For whom a call changes something; writes down at once that it reads everything.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    async fn answerable(
+        &self,
+        admitted: &Admitted,
+        address: Option<IpAddr>,
+    ) -> Result<Option<By>, Status> {
+        let (Some(audit), Some(caller)) = (admitted.method.audit, &admitted.caller) else {
+            return Ok(None);
+        };
+        let by = self.by(caller, admitted.method, address);
+        if audit.reads() {
+            self.audit.reads(&by, audit.what).await?;
+        }
+        Ok(Some(by))
     }
 
     /// Whether the caller may call that now.
@@ -278,7 +357,14 @@ where
             let (caller, mut response) = match guard.admit(path, request.headers(), peer).await {
                 Ok(admitted) => {
                     let caller = admitted.caller.clone();
-                    (caller, admitted.call(&mut inner, request).await?)
+                    admitted.show(request.extensions().get());
+                    let address = peer.or_else(|| forwarded(request.headers()));
+                    let answer = match guard.answerable(&admitted, address).await {
+                        Ok(None) => admitted.call(&mut inner, request).await?,
+                        Ok(Some(by)) => audit::by(by, admitted.call(&mut inner, request)).await?,
+                        Err(status) => status.into_http(),
+                    };
+                    (caller, answer)
                 }
                 Err(Denied { status, caller }) => (caller, status.into_http()),
             };
@@ -289,7 +375,18 @@ where
 }
 
 impl Admitted {
-    /// Makes the call, which ends when its key is revoked. What a unary call brings is measured.
+    /// Tells the connection that a call on it was let in.
+    fn show(&self, connection: Option<&Arc<Activity>>) {
+        match (connection, &self.caller) {
+            (Some(connection), Some(caller)) => connection.known(caller.name.as_str()),
+            (Some(connection), None) if self.method.class.is_streaming() => {
+                connection.may_be_silent();
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the call, which ends when its key is revoked, and a stream when its time is over. What a unary call brings is measured.
     async fn call<S, Out>(
         self,
         inner: &mut S,
@@ -305,31 +402,50 @@ impl Admitted {
             caller,
             share,
         } = self;
-        let until_revoked = |body, way| match &caller {
-            Some(caller) => Body::new(UntilRevoked::new(body, way, caller.revoked.clone())),
-            None => body,
+        let asked = timeout_asked(request.headers()).filter(|_| method.class.is_streaming());
+        let ends = Ends {
+            revoked: caller.as_ref().map(|caller| caller.revoked.clone()),
+            deadline: asked.and_then(|asked| Instant::now().checked_add(asked)),
         };
-        let is_revocation = request.uri().path() == REVOKE_CLIENT;
+        let until_ended = |body, way| match &ends {
+            Ends {
+                revoked: None,
+                deadline: None,
+            } => body,
+            ends => Body::new(UntilEnded::new(body, way, ends.clone())),
+        };
+        let may_end_its_key = ENDING.contains(&request.uri().path());
         if let Some(caller) = &caller {
             request.extensions_mut().insert(caller.clone());
         }
         let request = request.map(|body| {
-            let body = until_revoked(body, Way::In);
+            let body = until_ended(body, Way::In);
+            if caller.is_none() {
+                return Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
+            }
             match &share {
                 Some(share) if !method.class.is_streaming() => share.measure(body),
                 _ => body,
             }
         });
-        let response = inner.call(request).await?.map(Body::new);
+        let answering = inner.call(request);
+        let response = match ends.deadline {
+            None => answering.await?,
+            Some(at) => match tokio::time::timeout_at(at, answering).await {
+                Ok(response) => response?,
+                Err(_elapsed) => return Ok(late().into_http()),
+            },
+        };
+        let response = response.map(Body::new);
         if let (Some(audit), Some(caller)) = (method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {
-            audit::note(audit, &caller.name, response.extensions());
+            audit_line::note(audit, &caller.name, response.extensions());
         }
-        let response = if is_revocation {
+        let response = if may_end_its_key {
             response
         } else {
-            response.map(|body| until_revoked(body, Way::Out))
+            response.map(|body| until_ended(body, Way::Out))
         };
         Ok(match share {
             Some(share) => response.map(|body| share.hold(body)),

@@ -1,15 +1,20 @@
-//! Counts refused calls, and says so with an event of the service's own when there are many.
+//! Counts refused calls, says so with an event of the service's own when there are many, and slows
+//! who tries keys.
 
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
+
+use bellwether_proto::listen::network_of;
 
 use crate::{
     domain::{IncomingEvent, Severity},
     limits::{REFUSALS_TOLD_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_TOLD_MAX},
+    metrics::Metrics,
 };
 
 const MINUTE_MS: i64 = 60_000;
@@ -17,6 +22,11 @@ const MINUTE_MS: i64 = 60_000;
 const TOLD_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// How long a subject that was told of counts against the limit of those.
 const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
+/// At what pace calls of one address with no key, or a wrong one, are answered once so many came at
+/// once, and how long an answer waits at most.
+const PACE_MS: i64 = 100;
+const PACED_FROM: i64 = 20;
+const WAIT_MAX_MS: i64 = 1_000;
 /// Stands for all whom there is no room for.
 const OTHERS: &str = "others";
 
@@ -55,6 +65,7 @@ impl Why {
 /// there is no room for is counted and told together, as `others`.
 pub struct Refusals {
     counted: Mutex<Counted>,
+    metrics: Metrics,
     report: Box<dyn Fn(IncomingEvent) + Send + Sync>,
 }
 
@@ -67,12 +78,28 @@ struct Counted {
 
 #[derive(Debug)]
 struct Subject {
+    /// When the minute began.
     since_ms: i64,
+    /// Refused calls within it.
     count: u32,
+    /// When the first of those was refused that nobody was told of.
+    untold_since_ms: i64,
+    /// How many those are.
+    untold: u64,
     told_ms: Option<i64>,
+    /// When the last of them is due, at the pace they are answered at.
+    due_ms: i64,
 }
 
 impl Subject {
+    /// Keeps the pace: how long one more has to wait.
+    fn wait_ms(&mut self, now_ms: i64) -> i64 {
+        let at_once_ms = now_ms.saturating_sub(PACED_FROM * PACE_MS);
+        let due_ms = self.due_ms.max(at_once_ms).saturating_add(PACE_MS);
+        self.due_ms = due_ms.min(now_ms.saturating_add(WAIT_MAX_MS));
+        (self.due_ms - now_ms).max(0)
+    }
+
     fn is_over(&self, now_ms: i64) -> bool {
         let told_ms = self.told_ms.unwrap_or(i64::MIN);
         now_ms.saturating_sub(self.since_ms) >= MINUTE_MS
@@ -85,22 +112,27 @@ impl Refusals {
     pub fn new(report: impl Fn(IncomingEvent) + Send + Sync + 'static) -> Self {
         Self {
             counted: Mutex::default(),
+            metrics: Metrics::default(),
             report: Box::new(report),
         }
     }
 
-    /// A call from that address was refused.
-    pub(super) fn address(&self, address: Option<IpAddr>, now_ms: i64) {
-        let subject = match address.map(|it| it.to_canonical()) {
+    /// Counts them there as well.
+    #[must_use]
+    pub fn counting(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// A call from that address was refused, because its key is not known; answers how long it has
+    /// to wait for that answer.
+    pub(super) fn address(&self, address: Option<IpAddr>, now_ms: i64) -> Duration {
+        let subject = match address.map(network_of) {
             None => "unknown".into(),
             Some(IpAddr::V4(address)) => address.to_string(),
-            // Whoever has one address has all of its network.
-            Some(IpAddr::V6(address)) => {
-                let network = Ipv6Addr::from_bits(address.to_bits() >> 64 << 64);
-                format!("{network}/64")
-            }
+            Some(IpAddr::V6(network)) => format!("{network}/64"),
         };
-        self.count(Why::Key, subject, now_ms);
+        let wait_ms = self.count(Why::Key, subject, now_ms);
+        Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
     /// A call of that client was refused.
@@ -108,14 +140,17 @@ impl Refusals {
         self.count(why, client.to_owned(), now_ms);
     }
 
-    fn count(&self, why: Why, subject: String, now_ms: i64) {
-        let event = {
+    /// Counts a refusal; answers how long it waits, for the pace of its subject.
+    fn count(&self, why: Why, subject: String, now_ms: i64) -> i64 {
+        self.metrics.refused_call(why.word());
+        let (wait_ms, event) = {
             let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             counted.count(why, subject, now_ms)
         };
         if let Some(event) = event {
             (self.report)(event);
         }
+        wait_ms
     }
 }
 
@@ -126,7 +161,7 @@ impl fmt::Debug for Refusals {
 }
 
 impl Counted {
-    fn count(&mut self, why: Why, subject: String, now_ms: i64) -> Option<IncomingEvent> {
+    fn count(&mut self, why: Why, subject: String, now_ms: i64) -> (i64, Option<IncomingEvent>) {
         let mut key = (why, subject);
         if !self.subjects.contains_key(&key) && self.subjects.len() >= REFUSED_SUBJECTS_MAX {
             self.subjects.retain(|_, subject| !subject.is_over(now_ms));
@@ -137,31 +172,50 @@ impl Counted {
         let subject = self.subjects.entry(key.clone()).or_insert(Subject {
             since_ms: now_ms,
             count: 0,
+            untold_since_ms: now_ms,
+            untold: 0,
             told_ms: None,
+            due_ms: i64::MIN,
         });
         if now_ms.saturating_sub(subject.since_ms) >= MINUTE_MS {
             (subject.since_ms, subject.count) = (now_ms, 0);
         }
+        if subject.told_ms.is_none() && subject.count == 0 {
+            // What was too little to be told is past.
+            subject.untold = 0;
+        }
+        if subject.untold == 0 {
+            subject.untold_since_ms = now_ms;
+        }
         subject.count = subject.count.saturating_add(1);
+        subject.untold += 1;
+        let wait_ms = subject.wait_ms(now_ms);
         let told_lately = subject
             .told_ms
             .is_some_and(|at_ms| now_ms.saturating_sub(at_ms) < TOLD_INTERVAL_MS);
         if subject.count < REFUSALS_TOLD_FROM || told_lately {
-            return None;
+            return (wait_ms, None);
         }
         subject.told_ms = Some(now_ms);
-        let count = subject.count;
+        let count = std::mem::take(&mut subject.untold);
+        let since_ms = subject.untold_since_ms;
         self.told
             .retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < TOLD_WINDOW_MS);
         if !self.told.contains_key(&key) && self.told.len() >= REFUSED_SUBJECTS_TOLD_MAX {
             key.1 = OTHERS.into();
         }
         self.told.entry(key.clone()).or_insert(now_ms);
-        Some(event(key.0, &key.1, count, now_ms))
+        (wait_ms, Some(event(key.0, &key.1, count, since_ms, now_ms)))
     }
 }
 
-fn event(why: Why, subject: &str, count: u32, now_ms: i64) -> IncomingEvent {
+/// Tells of so many refused calls since then.
+fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> IncomingEvent {
+    let minutes = now_ms.saturating_sub(since_ms) / MINUTE_MS + 1;
+    let within = match minutes {
+        1 => "a minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    };
     let (of, whose) = match why {
         Why::Key => ("address", "from"),
         Why::Role | Why::Rate => ("client", "of"),
@@ -176,7 +230,7 @@ fn event(why: Why, subject: &str, count: u32, now_ms: i64) -> IncomingEvent {
             (of.into(), subject.into()),
         ]),
         metadata: BTreeMap::new(),
-        summary: format!("{count} calls {whose} {subject} were refused within a minute: {why_so}"),
+        summary: format!("{count} calls {whose} {subject} were refused within {within}: {why_so}"),
         body: String::new(),
         severity: Some(Severity::Warning),
         status: None,
@@ -187,7 +241,10 @@ fn event(why: Why, subject: &str, count: u32, now_ms: i64) -> IncomingEvent {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, sync::Arc};
+    use std::{
+        net::{Ipv4Addr, Ipv6Addr},
+        sync::Arc,
+    };
 
     use super::*;
 
@@ -219,6 +276,36 @@ mod tests {
         assert_eq!(told[0].dimensions["address"], "192.0.2.7");
         assert_eq!(told[0].dimensions["source"], "bellwether");
         assert!(told[0].summary.contains("20 calls from 192.0.2.7"));
+    }
+
+    #[test]
+    fn who_tries_many_keys_waits_for_each_answer_and_all_of_them_are_told() {
+        let (refusals, told) = refusals();
+        let [bad, good] = [7, 8].map(|last| Some(IpAddr::from([192, 0, 2, last])));
+        for at in 0..i64::from(REFUSALS_TOLD_FROM) {
+            assert_eq!(refusals.address(bad, at), Duration::ZERO);
+        }
+        assert_eq!(refusals.address(bad, 20), Duration::from_millis(80));
+        for minute in 0..11 {
+            for at in 0..100 {
+                refusals.address(bad, minute * MINUTE_MS + at);
+            }
+            let wait = refusals.address(bad, minute * MINUTE_MS + 100);
+            assert_eq!(wait, Duration::from_secs(1));
+        }
+        assert_eq!(refusals.address(good, 0), Duration::ZERO);
+        let told: Vec<_> = told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|it| it.summary.clone())
+            .collect();
+        assert!(told[0].starts_with("20 calls from 192.0.2.7 were refused within a minute"));
+        // Ten minutes of 101, and what comes before and after.
+        assert!(
+            told[1].starts_with("1031 calls from 192.0.2.7 were refused within 10 minutes"),
+            "{told:?}"
+        );
     }
 
     #[test]

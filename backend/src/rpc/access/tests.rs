@@ -19,6 +19,7 @@ use crate::{
     clock::{Clock, ManualClock},
     domain::{Rates, Role},
     ops::{
+        audit::AuditLog,
         client::{Clients, Keys},
         page::PageRequest,
     },
@@ -34,6 +35,7 @@ struct World {
     clock: Arc<ManualClock>,
     clients: Clients,
     keys: Arc<Keys>,
+    audit: Arc<AuditLog>,
 }
 
 impl World {
@@ -42,17 +44,31 @@ impl World {
         let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
         let clock = Arc::new(ManualClock::at(START_MS));
         let keys = Keys::open(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+        let audit = AuditLog::new(
+            store.clone(),
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            Duration::from_secs(60),
+        );
         Self {
             keys: Arc::new(keys.await.unwrap()),
+            audit: Arc::new(audit),
             clients: Clients::new(store, Arc::clone(&clock) as Arc<dyn Clock>),
             clock,
         }
     }
 
+    fn guard(&self) -> Guard {
+        Guard::new(
+            Arc::clone(&self.keys),
+            Arc::new(Refusals::new(drop)),
+            Arc::clone(&self.audit),
+        )
+    }
+
     async fn key(&self, name: &str, role: Role) -> String {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default(), &[])
+            .create(name, Some(role), Rates::default(), &[], None)
             .await
             .unwrap();
         key.reveal().to_owned()
@@ -74,8 +90,7 @@ impl World {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let guarded =
-            Guard::new(Arc::clone(&self.keys), Arc::new(Refusals::new(drop))).layer(service);
+        let guarded = self.guard().layer(service);
         let request = request.body(Body::empty()).unwrap();
         let response = guarded.oneshot(request).await.unwrap();
         match Status::from_header_map(response.headers()) {
@@ -204,8 +219,7 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
             Ok::<_, Infallible>(Response::new(Body::new(body)))
         }
     });
-    let mut guarded =
-        Guard::new(Arc::clone(&world.keys), Arc::new(Refusals::new(drop))).layer(echo);
+    let mut guarded = world.guard().layer(echo);
     let (send, receive) = mpsc::channel::<Result<Frame<Bytes>, Status>>(1);
     let request = Request::post(GET_RULE)
         .header("zenoss-api-key", &key)

@@ -11,6 +11,7 @@ impl From<Step> for v1::ReadBackupResponse {
             place: step.place,
             end: step.end.map(Into::into),
             row_count: 0,
+            proof: step.proof,
         }
     }
 }
@@ -31,6 +32,7 @@ impl From<End> for v1::BackupEnd {
         Self {
             identity: end.identity,
             place: end.place,
+            time: end.time,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     domain::RecordId,
     error::{Error, Violation},
     limits::{BULK_DEFAULT, BULK_MAX, ITEMS_PER_REQUEST_MAX, PAGE_SIZE_MAX},
-    ops::delivery::{Selection, Skip, Tally},
+    ops::delivery::{BulkTally, Selection, Skip},
 };
 
 /// Which deliveries a request is about, with its limit and page token.
@@ -28,7 +28,10 @@ pub fn selection(
     let mut refuse = |field: &str, fault: String| violations.push(Violation::new(field, fault));
     let mut parsed = Vec::with_capacity(ids.len());
     if ids.len() > ITEMS_PER_REQUEST_MAX {
-        let fault = format!("has more than {ITEMS_PER_REQUEST_MAX} entries; select by a `filter`");
+        let fault = format!(
+            "has {} entries; at most {ITEMS_PER_REQUEST_MAX} are taken: select by a `filter`",
+            ids.len()
+        );
         refuse("ids", fault);
     } else {
         for (at, text) in ids.iter().enumerate() {
@@ -73,7 +76,7 @@ pub fn selection(
 }
 
 /// What was sent again, or would be.
-pub fn retried(tally: Tally) -> v1::RetryDeliveriesResponse {
+pub fn retried(tally: BulkTally) -> v1::RetryDeliveriesResponse {
     let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
         id: id.to_string(),
         retried_as: new.to_string(),
@@ -88,7 +91,7 @@ pub fn retried(tally: Tally) -> v1::RetryDeliveriesResponse {
 }
 
 /// What was cancelled, or would be.
-pub fn cancelled(tally: Tally) -> v1::CancelDeliveriesResponse {
+pub fn cancelled(tally: BulkTally) -> v1::CancelDeliveriesResponse {
     v1::CancelDeliveriesResponse {
         count: Some(count(tally.count)),
         destinations: destinations(&tally),
@@ -97,7 +100,7 @@ pub fn cancelled(tally: Tally) -> v1::CancelDeliveriesResponse {
     }
 }
 
-fn destinations(tally: &Tally) -> Vec<v1::DestinationCount> {
+fn destinations(tally: &BulkTally) -> Vec<v1::DestinationCount> {
     let mut counts: Vec<_> = tally.destinations.iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(**count));
     counts.truncate(PAGE_SIZE_MAX);
@@ -108,7 +111,7 @@ fn destinations(tally: &Tally) -> Vec<v1::DestinationCount> {
     counts.into_iter().map(counted).collect()
 }
 
-fn skipped(tally: &Tally) -> Vec<v1::SkippedDeliveries> {
+fn skipped(tally: &BulkTally) -> Vec<v1::SkippedDeliveries> {
     let counted = |(why, of): (&Skip, &usize)| v1::SkippedDeliveries {
         reason: reason(*why).into(),
         count: Some(count(*of)),

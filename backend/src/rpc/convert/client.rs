@@ -47,6 +47,11 @@ impl From<Client> for v1::Client {
             last_used_time: client.last_used_ms.map(timestamp),
             requests_per_second: client.rates.requests_per_second.unwrap_or(0),
             events_per_second: client.rates.events_per_second.unwrap_or(0),
+            expire_time: client.expire_ms.map(timestamp),
+            last_used_address: client
+                .last_used_from
+                .map_or_else(String::new, |it| it.to_string()),
+            previous_key_expire_time: client.previous.map(|it| timestamp(it.until_ms)),
             dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
         }
     }

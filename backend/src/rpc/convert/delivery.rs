@@ -226,7 +226,9 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         ("destinationNames", &wire.destination_names),
     ] {
         if names.len() > RULE_NAMES_MAX {
-            refuse(field, format!("has more than {RULE_NAMES_MAX} entries"));
+            let count = names.len();
+            let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+            refuse(field, fault);
         }
     }
     let event = EventId::parse(&wire.event_id);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::v1;
 
-use super::health::health;
+use super::{health::health, hold, list::number};
 use crate::{
     domain::{Annotation, CloseReason, HistoryEntry, Occurrence, Severity, Value, value::Fields},
     ops::{
@@ -59,6 +59,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         count: Some(signed(found.count)),
         annotations: found.annotations.into_iter().map(annotation).collect(),
         history: found.history.into_iter().map(history_entry).collect(),
+        holds: hold::distinct(&found.pending),
         r#type: found.kind,
     }
 }
@@ -159,8 +160,9 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     v1::GetOverviewResponse {
         open_by_severity: by_name(overview.open),
         acknowledged_count: overview.acknowledged.map(small),
-        events_per_minute: minutes.map(|count| small(count as usize)).collect(),
+        events_per_minute: minutes.map(number).collect(),
         destinations: destinations.map(destination_overview).collect(),
+        counted_since_time: overview.counted_since_ms.map(super::time::timestamp),
         oldest_undelivered_time: overview.oldest_undelivered_ms.map(super::time::timestamp),
         start_time: Some(super::time::timestamp(start_ms)),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -174,10 +176,10 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
 fn destination_overview(overview: DestinationOverview) -> v1::DestinationOverview {
     v1::DestinationOverview {
         destination_name: overview.name,
-        health: Some(health(overview.health.as_ref())),
-        waiting_count: Some(small(overview.waiting)),
-        dead_count: Some(small(overview.dead)),
-        delivered_count: Some(small(overview.delivered)),
+        waiting_count: Some(number(overview.fare.waiting)),
+        health: Some(health(Some(&overview.fare))),
+        dead_count: Some(number(overview.dead)),
+        delivered_count: Some(number(overview.delivered)),
     }
 }
 

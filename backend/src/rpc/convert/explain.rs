@@ -5,12 +5,13 @@ use bellwether_proto::v1;
 use super::{
     delivery::outcome,
     event::{signed, small, wire_value},
+    hold::holds,
 };
 use crate::{
-    domain::{Attempt, DeliveryState},
+    domain::{Attempt, DeliveryState, Held, HoldChange},
     matching::Explained,
     ops::explain::{
-        Basis, Definition, Gate, Judgement, Notification, RuleExplanation, SentDelivery,
+        Basis, Definition, Gate, Judgement, NextStep, Notification, RuleExplanation, SentDelivery,
         TriggerExplanation,
     },
 };
@@ -32,6 +33,34 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
         deleted_time: rule.deleted_ms,
         others: rule.others.into_iter().map(judgement).collect(),
         notifications: rule.notifications.into_iter().map(notification).collect(),
+        holds: holds(&rule.held_by),
+        spared_reason: rule.spared_reason.unwrap_or_default(),
+        next: rule.next.iter().map(next).collect(),
+        hold_steps: rule.hold_changes.iter().map(hold_step).collect(),
+    }
+}
+
+fn next(next: &NextStep) -> v1::NextStep {
+    v1::NextStep {
+        time: next.at_ms,
+        what: "decided anew".into(),
+        destination_names: next.destinations.iter().map(ToString::to_string).collect(),
+        condition: next.condition.into(),
+    }
+}
+
+fn hold_step(change: &HoldChange) -> v1::HoldStep {
+    let kind = match change.what {
+        Held::Waits => "held",
+        Held::Released => "released",
+        Held::ReleasedByHand => "released by hand",
+        _ => "spared",
+    };
+    v1::HoldStep {
+        time: change.at_ms,
+        kind: kind.into(),
+        text: change.describe(),
+        holds: holds(&change.held_by),
     }
 }
 

@@ -2,24 +2,42 @@
 
 use bellwether_proto::v1::{DestinationHealth, destination_health::State};
 
-use crate::domain::{Health, HealthState};
+use super::{
+    list::{count, number},
+    time::{duration, timestamp},
+};
+use crate::ops::destination::{Fare, Verdict};
 
-/// The health of a destination; one without attempts is healthy.
-pub fn health(health: Option<&Health>) -> DestinationHealth {
-    let Some(health) = health else {
+/// The health of a destination; of one that is not stored, that nothing was sent yet.
+pub fn health(fare: Option<&Fare>) -> DestinationHealth {
+    let Some(fare) = fare else {
         return DestinationHealth {
-            state: State::Healthy.into(),
+            state: State::Untried.into(),
             ..DestinationHealth::default()
         };
     };
-    let state = match health.state {
-        HealthState::Healthy => State::Healthy,
-        HealthState::Failing => State::Failing,
-        HealthState::Paused => State::Paused,
+    let state = match fare.verdict {
+        Verdict::Untried => State::Untried,
+        Verdict::Healthy => State::Healthy,
+        Verdict::Slow => State::Slow,
+        Verdict::Behind => State::Behind,
+        Verdict::Failing => State::Failing,
+        Verdict::Paused => State::Paused,
     };
+    let health = fare.health.as_ref();
+    let tried = health.map_or(&[][..], |health| &health.tried);
+    let failed = tried.iter().filter(|one| !one.is_delivered).count();
     DestinationHealth {
         state: state.into(),
-        since: Some(super::time::timestamp(health.since_ms)),
-        last_error: health.last_error.clone(),
+        since: health.map(|health| timestamp(health.since_ms)),
+        last_error: health.map_or_else(String::new, |health| health.last_error.clone()),
+        last_success_time: health.and_then(|it| it.last_success_ms).map(timestamp),
+        p50: fare.p50.map(duration),
+        p95: fare.p95.map(duration),
+        attempt_count: Some(count(tried.len())),
+        failed_attempt_count: Some(count(failed)),
+        waiting_count: Some(number(fare.waiting)),
+        oldest_waiting_time: fare.oldest_ms.map(timestamp),
+        drain_time: fare.drain.map(duration),
     }
 }

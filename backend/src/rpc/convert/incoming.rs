@@ -4,7 +4,7 @@ use bellwether_proto::cloud;
 use prost_types::value::Kind;
 
 use crate::{
-    domain::{IncomingEvent, Severity, Status, Value, value::Fields},
+    domain::{IncomingEvent, Severity, Status, Value, claims_own, is_own, value::Fields},
     error::Violation,
     ops::intake::check::check,
 };
@@ -59,6 +59,15 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
         },
     };
     violations.extend(check(&incoming, now_ms));
+    let claims = [
+        ("dimensions", is_own(&incoming.dimensions)),
+        ("metadataFields", claims_own(&incoming.metadata)),
+    ];
+    for (field, _) in claims.into_iter().filter(|(_, is_claimed)| *is_claimed) {
+        let description =
+            "`source` = `bellwether` is of the service's own events; name another source";
+        violations.push(Violation::new(field, description));
+    }
     if violations.is_empty() {
         Ok(incoming)
     } else {

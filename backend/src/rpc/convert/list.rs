@@ -14,5 +14,18 @@ pub fn page_and_filter(
     tags: Vec<String>,
     text: String,
 ) -> (PageRequest, Filter) {
-    (PageRequest { size, token }, Filter { names, tags, text })
+    (
+        PageRequest { size, token },
+        Filter {
+            names,
+            tags,
+            text,
+            others: Vec::new(),
+        },
+    )
+}
+
+/// A number as the wire carries it.
+pub(super) fn number(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }

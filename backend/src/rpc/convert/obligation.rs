@@ -24,7 +24,8 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
         ("destinationNames", &request.destination_names),
     ] {
         if names.len() > RULE_NAMES_MAX {
-            let fault = format!("has more than {RULE_NAMES_MAX} entries");
+            let count = names.len();
+            let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
             violations.push(Violation::new(field, fault));
         }
     }

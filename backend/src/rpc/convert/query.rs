@@ -195,6 +195,35 @@ fn stand_in() -> Clause {
     Clause::Contains("summary".into(), "stand-in".into())
 }
 
+/// A condition, as clauses or as text; both when they say the same. None for none, or with a fault.
+pub fn either(
+    (wire, text): (Option<v1::Query>, &str),
+    (query_path, filter_path): (&str, &str),
+    faults: &mut Vec<Violation>,
+) -> Option<Query> {
+    let clauses = match wire {
+        None => None,
+        wire => query(wire, query_path, faults),
+    };
+    if text.is_empty() {
+        return clauses;
+    }
+    if clauses
+        .as_ref()
+        .is_some_and(|it| filter::print(&it.clause) == text)
+    {
+        return clauses;
+    }
+    if clauses.is_some() {
+        let fault = format!("says something else than `{query_path}`; send one of the two");
+        faults.push(Violation::new(filter_path, fault));
+        return clauses;
+    }
+    let (parsed, _) = self::text(text, None, filter_path, faults)?;
+    let clause = parsed.clause;
+    Some(Query { clause })
+}
+
 /// Puts a query on the wire.
 pub fn to_wire(query: &Query) -> v1::Query {
     v1::Query {

@@ -2,7 +2,11 @@
 
 use bellwether_proto::v1;
 
-use super::{json, list::count, time::timestamp};
+use super::{
+    json,
+    list::count,
+    time::{self, timestamp},
+};
 use crate::ops::{
     etag::etag,
     rule::{Preview, Previews, RuleDraft, RuleView},
@@ -21,6 +25,9 @@ impl From<v1::Rule> for RuleDraft {
             repeat: wire.repeat.unwrap_or_default(),
             repeat_interval: wire.repeat_interval,
             send_updates: wire.send_updates.unwrap_or_default(),
+            delay_ms: wire.delay.as_ref().map(time::length_ms),
+            auto_pause_ms: wire.auto_pause.as_ref().map(time::length_ms),
+            active_calendar: wire.active_calendar_name,
             etag: wire.etag,
         }
     }
@@ -42,6 +49,12 @@ impl From<RuleView> for v1::Rule {
             repeat: Some(rule.repeat),
             repeat_interval: Some(rule.repeat_interval_seconds.into()),
             send_updates: Some(rule.send_updates),
+            delay: (rule.delay_ms > 0).then(|| time::length(rule.delay_ms)),
+            auto_pause: (rule.auto_pause_ms > 0).then(|| time::length(rule.auto_pause_ms)),
+            active_calendar_name: rule
+                .active_calendar
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
             recent_notification_count: Some(count(view.recent_notifications)),
             last_notification_time: view.last_notification_ms.map(timestamp),
             create_time: Some(timestamp(rule.create_ms)),

@@ -189,7 +189,8 @@ fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<CompiledQ
 
 fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {
     if wire.len() > 1 {
-        faults.push(Violation::new("query.sortBy", "has more than one entry"));
+        let fault = format!("has {} entries; at most 1 is taken", wire.len());
+        faults.push(Violation::new("query.sortBy", fault));
     }
     let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {
         return (SortField::default(), false);

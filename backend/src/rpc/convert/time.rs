@@ -21,6 +21,23 @@ pub fn duration(duration: Duration) -> prost_types::Duration {
     }
 }
 
+/// Milliseconds since 1970 of a moment on the wire.
+pub fn millis(at: &Timestamp) -> i64 {
+    let seconds_ms = at.seconds.saturating_mul(1_000);
+    seconds_ms.saturating_add(i64::from(at.nanos) / 1_000_000)
+}
+
+/// Milliseconds of a duration on the wire.
+pub fn length_ms(length: &prost_types::Duration) -> i64 {
+    let seconds_ms = length.seconds.saturating_mul(1_000);
+    seconds_ms.saturating_add(i64::from(length.nanos) / 1_000_000)
+}
+
+/// Puts milliseconds on the wire as a duration.
+pub fn length(ms: i64) -> prost_types::Duration {
+    duration(Duration::from_millis(ms.unsigned_abs()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,19 @@ const DIALECT: &str = "bellwether-dialect";
 /// Says that the key came in the path of a request, where others may have written it down.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
+/// What the events of a request are counted under.
+pub(super) fn word(metadata: &MetadataMap) -> &'static str {
+    match metadata.get(DIALECT) {
+        None => NATIVE,
+        Some(word) => {
+            Dialect::of_word(word.to_str().unwrap_or_default()).map_or("other", Dialect::word)
+        }
+    }
+}
+
+/// What events are counted under that were sent as here.
+pub(super) const NATIVE: &str = "native";
+
 /// Lets a request through that was sent as here, or as its client may send.
 ///
 /// # Errors

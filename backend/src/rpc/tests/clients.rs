@@ -1,7 +1,5 @@
 //! Clients, keys and roles over the wire.
 
-use std::time::Duration;
-
 use super::*;
 
 async fn revoke(world: &World, name: &str) -> Result<(), Status> {

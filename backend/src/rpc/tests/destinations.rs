@@ -174,6 +174,47 @@ async fn an_address_is_http_and_carries_no_credentials() {
 }
 
 #[tokio::test]
+async fn an_address_has_variables_in_its_path_and_query_alone_and_is_secret_or_not() {
+    let world = World::start().await;
+    let url = |url: &str| webhook(|it| it.url = url.into());
+    let at_url = "type.webhook.url";
+    let cases = vec![
+        (
+            url("https://example.com/{{event.name}}?a={{event.summary}}"),
+            "",
+        ),
+        (url("https://{{event.name}}.example.com/"), at_url),
+        (url("https://example.com{{event.name}}"), at_url),
+        (url("{{event.name}}"), at_url),
+        (url("https://example.com/{{{event.name}}}"), at_url),
+        (url("https://example.com/{{#clear}}"), at_url),
+        (url("https://exa mple.com/{{event.name}}"), at_url),
+        (
+            webhook(|it| it.secret_url = "https://example.com/".into()),
+            "type.webhook.secretUrl",
+        ),
+        (
+            webhook(|it| {
+                it.url = String::new();
+                it.secret_url = "https://example.com/{{event.name}} x".into();
+            }),
+            "type.webhook.secretUrl",
+        ),
+    ];
+    try_all(&world, cases).await;
+
+    let secret = webhook(|it| {
+        it.url = String::new();
+        it.secret_url = "https://example.com/T0/B0/canary".into();
+    });
+    let made = world
+        .create_destination(destination_of("chat", secret))
+        .await;
+    let shown = format!("{:?}", made.unwrap());
+    assert!(!shown.contains("canary") && shown.contains(MASK), "{shown}");
+}
+
+#[tokio::test]
 async fn an_inner_address_is_refused_on_save_with_the_setting_that_would_allow_it() {
     let world = World::start().await;
     let inner = "http://10.0.0.1/hook";
@@ -386,11 +427,10 @@ async fn a_destination_tells_how_its_deliveries_fare() {
     let world = World::start().await;
     world.create_destination(destination("a")).await.unwrap();
     let health = Health {
-        destination: stored(&world, "a").await.id,
         state: HealthState::Paused,
-        since_ms: samples::START_MS,
         failures: 9,
         last_error: "410 Gone".into(),
+        ..Health::untried(stored(&world, "a").await.id, samples::START_MS)
     };
     let mut changes = world.store.changes();
     changes.insert(&health);

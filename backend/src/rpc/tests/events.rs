@@ -1,6 +1,6 @@
 //! Events over the wire: in, changed by operators, and out again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use bellwether_proto::cloud::{
     Event, EventStatusResult, EventWrapper, Events, event_wrapper::EventType,
@@ -58,7 +58,7 @@ async fn faulty_events_are_counted_named_and_do_not_touch_the_others() {
     assert!(
         result.failed_events[0]
             .error
-            .starts_with("name: is required")
+            .starts_with("events[1]: name: is required")
     );
     assert_eq!(found(&world).await.len(), 2);
 

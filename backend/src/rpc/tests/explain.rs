@@ -1,12 +1,12 @@
 //! Explanations over the wire: what was decided, whatever was edited since.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use bellwether_proto::cloud::{Event, Events};
 
 use super::*;
 use crate::{
-    domain::{Health, HealthState, destination::pause_event},
+    domain::{Health, HealthState, IncomingEvent, Status, destination::pause_event},
     store::Lane,
 };
 
@@ -300,9 +300,12 @@ async fn repeats_are_told_apart_from_what_the_interval_held_back() {
 #[tokio::test]
 async fn a_suppression_that_held_a_message_back_is_told_after_it_ended() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
-    world.put(|event| event.summary = "cpu".into()).await;
-    world.clock.advance(HOUR);
-    world.set_status(2).await;
+    world
+        .put(|event| {
+            event.summary = "cpu".into();
+            event.status = 2;
+        })
+        .await;
     world.clock.advance(HOUR);
     world.put(|_| {}).await;
     let suppressed = world.explained().await;
@@ -353,22 +356,25 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
         .remove(0);
     let mut changes = world.store.changes();
     let paused = Health {
-        destination: hook.id,
         state: HealthState::Paused,
-        since_ms: world.now_ms() - 1,
         failures: 9,
         last_error: "gone".into(),
+        ..Health::untried(hook.id, world.now_ms() - 1)
     };
     changes.insert(&paused);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.put(|_| {}).await;
     let (name, dimensions) = pause_event(hook.name.as_str());
-    let notice = |status: i32| {
-        let dimensions = dimensions.clone();
-        move |event: &mut Event| {
-            (event.name, event.dimensions) = (name.into(), dimensions);
-            event.status = status;
-        }
+    let notice = async |status: Status| {
+        let notice = IncomingEvent {
+            name: name.into(),
+            dimensions: dimensions.clone(),
+            status: Some(status),
+            timestamp_ms: world.now_ms(),
+            ..samples::event("")
+        };
+        let said = world.intake.submit_internal(notice, Vec::new());
+        said.await.unwrap();
     };
     let still = world.explained().await;
     assert_eq!(failed(&still.gates), ["destination paused"]);
@@ -377,9 +383,9 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
         ["already notified", "destination paused"]
     );
     // What the delivery room does when a pause begins and when somebody resumes the destination.
-    world.put(notice(1)).await;
+    notice(Status::Open).await;
     world.clock.advance(HOUR);
-    world.put(notice(3)).await;
+    notice(Status::Closed).await;
     let mut changes = world.store.changes();
     let stored = world
         .store

@@ -41,7 +41,7 @@ async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
             "{name}: {shown}"
         );
         let health = made.health.unwrap();
-        assert_eq!(health.state(), v1::destination_health::State::Healthy);
+        assert_eq!(health.state(), v1::destination_health::State::Untried);
         let kept = format!("{:?}", stored(&world, name).await);
         assert!(!kept.contains(CANARY), "{name}: {kept}");
     }

@@ -90,7 +90,10 @@ impl World {
                 ("viewer", Role::Viewer, Rates::default()),
                 ("slow", Role::Ingest, slow),
             ] {
-                let (_, key) = clients.create(name, Some(role), rates, &[]).await.unwrap();
+                let (_, key) = clients
+                    .create(name, Some(role), rates, &[], None)
+                    .await
+                    .unwrap();
                 keys.insert(name, key.reveal().to_owned());
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{BackupError, NEWEST, step::End};
+use super::{BackupError, NEWEST, PROVEN, piece, step::End};
 
 /// The file's name.
 pub(super) const NAME: &str = "manifest.json";
@@ -13,6 +13,8 @@ pub(super) const NAME: &str = "manifest.json";
 /// What a backup says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
+    /// The layout of the backup.
+    pub(super) layout: u32,
     /// When it was finished, as RFC 3339 in UTC. The store is as it was then.
     pub end_time: String,
     /// The version that made it.
@@ -44,7 +46,7 @@ impl Manifest {
             |piece| json!({"name": piece.name, "bytes": piece.bytes, "crc32c": piece.checksum}),
         );
         let body = json!({
-            "layout": NEWEST,
+            "layout": self.layout,
             "version": self.version,
             "endTime": self.end_time,
             "store": STANDARD.encode(&self.end.identity),
@@ -80,24 +82,40 @@ impl Manifest {
         if manifest["crc32c"] != checksum {
             return Err(damaged());
         }
-        Self::parse(body).ok_or_else(damaged)
+        Self::parse(found, body).ok_or_else(damaged)
     }
 
-    fn parse(body: &Value) -> Option<Self> {
-        let piece = |piece: &Value| {
+    /// Whether its steps carry the proof that the service made them.
+    pub fn is_proven(&self) -> bool {
+        self.layout >= PROVEN
+    }
+
+    fn parse(layout: u32, body: &Value) -> Option<Self> {
+        let read = |piece: &Value| {
             Some(Piece {
-                name: piece["name"].as_str()?.into(),
+                // Any other name may lead out of the folder.
+                name: piece["name"]
+                    .as_str()
+                    .filter(|name| piece::is_name(name))?
+                    .into(),
                 bytes: piece["bytes"].as_u64()?,
                 checksum: piece["crc32c"].as_u64()?.try_into().ok()?,
             })
         };
-        let pieces = body["pieces"].as_array()?.iter().map(piece);
+        let pieces = body["pieces"].as_array()?.iter().map(read);
+        let end_time = body["endTime"].as_str()?;
         Some(Self {
-            end_time: body["endTime"].as_str()?.into(),
+            layout,
+            end_time: end_time.into(),
             version: body["version"].as_str()?.into(),
             end: End {
                 identity: STANDARD.decode(body["store"].as_str()?).ok()?,
                 place: body["place"].as_u64()?,
+                time: if layout >= PROVEN {
+                    end_time.into()
+                } else {
+                    String::new()
+                },
             },
             has_keys: body["hasKeys"].as_bool()?,
             pieces: pieces.collect::<Option<_>>()?,

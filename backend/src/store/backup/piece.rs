@@ -1,15 +1,19 @@
 //! One file of a backup: steps, each with its length and its checksum before it.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
+
+use sha2::{Digest, Sha256};
 
 use super::step::Step;
+use crate::{
+    limits::{BACKUP_MESSAGE_BYTES_MAX, BACKUP_PIECE_BYTES},
+    store::open::read_plain,
+};
 
 /// What every piece begins with: the name, and the layout's version.
 pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
+/// Bytes of a piece: it is closed once it is full, and the last step of it may be a large one.
+const BYTES_MAX: u64 = BACKUP_PIECE_BYTES + 4 * BACKUP_MESSAGE_BYTES_MAX as u64;
 /// Length and checksum before a step.
 const FRAME_BYTES: usize = 8;
 
@@ -55,8 +59,7 @@ impl Content {
     /// # Errors
     /// Those of the file. Steps after the first that is not whole are not told.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        File::open(path)?.read_to_end(&mut bytes)?;
+        let bytes = read_plain(path, BYTES_MAX)?;
         let mut content = Self {
             bytes,
             steps: Vec::new(),
@@ -99,9 +102,19 @@ impl Content {
         crc32c::crc32c(self.bytes.get(..self.whole_bytes).unwrap_or_default())
     }
 
+    /// The steps, the first first; `None` stands for one that cannot be read.
+    pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {
+        let steps = self.steps.iter();
+        steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
+    }
+
+    /// What tells the content from any other.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.bytes).into()
+    }
+
     /// The steps, the last first; `None` stands for one that cannot be read.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = Option<Step>> {
-        let steps = self.steps.iter().rev();
-        steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
+        self.in_order().rev()
     }
 }

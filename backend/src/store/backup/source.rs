@@ -1,7 +1,7 @@
 //! The folder that a backup is read from: only what is finished and whole is taken for one.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,12 +11,30 @@ use super::{
     step::Step,
     target::{KEY_FILES, UNFINISHED, names},
 };
+use crate::store::{
+    Sealer,
+    open::{KEY_FILE_BYTES_MAX, OpenError, read_plain, ring},
+};
+
+/// Bytes of a manifest: more pieces than a disk holds.
+const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A finished backup.
 #[derive(Debug)]
 pub struct Source {
     folder: PathBuf,
     manifest: Manifest,
+    /// What the pieces were when they were verified.
+    verified: Vec<[u8; 32]>,
+}
+
+/// What is held against a backup.
+#[derive(Debug, Clone, Copy)]
+pub enum Trust<'a> {
+    /// The keys of its service, which prove every step.
+    Keys(&'a Sealer),
+    /// Its checksums alone, which whoever can write to it can mend.
+    Checksums,
 }
 
 impl Source {
@@ -27,7 +45,8 @@ impl Source {
     /// [`BackupError::Damaged`]; those of the system.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(manifest::NAME);
-        let text = match fs::read_to_string(&path) {
+        let read = read_plain(&path, MANIFEST_BYTES_MAX);
+        let text = match read.and_then(|text| String::from_utf8(text).map_err(io::Error::other)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let is_begun = folder.join(UNFINISHED).exists();
@@ -42,6 +61,7 @@ impl Source {
         Ok(Self {
             manifest: Manifest::read(&text, folder)?,
             folder: folder.into(),
+            verified: Vec::new(),
         })
     }
 
@@ -56,23 +76,54 @@ impl Source {
         Some(self.folder.join(name)).filter(|path| path.exists())
     }
 
-    /// Reads every piece and compares it with the manifest. `progress` is told the bytes read.
+    /// The content of the file with the keys of the backup's service, and its ring: of the named
+    /// file, or of the one beside the pieces. None where there is neither.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] with the first piece that is not as it was written; those of the
+    /// [`OpenError`] when the file cannot be read or holds something else.
+    pub fn keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
+        let named = named.map(Path::to_owned);
+        let Some(path) = named.or_else(|| self.key_file(KEY_FILES[0])) else {
+            return Ok(None);
+        };
+        let content = read_plain(&path, KEY_FILE_BYTES_MAX);
+        let content = content.map_err(|error| OpenError::io("read", &path, error))?;
+        let sealer = ring(&content, &path)?;
+        Ok(Some((content, sealer)))
+    }
+
+    /// Reads every piece, compares it with the manifest, and has every step proven. `progress` is told
+    /// the bytes read.
+    ///
+    /// # Errors
+    /// [`BackupError::Damaged`] with the first piece that is not as it was written,
+    /// [`BackupError::Unproven`] with the first that the service did not write so; those of the
     /// system.
-    pub fn verify(&self, progress: &dyn Fn(u64)) -> Result<(), BackupError> {
+    pub fn verify(&mut self, trust: Trust<'_>, progress: &dyn Fn(u64)) -> Result<(), BackupError> {
         let mut read = 0;
         let mut ends = 0;
+        let mut before = Vec::new();
+        let mut verified = Vec::new();
         for number in 0..self.manifest.pieces.len() {
             let content = self.piece(number)?;
-            for step in content.newest_first() {
+            verified.push(content.digest());
+            for step in content.in_order() {
                 let step = step.ok_or_else(|| self.damaged(number, "holds what cannot be read"))?;
+                if let Trust::Keys(sealer) = trust
+                    && !step.is_proven(&before, sealer)
+                {
+                    let name = &self.manifest.pieces[number].name;
+                    return Err(self.unproven(format!(
+                        "`{name}` was changed since, or the keys are not those of the service"
+                    )));
+                }
                 ends += u32::from(step.end.as_ref() == Some(&self.manifest.end));
+                before = step.proof;
             }
             read += self.manifest.pieces[number].bytes;
             progress(read);
         }
+        self.verified = verified;
         let expected: Vec<_> = self.manifest.pieces.iter().map(|it| &it.name).collect();
         let found = names(&self.folder)?;
         let mut found = found.iter().filter(|name| super::piece::is_name(name));
@@ -114,7 +165,18 @@ impl Source {
         if !content.is_whole() || content.sum() != (expected.bytes, expected.checksum) {
             return Err(self.damaged(number, "is not as it was written"));
         }
+        let verified = self.verified.get(number);
+        if verified.is_some_and(|verified| content.digest() != *verified) {
+            return Err(self.damaged(number, "is not what it was a moment ago"));
+        }
         Ok(content)
+    }
+
+    fn unproven(&self, why: String) -> BackupError {
+        BackupError::Unproven {
+            folder: self.folder.clone(),
+            why,
+        }
     }
 
     fn damaged(&self, number: usize, what: &str) -> BackupError {

@@ -2,7 +2,10 @@
 
 use prost::Message;
 
-use crate::store::Kind;
+use crate::store::{Kind, Sealer};
+
+/// What proofs of steps are for.
+const PURPOSE: &str = "backup step";
 
 /// Records of a store, as they are kept, and where to go on after them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +16,9 @@ pub struct Step {
     pub place: Vec<u8>,
     /// What the backup is of; only in the last step.
     pub end: Option<End>,
+    /// Made by the service over all of it but the place, and over the proof of the step before: so
+    /// none is changed, left out or put elsewhere. Empty in a backup of an earlier version.
+    pub proof: Vec<u8>,
 }
 
 /// A record as it is kept, secrets sealed.
@@ -43,6 +49,8 @@ pub struct End {
     pub identity: Vec<u8>,
     /// The place in the change log that the backup holds everything up to.
     pub place: u64,
+    /// When it was read, as RFC 3339 in UTC. Empty in a backup of an earlier version.
+    pub time: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -53,6 +61,8 @@ struct StepV1 {
     place: Vec<u8>,
     #[prost(message, optional, tag = "3")]
     end: Option<EndV1>,
+    #[prost(bytes = "vec", tag = "4")]
+    proof: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,9 +83,31 @@ struct EndV1 {
     identity: Vec<u8>,
     #[prost(uint64, tag = "2")]
     place: u64,
+    #[prost(string, tag = "3")]
+    time: String,
 }
 
 impl Step {
+    /// Proves that this service made it, after the step of that proof.
+    pub(super) fn prove(&mut self, after: &[u8], sealer: &Sealer) {
+        let content = self.proven_content();
+        self.proof = sealer.prove(PURPOSE, &[after, &content]).into();
+    }
+
+    /// Whether the service of these keys made it, after the step of that proof.
+    pub(super) fn is_proven(&self, after: &[u8], sealer: &Sealer) -> bool {
+        sealer.is_proven(PURPOSE, &[after, &self.proven_content()], &self.proof)
+    }
+
+    fn proven_content(&self) -> Vec<u8> {
+        let content = Self {
+            place: Vec::new(),
+            proof: Vec::new(),
+            ..self.clone()
+        };
+        content.encode()
+    }
+
     pub(super) fn encode(self) -> Vec<u8> {
         let kept = |kept: Kept| KeptV1 {
             kind: kept.kind as u32,
@@ -89,9 +121,22 @@ impl Step {
             end: self.end.map(|end| EndV1 {
                 identity: end.identity,
                 place: end.place,
+                time: end.time,
             }),
+            proof: self.proof,
         };
         step.encode_to_vec()
+    }
+
+    /// The bytes of a step as an earlier version wrote it.
+    #[cfg(test)]
+    pub(in crate::store) fn without_proof(bytes: &[u8]) -> Vec<u8> {
+        let mut step = Self::decode(bytes).expect("a step");
+        step.proof.clear();
+        if let Some(end) = &mut step.end {
+            end.time.clear();
+        }
+        step.encode()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -110,7 +155,9 @@ impl Step {
             end: step.end.map(|end| End {
                 identity: end.identity,
                 place: end.place,
+                time: end.time,
             }),
+            proof: step.proof,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    BackupError, Manifest,
+    BackupError, Manifest, NEWEST,
     manifest::{self, Piece},
     piece::{self, Content},
     step::{End, Step},
@@ -144,9 +144,8 @@ impl Target {
             }
         }
         let manifest = Manifest {
-            end_time: jiff::Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%SZ")
-                .to_string(),
+            layout: NEWEST,
+            end_time: end.time.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             end,
             has_keys: matches!(keys, Keys::Of(_)),
@@ -181,6 +180,9 @@ impl Target {
                 Err(error) => return Err(BackupError::io("read", &path)(error)),
             };
             let newest = content.newest_first().next().flatten();
+            if newest.as_ref().is_some_and(|step| step.proof.is_empty()) {
+                return Err(BackupError::Older(self.folder.clone()));
+            }
             let place = newest.map(|step| step.place);
             let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
             if place.is_some() {

@@ -24,12 +24,19 @@ macro_rules! conformance {
             change::a_long_set_that_meets_one_record_or_entry_changes_nothing,
             change::versions_rise_and_are_not_used_again,
             change::a_touch_keeps_the_value_and_raises_the_version,
+            change::a_check_writes_nothing_and_holds_the_set_to_the_version,
+            change::numbers_are_added_to_whatever_is_there,
+            change::nothing_is_added_to_what_holds_no_numbers,
+            change::an_addition_goes_with_its_set,
+            change::what_rests_on_definitions_conflicts_once_they_changed,
+            change::a_conflict_names_the_records_that_are_not_as_expected,
             change::a_record_is_changed_once_in_a_set,
             change::an_entry_leads_to_one_record,
             change::an_entry_to_remove_must_lead_to_its_record,
             walk::records_are_walked_in_both_directions,
             walk::entries_are_walked_in_both_directions,
-            walk::the_last_entry_is_found_under_each_prefix,
+            walk::the_last_record_is_found_under_each_prefix,
+            walk::many_stretches_are_walked_in_one_call,
             walk::kinds_and_indexes_lie_apart,
             walk::what_was_removed_is_passed_over,
             walk::kinds_tell_when_they_were_changed_last,
@@ -38,6 +45,7 @@ macro_rules! conformance {
             walk::a_delta_tells_records_as_they_are_now,
             together::of_many_inserts_of_one_key_one_succeeds,
             together::no_update_is_lost,
+            together::additions_do_not_conflict_and_none_is_lost,
             together::a_conflict_does_not_disturb_its_neighbours,
             model::every_walk_through_the_model_ends_alike,
         );
@@ -47,7 +55,7 @@ macro_rules! conformance {
 pub(in crate::store) use conformance;
 
 use crate::store::{
-    engine::{Action, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane},
+    engine::{Action, Applied, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane},
     record::is_logged,
 };
 
@@ -70,12 +78,12 @@ fn entry(index: Index, key: &[u8]) -> Entry {
     }
 }
 
-async fn apply(engine: &dyn Engine, changes: Vec<Change>) -> Result<u64, EngineError> {
-    engine.apply(Lane::Bulk, changes).await
+async fn apply(engine: &dyn Engine, changes: Vec<Change>) -> Result<Applied, EngineError> {
+    engine.apply(Lane::Bulk, changes.into()).await
 }
 
 fn is_conflict<T>(result: &Result<T, EngineError>) -> bool {
-    matches!(result, Err(EngineError::Conflict))
+    matches!(result, Err(EngineError::Conflict(_)))
 }
 
 /// Value and version of one record.

@@ -5,7 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{Change, Delta, Direction, Engine, EngineError, Index, Kind, Lane, Logged, Range, Row};
+use super::{
+    Applied, Delta, Direction, Engine, EngineError, Found, Index, Kind, Lane, Logged, Range, Row,
+    Set,
+};
 
 /// How often a call waits for others at the most, before it begins and before it answers.
 const DELAY_MAX: u32 = 4;
@@ -81,15 +84,15 @@ fn refusal() -> EngineError {
 
 #[async_trait]
 impl<E: Engine> Engine for FaultyEngine<E> {
-    async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
+    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError> {
         self.delay().await;
         let answer = match self.fate() {
-            Fate::Done => self.engine.apply(lane, changes).await,
+            Fate::Done => self.engine.apply(lane, set).await,
             Fate::Refused => Err(refusal()),
             Fate::Unknown { is_done } => {
                 if is_done {
                     // Also what it would have said, nobody is told.
-                    drop(self.engine.apply(lane, changes).await);
+                    drop(self.engine.apply(lane, set).await);
                 }
                 Err(EngineError::Indeterminate("a test has it fail".into()))
             }
@@ -123,6 +126,15 @@ impl<E: Engine> Engine for FaultyEngine<E> {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
         self.read().await?;
         self.engine.entries(index, range, direction, limit).await
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        self.read().await?;
+        self.engine.last_under(index, prefixes).await
     }
 
     async fn log_after(
@@ -159,6 +171,10 @@ impl<E: Engine> Engine for FaultyEngine<E> {
 
     fn log_signal(&self) -> tokio::sync::watch::Receiver<u64> {
         self.engine.log_signal()
+    }
+
+    fn versions_are_places(&self) -> bool {
+        self.engine.versions_are_places()
     }
 
     fn is_shared(&self) -> bool {
@@ -205,7 +221,7 @@ mod tests {
             }
             value.push(what);
             let put = Change::new(Kind::Rule, b"list", expect, Action::Put(value));
-            match engine.apply(Lane::Bulk, vec![put]).await {
+            match engine.apply(Lane::Bulk, vec![put].into()).await {
                 Ok(_) => return,
                 Err(EngineError::Corrupt(why)) => panic!("{why}"),
                 Err(_) => {}

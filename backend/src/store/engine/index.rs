@@ -1,14 +1,17 @@
 //! The named indexes, and what their keys are made of.
 
+use super::Kind;
+
 /// The named indexes. An entry is a key that sorts, and the key of the record it leads to; each
 /// entry's key is unique, so a key that could repeat ends with the record's key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
     /// Event id, number (4 bytes). Leads to the occurrence.
     OccurrenceByEvent = 1,
-    /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), occurrence.
+    /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), tie (20 bytes),
+    /// occurrence.
     OccurrenceByState = 2,
-    /// Start in ms (8 bytes), occurrence.
+    /// Tie (20 bytes: see `Key::tie`), occurrence.
     OccurrenceByStart = 3,
     /// Next review in ms (8 bytes), occurrence.
     OccurrenceByReview = 4,
@@ -36,11 +39,40 @@ pub enum Index {
     ReceiptByTime = 15,
     /// End in ms (8 bytes), revision.
     RevisionByEnd = 16,
+    /// When to look again in ms (8 bytes), occurrence. Only where something waits.
+    OccurrenceByDue = 17,
+    /// How it stands to the silence or the cause (1 byte, see [`Standing`]), its id, occurrence.
+    OccurrenceBySilence = 18,
+    /// Status (1 byte), severity (1 byte), tie (20 bytes), occurrence.
+    OccurrenceBySeverity = 19,
+    /// Calendar name, 0, name of the rule that notifies inside its windows.
+    RuleByCalendar = 20,
+    /// Calendar name, 0, name of the silence that is in force inside its windows.
+    SilenceByCalendar = 21,
+    /// Name of the calendar that is taken out, 0, name of the other.
+    CalendarByException = 22,
+    /// Inhibition id, digest of what the equal fields hold (16 bytes), occurrence. Only sources.
+    OccurrenceByCause = 23,
+    /// Kind of thing, 0, its name, 0, number (8 bytes). Leads to the entry of the audit log.
+    AuditByName = 24,
+}
+
+/// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is covered.
+    Covered = 1,
+    /// Something of it is held by the silence.
+    Pending = 2,
+    /// Something of it was spared while the silence held it.
+    Spared = 3,
+    /// Something of it is held while that other occurrence, its cause, is open.
+    Inhibited = 4,
 }
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 24] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -57,10 +89,46 @@ impl Index {
         Self::NotificationByDestination,
         Self::ReceiptByTime,
         Self::RevisionByEnd,
+        Self::OccurrenceByDue,
+        Self::OccurrenceBySilence,
+        Self::OccurrenceBySeverity,
+        Self::RuleByCalendar,
+        Self::SilenceByCalendar,
+        Self::CalendarByException,
+        Self::OccurrenceByCause,
+        Self::AuditByName,
     ];
 }
 
 impl Index {
+    /// The kind of record that its entries lead to.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::OccurrenceByEvent
+            | Self::OccurrenceByState
+            | Self::OccurrenceByStart
+            | Self::OccurrenceByReview
+            | Self::OccurrenceByDue
+            | Self::OccurrenceBySilence
+            | Self::OccurrenceByCause
+            | Self::OccurrenceBySeverity => Kind::Occurrence,
+            Self::RuleByTrigger | Self::RuleByDestination | Self::RuleByCalendar => Kind::Rule,
+            Self::SilenceByCalendar => Kind::Silence,
+            Self::CalendarByException => Kind::Calendar,
+            Self::ClientByKey => Kind::Client,
+            Self::DeliveryByDue
+            | Self::DeliveryByEvent
+            | Self::DeliveryByDestination
+            | Self::DeliveryByRule
+            | Self::DeliveryByState
+            | Self::NotificationByTrigger
+            | Self::NotificationByDestination => Kind::Delivery,
+            Self::ReceiptByTime => Kind::Receipt,
+            Self::RevisionByEnd => Kind::Revision,
+            Self::AuditByName => Kind::Audit,
+        }
+    }
+
     /// Whether every entry ends with the key of a record that is made once only: then an entry of a
     /// record that is new cannot be there.
     pub(super) fn ends_with_record(self) -> bool {
@@ -68,16 +136,24 @@ impl Index {
             Self::OccurrenceByState
             | Self::OccurrenceByStart
             | Self::OccurrenceByReview
+            | Self::OccurrenceByDue
+            | Self::OccurrenceBySilence
+            | Self::OccurrenceByCause
+            | Self::OccurrenceBySeverity
             | Self::DeliveryByDue
             | Self::DeliveryByEvent
             | Self::DeliveryByDestination
             | Self::DeliveryByRule
             | Self::DeliveryByState
             | Self::NotificationByTrigger
-            | Self::NotificationByDestination => true,
+            | Self::NotificationByDestination
+            | Self::AuditByName => true,
             Self::OccurrenceByEvent
             | Self::RuleByTrigger
             | Self::RuleByDestination
+            | Self::RuleByCalendar
+            | Self::SilenceByCalendar
+            | Self::CalendarByException
             | Self::ClientByKey
             | Self::ReceiptByTime
             | Self::RevisionByEnd => false,

@@ -10,12 +10,14 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::store::engine::{
-    Action, Change, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Entry, Expect,
-    Index, Kind, Lane, Logged, Range, Row,
+    Action, Applied, Change, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError,
+    Entry, Expect, Found, Index, Kind, Lane, Logged, Range, Row, Set, sum,
 };
 
 /// Commits that the change log remembers.
 const LOG_LENGTH_MAX: usize = 100_000;
+/// How far versions are apart.
+const VERSION_STEP: u64 = 3;
 
 /// Keeps records in memory and forgets them when dropped.
 #[derive(Debug)]
@@ -30,6 +32,10 @@ struct Tables {
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
     log: VecDeque<Logged>,
     head: u64,
+    /// The newest version; no place in the log, so that nobody takes the one for the other.
+    version: u64,
+    /// The newest place at which something changed that decisions rest on.
+    definitions: u64,
 }
 
 impl Default for MemoryEngine {
@@ -55,18 +61,37 @@ impl MemoryEngine {
 
 impl Tables {
     /// Whether a set of changes can be applied.
-    fn check(&self, changes: &[Change]) -> Result<(), EngineError> {
-        let mut changed = HashSet::new();
+    fn check(&self, set: &Set) -> Result<(), EngineError> {
+        if set.rests_on.is_some_and(|place| place < self.definitions) {
+            return Err(EngineError::conflict());
+        }
+        let changes = &set.changes;
+        let (mut changed, mut added) = (HashSet::new(), HashSet::new());
+        for change in changes {
+            let is_new = changed.insert((change.kind, &change.key));
+            if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
+                return Err(EngineError::conflict());
+            }
+        }
+        let mut contested = Vec::new();
         for change in changes {
             let rows = self.records.get(&change.kind);
             let version = rows.and_then(|rows| Some(rows.get(&change.key)?.version));
             let holds = match change.expect {
                 Expect::Absent => version.is_none(),
                 Expect::Version(expected) => version == Some(expected),
+                Expect::Any => true,
             };
-            if !holds || !changed.insert((change.kind, &change.key)) {
-                return Err(EngineError::Conflict);
+            if !holds {
+                contested.push((change.kind, change.key.clone()));
             }
+            if let Action::Add(numbers) = &change.action {
+                let row = rows.and_then(|rows| rows.get(&change.key));
+                sum(row.map(|row| &*row.value), numbers)?;
+            }
+        }
+        if !contested.is_empty() {
+            return Err(EngineError::Conflict(contested));
         }
         let target = |entry: &Entry| self.indexes.get(&entry.index)?.get(&entry.key);
         let mut removed = HashSet::new();
@@ -77,14 +102,16 @@ impl Tables {
                 }
             }
         }
-        let mut added = HashSet::new();
-        for entry in changes.iter().flat_map(|change| &change.add) {
-            let is_taken = target(entry).is_some() && !removed.contains(entry);
-            if is_taken || !added.insert(entry) {
-                return Err(EngineError::Conflict);
+        for change in changes {
+            let mut taken = change.add.iter().filter(|entry| !removed.contains(entry));
+            if taken.any(|entry| target(entry).is_some()) {
+                contested.push((change.kind, change.key.clone()));
             }
         }
-        Ok(())
+        match contested.as_slice() {
+            [] => Ok(()),
+            _ => Err(EngineError::Conflict(contested)),
+        }
     }
 
     fn log_after(&self, sequence: u64, limit: usize) -> Option<Vec<Logged>> {
@@ -118,6 +145,15 @@ impl Tables {
                     row.version = version;
                 }
             }
+            Action::Check => {}
+            Action::Add(numbers) => {
+                let row = rows.get(&change.key);
+                let sum = sum(row.map(|row| &*row.value), numbers);
+                match sum.expect("it was checked to be numbers") {
+                    Some(value) => rows.insert(change.key.clone(), Row { version, value }),
+                    None => rows.remove(&change.key),
+                };
+            }
         }
         for entry in &change.add {
             self.indexes
@@ -130,10 +166,13 @@ impl Tables {
 
 #[async_trait]
 impl Engine for MemoryEngine {
-    async fn apply(&self, _lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
+    async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
         let mut tables = self.tables();
-        tables.check(&changes)?;
+        tables.check(&set)?;
+        let changes = set.changes;
         let sequence = tables.head + 1;
+        tables.version += VERSION_STEP;
+        let version = tables.version;
         for entry in changes.iter().flat_map(|change| &change.remove) {
             tables
                 .indexes
@@ -142,11 +181,14 @@ impl Engine for MemoryEngine {
                 .remove(&entry.key);
         }
         for change in &changes {
-            tables.write(sequence, change);
+            tables.write(version, change);
+            if change.defines {
+                tables.definitions = sequence;
+            }
         }
         let logged = changes
             .into_iter()
-            .filter(|change| change.is_logged)
+            .filter(|change| change.is_logged && change.action != Action::Check)
             .map(|change| (change.kind, change.key))
             .collect();
         tables.log.push_back(Logged {
@@ -158,7 +200,10 @@ impl Engine for MemoryEngine {
         }
         tables.head = sequence;
         self.head.send_replace(sequence);
-        Ok(sequence)
+        Ok(Applied {
+            place: sequence,
+            version,
+        })
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -196,6 +241,27 @@ impl Engine for MemoryEngine {
             .indexes
             .get(&index)
             .map_or_else(Vec::new, |entries| walk(entries, range, direction, limit)))
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        let tables = self.tables();
+        let nothing = BTreeMap::new();
+        let entries = tables.indexes.get(&index).unwrap_or(&nothing);
+        let last = |prefix: &Vec<u8>| {
+            let last = walk(entries, Range::under(prefix), Direction::Descending, 1).pop();
+            let Some((entry, key)) = last else {
+                return Ok(None);
+            };
+            let rows = tables.records.get(&index.kind());
+            let row = rows.and_then(|rows| rows.get(&key)).cloned();
+            let row = row.ok_or_else(|| EngineError::leads_nowhere(index))?;
+            Ok(Some(Found { entry, key, row }))
+        };
+        prefixes.iter().map(last).collect()
     }
 
     async fn log_after(

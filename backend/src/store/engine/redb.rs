@@ -5,9 +5,9 @@
 //! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
 //! (`memtable`, `layers`), and whoever waits is answered: what is seen is on disk.
 //! When memory is full, the log turns to its other file, and the mover puts the rows into the tree
-//! of redb in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `filter`).
+//! of redb in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`, `filter`).
 //! A reader has the layers of one moment and no lock: memory, memory being moved, runs, tree
-//! (`view`, `tree`). A start moves what a killed life left in the log; a close leaves nothing there.
+//! (`view`, `merge`, `tree`). A start moves what a killed life left in the log; a close leaves nothing there.
 //! Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
 
 mod arena;
@@ -26,6 +26,7 @@ mod layers;
 mod log;
 mod medium;
 mod memtable;
+mod merge;
 mod mover;
 mod old;
 mod ordered;
@@ -35,6 +36,7 @@ mod rows;
 mod runs;
 mod set;
 mod tree;
+mod union;
 mod view;
 mod wal;
 mod writer;
@@ -74,8 +76,8 @@ use crate::{
         STORE_RUNS_UNITED,
     },
     store::engine::{
-        Change, Delta, Direction, DiskRoom, Engine, EngineError, Index, Kind, Lane, Logged, Range,
-        Row,
+        self, Applied, Delta, Direction, Engine, EngineError, Found, FreeSpace, Index, Kind, Lane,
+        Lead, Logged, Range, Row,
     },
 };
 
@@ -298,9 +300,9 @@ impl Shared {
 
 #[async_trait]
 impl Engine for RedbEngine {
-    async fn apply(&self, lane: Lane, changes: Vec<Change>) -> Result<u64, EngineError> {
+    async fn apply(&self, lane: Lane, set: engine::Set) -> Result<Applied, EngineError> {
         let (answer, answered) = oneshot::channel();
-        let set = Set::new(lane, &changes);
+        let set = Set::new(lane, &set);
         self.shared.queue.push(Waiting { lane, set, answer })?;
         answered
             .await
@@ -333,16 +335,32 @@ impl Engine for RedbEngine {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+    ) -> Result<Vec<Lead>, EngineError> {
         let work = move |rows: &View<'_>| rows::entries(rows, index, &range, direction, limit);
         self.read(limit <= INLINE_ROWS_MAX, work).await
+    }
+
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        let ranges = ranges.to_vec();
+        let is_short = ranges.len().saturating_mul(limit) <= INLINE_ROWS_MAX;
+        self.read(is_short, move |rows| {
+            let walk = |range| rows::entries(rows, index, range, direction, limit);
+            ranges.iter().map(walk).collect()
+        })
+        .await
     }
 
     async fn last_under(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<(Vec<u8>, Vec<u8>)>>, EngineError> {
+    ) -> Result<Vec<Option<Found>>, EngineError> {
         let prefixes = prefixes.to_vec();
         self.read(prefixes.len() <= INLINE_KEYS_MAX, move |rows| {
             let last = |prefix: &Vec<u8>| rows::last_under(rows, index, prefix);
@@ -403,8 +421,13 @@ impl Engine for RedbEngine {
         self.shared.head.subscribe()
     }
 
-    fn room(&self) -> Option<DiskRoom> {
-        self.medium.room(self.shared.layers.get().bytes() as u64)
+    fn free_space(&self) -> Option<FreeSpace> {
+        self.medium
+            .free_space(self.shared.layers.get().bytes() as u64)
+    }
+
+    fn versions_are_places(&self) -> bool {
+        true
     }
 
     fn is_shared(&self) -> bool {

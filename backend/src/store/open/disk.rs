@@ -13,18 +13,16 @@ use std::{
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::{
-    folder::{Folder, private_file},
-    room::Room,
+    disk_space::DiskSpace,
+    folder::{Folder, LOGS, new_file, private_file},
 };
-use crate::store::engine::{DiskRoom, redb::Medium};
+use crate::store::engine::{FreeSpace, redb::Medium};
 
 /// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
 
 /// The checksums of blocks as they change.
 const JOURNAL: &str = "store.journal";
-/// The two files of the log.
-pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 /// Where the system says which of its runs this is; other systems do not say.
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -33,21 +31,21 @@ const RUN: &str = "/proc/sys/kernel/random/boot_id";
 pub(super) struct Disk {
     folder: Arc<Folder>,
     /// None for a store that is being made.
-    room: Option<Room>,
+    space: Option<DiskSpace>,
 }
 
 impl Disk {
     /// The store of a folder.
-    pub(super) fn store(folder: Arc<Folder>, room: Room) -> Self {
-        let room = Some(room);
-        Self { folder, room }
+    pub(super) fn store(folder: Arc<Folder>, space: DiskSpace) -> Self {
+        let space = Some(space);
+        Self { folder, space }
     }
 
     /// A store that is being made, under another name. It is synced as a whole when it is finished,
     /// not with every commit.
     pub(super) fn draft(folder: Arc<Folder>) -> Self {
-        let room = None;
-        Self { folder, room }
+        let space = None;
+        Self { folder, space }
     }
 
     fn checksums_path(&self) -> PathBuf {
@@ -115,7 +113,7 @@ impl StorageBackend for NoLog {
 
 impl Medium for Disk {
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
-        if self.room.is_none() {
+        if self.space.is_none() {
             return Ok(Box::new(NoLog::default()));
         }
         let path = self.folder.path().join(LOGS[number]);
@@ -130,7 +128,7 @@ impl Medium for Disk {
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         let backend = |file| FileBackend::new(file).map_err(io::Error::other);
-        if self.room.is_some() {
+        if self.space.is_some() {
             // Never made here: a store that vanished is not an empty one.
             let file = private_file().open(self.folder.store_path())?;
             return Ok(Box::new(backend(file)?));
@@ -141,16 +139,16 @@ impl Medium for Disk {
     }
 
     fn is_short(&self, bytes_on_way: u64) -> bool {
-        let room = self.room.as_ref();
-        room.is_some_and(|room| room.is_short(bytes_on_way))
+        let space = self.space.as_ref();
+        space.is_some_and(|space| space.is_short(bytes_on_way))
     }
 
-    fn room(&self, bytes_on_way: u64) -> Option<DiskRoom> {
-        self.room.as_ref()?.room(bytes_on_way)
+    fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {
+        self.space.as_ref()?.free_space(bytes_on_way)
     }
 
     fn release_reserve(&self) -> bool {
-        self.room.as_ref().is_some_and(Room::release_reserve)
+        self.space.as_ref().is_some_and(DiskSpace::release_reserve)
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
@@ -177,14 +175,11 @@ impl Medium for Disk {
 
     fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
         // What a killed process wrote is there as long as the machine runs.
-        let Some(run) = self.room.as_ref().and_then(|_| fs::read(RUN).ok()) else {
+        let Some(run) = self.space.as_ref().and_then(|_| fs::read(RUN).ok()) else {
             return Ok(None);
         };
         let unfinished = self.folder.path().join(format!("{JOURNAL}.new"));
-        let mut file = private_file()
-            .create(true)
-            .truncate(true)
-            .open(&unfinished)?;
+        let mut file = new_file(&unfinished)?;
         file.write_all(&run)?;
         file.write_all(start)?;
         fs::rename(unfinished, self.journal_path())?;

@@ -34,6 +34,14 @@ pub enum OpenError {
         /// The newest format that this version reads.
         known: u32,
     },
+    /// Somebody else may change what decides who gets in.
+    #[error("{} cannot be trusted: {why}", .path.display())]
+    Untrusted {
+        /// The folder or the file.
+        path: PathBuf,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
     /// The keys do not fit.
     #[error("the key file {} does not fit the store: {why}", .file.display())]
     Key {
@@ -71,7 +79,11 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub(super) fn io(action: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
+    pub(in crate::store) fn io(
+        action: &'static str,
+        path: impl AsRef<Path>,
+        source: io::Error,
+    ) -> Self {
         Self::Io {
             action,
             path: path.as_ref().into(),

@@ -7,12 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{disk::LOGS, error::OpenError};
+use super::{error::OpenError, trust};
 use crate::store::EngineError;
 
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
+/// The two files of the log.
+pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 /// What every file of redb begins with.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 /// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
@@ -20,8 +22,8 @@ const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 const OWN: [&str; 12] = [
     LOCK,
     UNFINISHED,
-    "store.log.0",
-    "store.log.1",
+    LOGS[0],
+    LOGS[1],
     "store.sums",
     "store.journal",
     "format",
@@ -52,6 +54,7 @@ impl Folder {
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|error| OpenError::io("make the data folder", path, error))?;
+        trust::check_folder(path)?;
         let lock_path = path.join(LOCK);
         let lock = private_file().create(true).truncate(false).open(&lock_path);
         let lock = lock.map_err(|error| OpenError::io("open", &lock_path, error))?;
@@ -154,10 +157,7 @@ impl Folder {
     pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
         let (path, unfinished) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let write = || {
-            let mut file = private_file()
-                .create(true)
-                .truncate(true)
-                .open(&unfinished)?;
+            let mut file = new_file(&unfinished)?;
             file.write_all(content)?;
             file.sync_all()?;
             fs::rename(&unfinished, &path)
@@ -175,11 +175,20 @@ impl Folder {
     }
 }
 
-/// How to open a file that only its owner may read.
+/// How to open a file that only its owner may read; a link to elsewhere is not followed.
 pub(in crate::store) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
+    options.custom_flags(trust::no_link());
     options
+}
+
+/// Makes such a file; what bears its name, because a crash or somebody else left it, goes.
+pub(super) fn new_file(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => private_file().create_new(true).open(path),
+    }
 }
 
 /// Looks, without touching anything, whether the folder is ours, empty or not there.
@@ -199,6 +208,9 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
     let store = path.join(STORE);
     if store.exists() {
         let mut start = [0; MAGIC.len()];
+        if !fs::metadata(&store).is_ok_and(|found| found.is_file()) {
+            return Err(not_ours(format!("`{STORE}` in it is not a plain file")));
+        }
         let read = File::open(&store).and_then(|mut file| file.read_exact(&mut start));
         return match read {
             Ok(()) if start == MAGIC => Ok(()),

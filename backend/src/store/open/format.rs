@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::{error::OpenError, folder::Folder};
+use super::{error::OpenError, folder::Folder, reorder};
 use crate::store::{
     EngineError, Kind, Lane, Store,
     engine::{Action, Change, Expect},
@@ -13,8 +13,12 @@ const FILE: &str = "format";
 
 const KEY: &[u8] = b"format";
 /// The layout of this version: 2 has a log in front of the store's file, and runs of index entries
-/// in it. A store of layout 1 becomes one of layout 2 when it is opened to be written.
-const NEWEST: u32 = 2;
+/// in it; in 3 occurrences that are alike in an order follow by start and id; in 4 clients and
+/// destinations are proven by the keys beside the store. A store of an older layout becomes one of the
+/// newest when it is opened.
+const NEWEST: u32 = 4;
+/// The first layout whose entries are in order.
+const ORDERED: u32 = 3;
 
 /// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
@@ -23,7 +27,10 @@ pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
         is_logged: false,
         ..Change::new(Kind::Meta, KEY, Expect::Absent, put)
     };
-    store.engine().apply(Lane::Admin, vec![change]).await?;
+    store
+        .engine()
+        .apply(Lane::Admin, vec![change].into())
+        .await?;
     Ok(())
 }
 
@@ -39,6 +46,12 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
         Ok(found) if found > NEWEST => Err(newer(folder, found)),
         _ => Ok(()),
     }
+}
+
+/// The older layout that is said beside the store, if it is one.
+pub(super) fn older(folder: &Path) -> Option<u32> {
+    let text = fs::read_to_string(folder.join(FILE)).ok()?;
+    text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
 /// Says the version of this program beside a store, where another is said.
@@ -57,20 +70,19 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
     if found == NEWEST {
         return Ok(());
     }
+    if found < ORDERED {
+        let reordered = reorder::reorder(store).await;
+        reordered.map_err(|source| folder.fault(source))?;
+    }
     let put = Action::Put(NEWEST.to_be_bytes().into());
     let change = Change {
         is_logged: false,
         ..Change::new(Kind::Meta, KEY, Expect::Version(version), put)
     };
-    let raised = store.engine().apply(Lane::Admin, vec![change]).await;
+    let raised = store.engine().apply(Lane::Admin, vec![change].into()).await;
     raised.map_err(|source| folder.fault(source))?;
     tracing::info!(from = found, to = NEWEST, "the store has the newest layout");
     Ok(())
-}
-
-/// Checks the version of an open store.
-pub(super) async fn check(store: &Store, folder: &Folder) -> Result<(), OpenError> {
-    read(store, folder).await.map(drop)
 }
 
 /// The version of the record that has the layout, and the layout.

@@ -1,65 +1,112 @@
 //! Whether the keys fit the store, and sealing anew when a key was added.
 //!
-//! The store holds one known text sealed with every key that sealed something in it.
+//! The store holds one known text sealed with every key that sealed or proved something in it.
 
 use super::{error::OpenError, folder::Folder, key_file::KeyFile};
 use crate::{
-    domain::{Destination, RecordId, Secret},
+    domain::{AuditEntry, Client, Destination, RecordId, Secret},
     store::{
-        Direction, EngineError, Kind, Lane, Range, Sealer, Store,
+        Direction, EngineError, Kind, Lane, Range, Record, Sealer, Store,
         engine::{Action, Change, Expect, Row},
+        record::proven_since,
         seal::Place,
     },
 };
 
 const PREFIX: &[u8] = b"seal/";
-const TEXT: &str = "bellwether";
+/// What is sealed since records are proven: only who has the key can say that they were not yet.
+const TEXT: &str = "bellwether, proven";
+/// What was sealed before.
+const UNPROVEN: &str = "bellwether";
 const PLACE: Place<'_> = Place {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
 };
-/// Destinations sealed anew at a time.
+/// Records written anew at a time.
 const STEP: usize = 100;
 
-/// Checks every key that the store needs; seals with the newest what is sealed with another.
+/// Checks every key that the store needs; seals and proves with the newest what was with another, and
+/// proves what an earlier version wrote.
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
     folder: &Folder,
 ) -> Result<(), OpenError> {
-    let checks = judge(store, sealer, folder).await?;
+    let Checks { texts, is_proven } = judge(store, sealer, folder).await?;
     let newest = key_of(sealer.newest());
-    if checks.iter().any(|(key, _)| *key == newest) && checks.len() == 1 {
+    if is_proven && texts.len() == 1 && texts.iter().all(|(key, _)| *key == newest) {
         return Ok(());
     }
-    let adopted = adopt(store, sealer, &newest, &checks).await;
-    adopted.map_err(|source| folder.fault(source))
+    let adopted = async {
+        if !is_proven {
+            prove::<Client>(store, sealer).await?;
+            prove::<Destination>(store, sealer).await?;
+        }
+        adopt(store, sealer, &newest, &texts).await
+    };
+    adopted.await.map_err(|source| folder.fault(source))
 }
 
-/// Checks every key that the store needs; answers the texts that it holds for that.
+/// What a store holds to check its keys with.
+#[derive(Debug)]
+pub(super) struct Checks {
+    texts: Vec<(Vec<u8>, Row)>,
+    /// Whether clients and destinations were written with a proof.
+    is_proven: bool,
+}
+
+/// Checks every key that the store needs.
 pub(super) async fn judge(
     store: &Store,
     sealer: &Sealer,
     folder: &Folder,
-) -> Result<Vec<(Vec<u8>, Row)>, OpenError> {
+) -> Result<Checks, OpenError> {
     let range = Range::under(PREFIX);
     let checks = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
         .map_err(|source| folder.fault(source))?;
+    let mut is_proven = true;
     for (key, row) in &checks {
-        if !sealer
-            .open(PLACE, &row.value)
-            .is_ok_and(|text| text.reveal() == TEXT)
-        {
-            let number = number_of(key);
-            return Err(KeyFile::of(folder).fault(format!(
-                "the store is sealed with key {number}, which is not in it or is another one"
-            )));
+        match sealer.open(PLACE, &row.value) {
+            Ok(text) if text.reveal() == TEXT => {}
+            Ok(text) if text.reveal() == UNPROVEN => is_proven = false,
+            _ => {
+                let number = number_of(key);
+                return Err(KeyFile::of(folder).fault(format!(
+                    "the store is sealed with key {number}, which is not in it or is another one"
+                )));
+            }
         }
     }
-    Ok(checks)
+    Ok(Checks {
+        texts: checks,
+        is_proven,
+    })
+}
+
+/// Proves the records of a kind that an earlier version wrote.
+async fn prove<T: Record>(store: &Store, sealer: &Sealer) -> Result<(), EngineError> {
+    let mut range = Range::under(&[]);
+    loop {
+        let engine = store.engine();
+        let page = engine
+            .page(T::KIND, range.clone(), Direction::Ascending, STEP)
+            .await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(last);
+        let changes = page.iter().filter_map(|(key, row)| {
+            let put = Action::Put(proven_since(T::KIND, &row.value, sealer)?);
+            Some(change(T::KIND, key, Expect::Version(row.version), put))
+        });
+        let changes: Vec<_> = changes.collect();
+        if !changes.is_empty() {
+            engine.apply(Lane::Admin, changes.into()).await?;
+        }
+    }
 }
 
 /// Seals everything with the newest key, then forgets that others were needed.
@@ -69,39 +116,62 @@ async fn adopt(
     newest: &[u8],
     checks: &[(Vec<u8>, Row)],
 ) -> Result<(), EngineError> {
-    if checks.iter().all(|(key, _)| key != newest) {
-        let value = sealer.seal(PLACE, &Secret::new(TEXT));
-        let put = change(newest, Expect::Absent, Action::Put(value));
-        store.engine().apply(Lane::Admin, vec![put]).await?;
-    }
-    if checks.is_empty() {
+    let own = checks.iter().find(|(key, _)| key == newest);
+    let expect = own.map_or(Expect::Absent, |(_, row)| Expect::Version(row.version));
+    let put = Action::Put(sealer.seal(PLACE, &Secret::new(TEXT)));
+    let put = change(Kind::Meta, newest, expect, put);
+    store.engine().apply(Lane::Admin, vec![put].into()).await?;
+    let old = checks.iter().filter(|(key, _)| key != newest);
+    let forget = old.map(|(key, row)| {
+        let expect = Expect::Version(row.version);
+        change(Kind::Meta, key, expect, Action::Delete)
+    });
+    let forget: Vec<_> = forget.collect();
+    if forget.is_empty() {
         return Ok(());
     }
-    let mut range = Range::under(&[]);
-    loop {
-        let page = store
-            .page::<Destination>(range.clone(), Direction::Ascending, STEP)
-            .await?;
-        let Some(last) = page.last() else {
-            break;
-        };
-        range.start = [last.value.name.as_str().as_bytes(), &[0]].concat();
-        let mut changes = store.changes();
-        for destination in &page {
-            changes.update(destination, &destination.value);
-        }
-        store.apply(Lane::Admin, changes).await?;
-    }
-    let old = checks.iter().filter(|(key, _)| key != newest);
-    let forget = old.map(|(key, row)| change(key, Expect::Version(row.version), Action::Delete));
-    store.engine().apply(Lane::Admin, forget.collect()).await?;
+    rewrite::<Client>(store).await?;
+    rewrite::<Destination>(store).await?;
+    prove_end_of_audit_log(store).await?;
+    store.engine().apply(Lane::Admin, forget.into()).await?;
     Ok(())
 }
 
-fn change(key: &[u8], expect: Expect, action: Action) -> Change {
+/// Proves the end of the audit log, and with it all before it, anew.
+async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
+    let newest = store.page::<AuditEntry>(Range::under(&[]), Direction::Descending, 1);
+    let mut changes = store.changes();
+    for entry in newest.await?.iter().filter(|entry| entry.value.is_proven) {
+        changes.update(entry, &entry.value);
+    }
+    if !changes.is_empty() {
+        store.apply(Lane::Admin, changes).await?;
+    }
+    Ok(())
+}
+
+/// Seals and proves the records of a kind anew.
+async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
+    let mut range = Range::under(&[]);
+    loop {
+        let page = store.page::<T>(range.clone(), Direction::Ascending, STEP);
+        let page = page.await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(&last.value.key());
+        let mut changes = store.changes();
+        for stored in &page {
+            changes.update(stored, &stored.value);
+        }
+        store.apply(Lane::Admin, changes).await?;
+    }
+}
+
+fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
         is_logged: false,
-        ..Change::new(Kind::Meta, key, expect, action)
+        ..Change::new(kind, key, expect, action)
     }
 }
 

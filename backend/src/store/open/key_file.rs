@@ -1,10 +1,17 @@
 //! The file that holds the keys which seal secrets: one a line, its number before it.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{error::OpenError, folder::Folder};
+use super::{
+    error::OpenError,
+    folder::Folder,
+    trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
+};
 use crate::store::seal::{KEY_BYTES, Sealer, random_key};
 
 const NAME: &str = "secret.key";
@@ -51,41 +58,54 @@ impl<'a> KeyFile<'a> {
     /// Reads the keys, if there are any.
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
-        let text = match fs::read_to_string(&path) {
+        check_key_file(&path)?;
+        let text = match read_plain(&path, KEY_FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(OpenError::io("read", path, error)),
         };
-        let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let key = parse(line);
-            let is_new = |number| keys.iter().all(|(other, _)| *other != number);
-            match key {
-                Some((number, key)) if is_new(number) => keys.push((number, key)),
-                // The line itself may be a key, so it is not shown.
-                _ => {
-                    let line = index + 1;
-                    return Err(self.fault(format!(
-                        "line {line} is not a number of its own and {KEY_BYTES} bytes in base64"
-                    )));
-                }
-            }
-        }
-        if keys.is_empty() {
-            return Err(self.fault("it holds no key"));
-        }
-        Ok(Some(Sealer::new(&keys)))
+        ring(&text, &path).map(Some)
     }
 
     pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
-        OpenError::Key {
-            file: self.path(),
-            why: why.into(),
+        fault(&self.path(), why)
+    }
+}
+
+/// The ring of the keys in the content of that file.
+///
+/// # Errors
+/// [`OpenError::Key`].
+pub(in crate::store) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
+    let text = str::from_utf8(content).map_err(|_other| fault(file, "it is not a text"))?;
+    let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
         }
+        let key = parse(line);
+        let is_new = |number| keys.iter().all(|(other, _)| *other != number);
+        match key {
+            Some((number, key)) if is_new(number) => keys.push((number, key)),
+            // The line itself may be a key, so it is not shown.
+            _ => {
+                let line = index + 1;
+                let what = format!("a number of its own and {KEY_BYTES} bytes in base64");
+                return Err(fault(file, format!("line {line} is not {what}")));
+            }
+        }
+    }
+    if keys.is_empty() {
+        return Err(fault(file, "it holds no key"));
+    }
+    Ok(Sealer::new(&keys))
+}
+
+fn fault(file: &Path, why: impl Into<String>) -> OpenError {
+    OpenError::Key {
+        file: file.into(),
+        why: why.into(),
     }
 }
 

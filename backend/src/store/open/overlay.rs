@@ -13,8 +13,8 @@ use std::{
 use redb::StorageBackend;
 
 use super::{
-    disk::{CHECKSUMS, LOGS},
-    folder::Folder,
+    disk::CHECKSUMS,
+    folder::{Folder, LOGS},
 };
 use crate::store::engine::redb::Medium;
 

@@ -49,6 +49,7 @@ fn webhook(token: &str, signing: &str) -> Destination {
         description: String::new(),
         tags: Vec::new(),
         kind: DestinationKind::Webhook(Webhook {
+            secret_url: Secret::default(),
             url: "https://example.com".into(),
             method: WebhookMethod::Post,
             headers: vec![Header {
@@ -154,11 +155,11 @@ async fn a_store_cut_short_is_called_damaged() {
 async fn a_folder_of_a_newer_version_is_left_as_it_is() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
-    fs::write(config.data_dir.join("format"), "3\n").unwrap();
+    fs::write(config.data_dir.join("format"), "5\n").unwrap();
     let before = content(&config.data_dir);
     let error = refusal(&config).await;
     assert!(
-        matches!(error, OpenError::Newer { found: 3, .. }),
+        matches!(error, OpenError::Newer { found: 5, .. }),
         "{error}"
     );
     assert_eq!(content(&config.data_dir), before);
@@ -177,7 +178,7 @@ async fn a_newer_store_is_refused_when_only_its_record_tells() {
     };
     store
         .engine()
-        .apply(Lane::Admin, vec![change])
+        .apply(Lane::Admin, vec![change].into())
         .await
         .unwrap();
     drop(store);
@@ -264,20 +265,20 @@ async fn below_the_floor_only_what_adds_is_refused() {
         adds: true,
         ..put(Kind::Occurrence, b"1")
     };
-    let intake = engine.apply(Lane::Bulk, vec![adding.clone()]).await;
+    let intake = engine.apply(Lane::Bulk, vec![adding.clone()].into()).await;
     assert!(matches!(intake, Err(EngineError::Full(_))), "{intake:?}");
     for (lane, change) in [
         (Lane::Bulk, put(Kind::Attempt, b"1")),
         (Lane::Admin, adding),
     ] {
-        engine.apply(lane, vec![change]).await.unwrap();
+        engine.apply(lane, vec![change].into()).await.unwrap();
     }
 }
 
 mod conforms_on_a_disk {
     use std::{fs::File, sync::Arc};
 
-    use super::super::{Disk, Folder, Room};
+    use super::super::{Disk, DiskSpace, Folder};
     use crate::store::engine::{
         conformance::conformance,
         redb::{RedbEngine, Settings},
@@ -288,11 +289,78 @@ mod conforms_on_a_disk {
         // An engine on a file that nothing was written to.
         let folder = Arc::new(Folder::claim(parent.path()).unwrap());
         File::create_new(folder.store_path()).unwrap();
-        let disk = Disk::store(Arc::clone(&folder), Room::new(&folder, 0));
+        let disk = Disk::store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
         let settings = Settings {
             quick_repair_from: 0,
             ..Settings::with_cache(1024 * 1024)
         };
         (RedbEngine::open(Arc::new(disk), settings).unwrap(), parent)
     });
+}
+
+/// The mode of what lies there.
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
+    let (_parent, config) = folder();
+    drop(open(&config).await.unwrap());
+    let (data, key) = (&config.data_dir, config.data_dir.join("secret.key"));
+    for (path, wrong, right) in [
+        (data, 0o777, 0o700),
+        (data, 0o702, 0o700),
+        (&key, 0o602, 0o600),
+    ] {
+        set_mode(path, wrong);
+        let refused = refusal(&config).await;
+        assert!(matches!(refused, OpenError::Untrusted { .. }), "{refused}");
+        assert!(refused.to_string().contains("chmod"), "{refused}");
+        set_mode(path, right);
+        drop(open(&config).await.unwrap());
+    }
+    // Who may only read it is told of, and no reason to stand still.
+    set_mode(&key, 0o640);
+    drop(open(&config).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_planted_link_leads_nothing_out_of_the_folder() {
+    let (parent, config) = folder();
+    fs::create_dir(&config.data_dir).unwrap();
+    let theirs = parent.path().join("theirs");
+    fs::write(&theirs, "untouched").unwrap();
+    for name in ["secret.key.new", "format.new", "store.journal.new"] {
+        std::os::unix::fs::symlink(&theirs, config.data_dir.join(name)).unwrap();
+    }
+    drop(open(&config).await.unwrap());
+    drop(open(&config).await.unwrap());
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "untouched");
+    let log = config.data_dir.join("store.log.0");
+    fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(&theirs, &log).unwrap();
+    drop(open(&config).await.map(drop));
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "untouched");
+}
+
+#[test]
+fn a_pipe_and_a_file_without_end_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let refused = super::read_plain(&pipe, 10).unwrap_err();
+    assert_eq!(refused.to_string(), "it is not a plain file");
+    assert!(super::read_plain(Path::new("/dev/zero"), 10).is_err());
+    let long = folder.path().join("long");
+    fs::write(&long, "12345678901").unwrap();
+    let refused = super::read_plain(&long, 10).unwrap_err();
+    assert_eq!(refused.to_string(), "it has more than 10 bytes");
+    assert_eq!(super::read_plain(&long, 11).unwrap().len(), 11);
 }

@@ -1,6 +1,6 @@
 //! Keys in bytes that sort as what they stand for.
 
-use crate::domain::{EventId, RecordId, RevisionId, RevisionOf};
+use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionOf};
 
 /// Puts a key together from parts that sort.
 #[derive(Debug, Default)]
@@ -46,6 +46,16 @@ impl Key {
     pub fn event(mut self, event: EventId) -> Self {
         self.0.extend_from_slice(&event.to_bytes());
         self
+    }
+
+    /// Adds where an occurrence stands among those that are alike, which never changes: its start in
+    /// ms (8 bytes), where its event's identity stands among texts (8 bytes), its number (4 bytes).
+    #[must_use]
+    pub fn tie(mut self, occurrence: &Occurrence) -> Self {
+        self = self.moment(occurrence.start_ms);
+        let order = occurrence.event.order();
+        self.0.extend_from_slice(&order.to_be_bytes());
+        self.number(occurrence.number)
     }
 
     /// Adds which revision of a trigger or rule: all of one name follow each other, older ones

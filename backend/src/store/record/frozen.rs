@@ -4,10 +4,10 @@
 
 use std::{fmt::Write, sync::LazyLock};
 
-use super::Record;
+use super::{Record, kinds::is_proven, proven_since};
 use crate::{
-    domain::DeliveryState,
-    store::{Sealer, samples},
+    domain::{DeliveryState, Revision, Was},
+    store::{Index, Sealer, samples},
 };
 
 const FROZEN: &str = include_str!("v1/frozen.txt");
@@ -48,11 +48,31 @@ impl Differences {
     /// is frozen.
     fn record<T: Record + PartialEq>(&mut self, name: &str, value: &T, is_sealed: bool) {
         self.compare(&format!("{name} key"), &value.key());
+        let mut counts = std::collections::BTreeMap::new();
         for entry in value.entries() {
-            let name = format!("{name} entry {}", entry.index as u8);
+            let since = match entry.index {
+                Index::OccurrenceByState | Index::OccurrenceByStart => " since layout 3",
+                _ => "",
+            };
+            let count = counts.entry(entry.index as u8).or_insert(0);
+            *count += 1;
+            let which = if *count > 1 {
+                format!(" ({count})")
+            } else {
+                String::new()
+            };
+            let name = format!("{name} entry {}{since}{which}", entry.index as u8);
             self.compare(&name, &entry.key);
         }
-        let name = format!("{name} value");
+        let unproven = frozen(&format!("{name} value"));
+        let name = if is_proven(T::KIND) {
+            let proven = unproven.and_then(|bytes| proven_since(T::KIND, &bytes, &SEALER));
+            let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
+            assert!(read.as_ref() == Some(value), "{name} of before layout 4");
+            format!("{name} value since layout 4")
+        } else {
+            format!("{name} value")
+        };
         let written = value.encode(&SEALER);
         let is_read = frozen(&name)
             .and_then(|frozen| T::decode(&frozen, &SEALER).ok())
@@ -93,9 +113,26 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     }
     differences.record("attempt", &samples::attempt(1, 2), false);
     differences.record("health", &samples::health(), false);
+    differences.record("tried health", &samples::tried_health(), false);
     differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();
     differences.record("reopened occurrence", &reopened, false);
+    differences.record("held occurrence", &samples::held_occurrence(), false);
+    let returned = samples::returned_occurrence();
+    differences.record("returned occurrence", &returned, false);
+    differences.record("silence", &samples::silence("db patch"), false);
+    differences.record("timed rule", &samples::timed_rule(), false);
+    differences.record("nightly silence", &samples::nightly_silence(), false);
+    differences.record("inhibition", &samples::inhibition("dead host"), false);
+    differences.record("cause", &samples::cause(), false);
+    differences.record("calendar", &samples::calendar("nights"), false);
+    let was = Revision {
+        was: Was::Silence(samples::silence("db patch")),
+        until_ms: 9,
+        deleted: false,
+    };
+    differences.record("revision of a silence", &was, false);
+    differences.record("audit entry", &samples::audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);
     differences.record("retried delivery", &samples::retried_delivery(), false);
     for (revision, of) in samples::revisions().into_iter().zip(["trigger", "rule"]) {

@@ -1,36 +1,80 @@
 //! What each kind of record is keyed by, and which index entries lead to it.
 
+use std::{collections::BTreeSet, time::Duration};
+
 use prost::Message;
 
 use super::{
     Record,
     bytes::Key,
     v1::{
+        audit::AuditV1,
+        calendar::CalendarV1,
         client::ClientV1,
         delivery::{AttemptV1, DeliveryV1},
         destination::{DestinationV1, HealthV1},
+        inhibition::InhibitionV1,
         occurrence::{self, OccurrenceV1},
         receipt::ReceiptV1,
         revision::RevisionV1,
         rule::RuleV1,
+        silence::SilenceV1,
         trigger::TriggerV1,
     },
 };
 use crate::{
     domain::{
-        Attempt, Client, Delivery, Destination, Health, Occurrence, Receipt, Revision, Rule,
-        Trigger,
+        Attempt, AuditEntry, AuditState, Calendar, CauseMark, Client, Delivery, DeliveryState,
+        Destination, Health, HeldBy, HoldKind, Inhibition, Name, Occurrence, Receipt, RecordId,
+        Revision, Rule, Silence, Trigger, counter::Counted,
     },
+    metrics::DeliveryStep,
     store::{
-        engine::{EngineError, Entry, Index, Kind},
-        seal::Sealer,
+        audit::Seen,
+        engine::{EngineError, Entry, Index, Kind, Standing},
+        seal::{PROOF_BYTES, Sealer},
     },
 };
 
-/// The newest encoding, which is the first byte of every value.
+/// Goes on with the type of a kind of record: one row a kind, for whoever does the same with all of
+/// them. Facts and counters have no type.
+macro_rules! with_record {
+    ($kind:expr, $record:ident => $then:expr, else $otherwise:expr) => {
+        match $kind {
+            $crate::store::Kind::Trigger => with_record!(@ Trigger, $record => $then),
+            $crate::store::Kind::Destination => with_record!(@ Destination, $record => $then),
+            $crate::store::Kind::Rule => with_record!(@ Rule, $record => $then),
+            $crate::store::Kind::Client => with_record!(@ Client, $record => $then),
+            $crate::store::Kind::Occurrence => with_record!(@ Occurrence, $record => $then),
+            $crate::store::Kind::Delivery => with_record!(@ Delivery, $record => $then),
+            $crate::store::Kind::Attempt => with_record!(@ Attempt, $record => $then),
+            $crate::store::Kind::Health => with_record!(@ Health, $record => $then),
+            $crate::store::Kind::Receipt => with_record!(@ Receipt, $record => $then),
+            $crate::store::Kind::Revision => with_record!(@ Revision, $record => $then),
+            $crate::store::Kind::Silence => with_record!(@ Silence, $record => $then),
+            $crate::store::Kind::Calendar => with_record!(@ Calendar, $record => $then),
+            $crate::store::Kind::Inhibition => with_record!(@ Inhibition, $record => $then),
+            $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
+            $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
+        }
+    };
+    (@ $type:ident, $record:ident => $then:expr) => {{
+        type $record = $crate::domain::$type;
+        $then
+    }};
+}
+pub(in crate::store) use with_record;
+
+/// The encoding of most records, which is the first byte of every value.
 const VERSION: u8 = 1;
+/// The encoding of records that are proven: a proof stands before what [`VERSION`] holds.
+const PROVEN: u8 = 2;
+/// What proofs of records are for.
+const PURPOSE: &str = "record";
 /// What an occurrence takes about, beside its texts.
 const RECORD_BYTES: usize = 256;
+/// Where what no time ends stands in the order of due times.
+const DUE_NEVER_MS: i64 = i64::MAX;
 
 fn encoded(message: &impl Message) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + message.encoded_len());
@@ -44,14 +88,82 @@ fn decoded<M: Message + Default, T>(
     kind: Kind,
     convert: impl FnOnce(M) -> Option<T>,
 ) -> Result<T, EngineError> {
-    let corrupt = |what: &str| EngineError::Corrupt(format!("a {kind:?} record {what}"));
     match bytes.split_first() {
-        Some((&VERSION, rest)) => {
-            let message = M::decode(rest).map_err(|_fault| corrupt("cannot be read"))?;
-            convert(message).ok_or_else(|| corrupt("holds values that cannot be"))
-        }
-        Some((other, _)) => Err(corrupt(&format!("has the unknown encoding {other}"))),
-        None => Err(corrupt("is empty")),
+        Some((&VERSION, rest)) => converted(rest, kind, convert),
+        Some((other, _)) => Err(corrupt(kind, &format!("has the unknown encoding {other}"))),
+        None => Err(corrupt(kind, "is empty")),
+    }
+}
+
+fn converted<M: Message + Default, T>(
+    message: &[u8],
+    kind: Kind,
+    convert: impl FnOnce(M) -> Option<T>,
+) -> Result<T, EngineError> {
+    let message = M::decode(message).map_err(|_fault| corrupt(kind, "cannot be read"))?;
+    convert(message).ok_or_else(|| corrupt(kind, "holds values that cannot be"))
+}
+
+fn corrupt(kind: Kind, what: &str) -> EngineError {
+    EngineError::Corrupt(format!("a {kind:?} record {what}"))
+}
+
+/// Whether records of a kind are proven by the keys of the service: who changes one without them, or
+/// puts one in another's place, is found out. Those that decide who may, and where to.
+pub(in crate::store) const fn is_proven(kind: Kind) -> bool {
+    matches!(kind, Kind::Client | Kind::Destination)
+}
+
+fn proven(message: &impl Message, kind: Kind, sealer: &Sealer) -> Vec<u8> {
+    with_proof(kind, &message.encode_to_vec(), sealer)
+}
+
+fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
+    let proof = sealer.prove(PURPOSE, &[&[kind as u8], message]);
+    [&[PROVEN][..], &proof, message].concat()
+}
+
+/// The bytes of a record with the proof that those of its kind have since layout 4. Only where
+/// something else says that what has none was written by the service.
+pub(in crate::store) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
+    match value.split_first() {
+        Some((&VERSION, message)) if is_proven(kind) => Some(with_proof(kind, message, sealer)),
+        _ => None,
+    }
+}
+
+fn decoded_proven<M: Message + Default, T>(
+    bytes: &[u8],
+    kind: Kind,
+    sealer: &Sealer,
+    convert: impl FnOnce(M) -> Option<T>,
+) -> Result<T, EngineError> {
+    let unproven = || {
+        EngineError::Corrupt(format!(
+            "a {kind:?} record was not written by this service, or with another key"
+        ))
+    };
+    let rest = bytes.strip_prefix(&[PROVEN]).ok_or_else(unproven)?;
+    let (proof, message) = rest.split_at_checked(PROOF_BYTES).ok_or_else(unproven)?;
+    if !sealer.is_proven(PURPOSE, &[&[kind as u8], message], proof) {
+        return Err(unproven());
+    }
+    converted(message, kind, convert)
+}
+
+/// What people define, as the audit log keeps it.
+fn defined(name: &Name, state: AuditState) -> Seen {
+    Seen {
+        name: name.to_string(),
+        state: Some(state),
+    }
+}
+
+/// What the audit log only counts.
+fn only_named(name: &impl ToString) -> Seen {
+    Seen {
+        name: name.to_string(),
+        state: None,
     }
 }
 
@@ -64,6 +176,10 @@ fn entry(index: Index, key: Key) -> Entry {
 
 impl Record for Trigger {
     const KIND: Kind = Kind::Trigger;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Trigger(self.clone())))
+    }
 
     fn key(&self) -> Vec<u8> {
         self.name.as_str().into()
@@ -85,6 +201,10 @@ impl Record for Trigger {
 impl Record for Destination {
     const KIND: Kind = Kind::Destination;
 
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Destination(self.clone())))
+    }
+
     fn key(&self) -> Vec<u8> {
         self.name.as_str().into()
     }
@@ -94,11 +214,11 @@ impl Record for Destination {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        encoded(&DestinationV1::new(self, sealer))
+        proven(&DestinationV1::new(self, sealer), Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, |record: DestinationV1| {
+        decoded_proven(bytes, Self::KIND, sealer, |record: DestinationV1| {
             record.into_destination(sealer)
         })
     }
@@ -106,6 +226,10 @@ impl Record for Destination {
 
 impl Record for Rule {
     const KIND: Kind = Kind::Rule;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Rule(self.clone())))
+    }
 
     fn key(&self) -> Vec<u8> {
         self.name.as_str().into()
@@ -116,9 +240,11 @@ impl Record for Rule {
         let of = |index, other: &str| entry(index, Key::new().name(other).rest(name));
         let triggers = self.trigger_names.iter();
         let destinations = self.destination_names.iter();
+        let calendar = self.active_calendar.iter();
         triggers
             .map(|trigger| of(Index::RuleByTrigger, trigger.as_str()))
             .chain(destinations.map(|other| of(Index::RuleByDestination, other.as_str())))
+            .chain(calendar.map(|other| of(Index::RuleByCalendar, other.as_str())))
             .collect()
     }
 
@@ -131,28 +257,167 @@ impl Record for Rule {
     }
 }
 
-impl Record for Client {
-    const KIND: Kind = Kind::Client;
+impl Record for Silence {
+    const KIND: Kind = Kind::Silence;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Silence(self.clone())))
+    }
 
     fn key(&self) -> Vec<u8> {
         self.name.as_str().into()
     }
 
     fn entries(&self) -> Vec<Entry> {
-        vec![entry(Index::ClientByKey, Key::new().rest(&self.key_hash))]
+        let name = self.name.as_str().as_bytes();
+        let calendar = self.calendar.iter();
+        let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
+        calendar
+            .map(|other| entry(Index::SilenceByCalendar, key(other)))
+            .collect()
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&ClientV1::from(self))
+        encoded(&SilenceV1::from(self))
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, ClientV1::into_client)
+        decoded(bytes, Self::KIND, SilenceV1::into_silence)
+    }
+}
+
+impl Record for Calendar {
+    const KIND: Kind = Kind::Calendar;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Calendar(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let name = self.name.as_str().as_bytes();
+        let out = |other: &Name| Key::new().name(other.as_str()).rest(name);
+        let out = self.except.iter().map(out);
+        out.map(|key| entry(Index::CalendarByException, key))
+            .collect()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&CalendarV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, CalendarV1::into_calendar)
+    }
+}
+
+impl Record for Inhibition {
+    const KIND: Kind = Kind::Inhibition;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Inhibition(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&InhibitionV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, InhibitionV1::into_inhibition)
+    }
+}
+
+impl Record for Client {
+    const KIND: Kind = Kind::Client;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Client(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let keys = self.keys().map(|(hash, _)| hash);
+        keys.map(|hash| entry(Index::ClientByKey, Key::new().rest(&hash)))
+            .collect()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&ClientV1::from(self), Self::KIND, sealer)
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, ClientV1::into_client)
+    }
+}
+
+/// What leads to an occurrence that silences cover or that is a cause, and to what of it waits.
+fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
+    let standing = |standing: Standing, silence| {
+        let key = Key::new().byte(standing as u8).id(silence);
+        entry(Index::OccurrenceBySilence, key.id(occurrence.key))
+    };
+    let by = |kind, held_by: &[HeldBy]| {
+        let of_kind = held_by.iter().filter(|it| it.kind == kind);
+        of_kind.map(|it| it.id).collect::<Vec<_>>()
+    };
+    let by_silence = |held_by: &[HeldBy]| by(HoldKind::Silence, held_by);
+    let distinct = |of: &mut dyn Iterator<Item = RecordId>| of.collect::<BTreeSet<_>>();
+    let mut covered = occurrence.covered_by.iter().copied();
+    let held = occurrence.pending.iter();
+    let mut held = held.flat_map(|it| by_silence(&it.held_by));
+    let inhibited = occurrence.pending.iter();
+    let mut inhibited = inhibited.flat_map(|it| by(HoldKind::Inhibition, &it.held_by));
+    let spared = occurrence.hold_changes.iter();
+    let spared = spared.filter(|it| it.what.spared_reason().is_some());
+    let mut spared = spared.flat_map(|it| by_silence(&it.held_by));
+    for (how, silences) in [
+        (Standing::Covered, distinct(&mut covered)),
+        (Standing::Pending, distinct(&mut held)),
+        (Standing::Spared, distinct(&mut spared)),
+        (Standing::Inhibited, distinct(&mut inhibited)),
+    ] {
+        entries.extend(silences.into_iter().map(|silence| standing(how, silence)));
+    }
+    let causes: BTreeSet<_> = occurrence
+        .causes
+        .iter()
+        .map(|it| (it.inhibition, it.values))
+        .collect();
+    entries.extend(causes.into_iter().map(|(inhibition, values)| {
+        let key = Key::new().id(inhibition).rest(&values);
+        entry(Index::OccurrenceByCause, key.id(occurrence.key))
+    }));
+    let due = occurrence
+        .pending
+        .iter()
+        .map(|it| it.due_ms().unwrap_or(DUE_NEVER_MS));
+    let due = due.chain(occurrence.causes.iter().filter_map(CauseMark::due_ms));
+    if let Some(due_ms) = due.min() {
+        let key = Key::new().moment(due_ms).id(occurrence.key);
+        entries.push(entry(Index::OccurrenceByDue, key));
     }
 }
 
 impl Record for Occurrence {
     const KIND: Kind = Kind::Occurrence;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(only_named(&self.id()))
+    }
 
     fn key(&self) -> Vec<u8> {
         self.key.to_bytes().into()
@@ -163,22 +428,28 @@ impl Record for Occurrence {
             .byte(self.status as u8)
             .byte(self.severity as u8)
             .moment(self.last_seen_ms)
+            .tie(self)
             .id(self.key);
-        vec![
+        let severity = Key::new()
+            .byte(self.status as u8)
+            .byte(self.severity as u8)
+            .tie(self)
+            .id(self.key);
+        let mut entries = vec![
             entry(
                 Index::OccurrenceByEvent,
                 Key::new().event(self.event).number(self.number),
             ),
             entry(Index::OccurrenceByState, state),
-            entry(
-                Index::OccurrenceByStart,
-                Key::new().moment(self.start_ms).id(self.key),
-            ),
+            entry(Index::OccurrenceByStart, Key::new().tie(self).id(self.key)),
             entry(
                 Index::OccurrenceByReview,
                 Key::new().moment(self.review_ms).id(self.key),
             ),
-        ]
+            entry(Index::OccurrenceBySeverity, severity),
+        ];
+        add_holds(self, &mut entries);
+        entries
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
@@ -196,6 +467,10 @@ impl Record for Occurrence {
 
 impl Record for Delivery {
     const KIND: Kind = Kind::Delivery;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(only_named(&self.id))
+    }
 
     fn key(&self) -> Vec<u8> {
         self.id.to_bytes().into()
@@ -236,12 +511,43 @@ impl Record for Delivery {
         entries
     }
 
+    fn counted(&self) -> Vec<Counted> {
+        Self::counted(self)
+    }
+
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
         encoded(&DeliveryV1::from(self))
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, DeliveryV1::into_delivery)
+    }
+
+    fn step(&self, before: Option<&Self>) -> Option<DeliveryStep> {
+        let kind = self.content.destination_kind.word();
+        let Some(before) = before else {
+            let is_decided = !self.test && self.retry_of.is_none();
+            return is_decided.then_some(DeliveryStep::Decided(kind));
+        };
+        let state = end_of(self.state).filter(|_| end_of(before.state).is_none())?;
+        if self.test {
+            return Some(DeliveryStep::Tested { kind, state });
+        }
+        let took_ms = self.end_ms.unwrap_or(self.create_ms) - self.create_ms;
+        let took = Duration::from_millis(took_ms.try_into().unwrap_or(0));
+        Some(DeliveryStep::Ended { kind, state, took })
+    }
+}
+
+/// The word for a state that is an end.
+fn end_of(state: DeliveryState) -> Option<&'static str> {
+    match state {
+        DeliveryState::Pending { .. }
+        | DeliveryState::Leased { .. }
+        | DeliveryState::Retry { .. } => None,
+        DeliveryState::Delivered => Some("delivered"),
+        DeliveryState::Dead => Some("dead"),
+        DeliveryState::Cancelled => Some("cancelled"),
     }
 }
 
@@ -324,5 +630,34 @@ impl Record for Revision {
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, RevisionV1::into_revision)
+    }
+}
+
+impl Record for AuditEntry {
+    const KIND: Kind = Kind::Audit;
+
+    fn key(&self) -> Vec<u8> {
+        self.number.to_be_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        if self.before.is_none() && self.after.is_none() {
+            return Vec::new();
+        }
+        let named = self.names.iter().map(|name| {
+            let key = Key::new().name(&self.kind).name(name);
+            entry(Index::AuditByName, key.rest(&self.number.to_be_bytes()))
+        });
+        named.collect()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        encoded(&AuditV1::new(self, sealer))
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, |record: AuditV1| {
+            record.into_entry(sealer)
+        })
     }
 }

@@ -8,15 +8,13 @@ use std::collections::HashSet;
 
 use super::RestoreError;
 use crate::{
-    domain::{
-        Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Outcome,
-        Receipt, Revision, Rule, Trigger,
-    },
+    domain::{Attempt, Delivery, DeliveryState, Outcome},
     store::{
         Changes, EngineError, Kind, Lane, Record, Store,
         backup::{Kept, Source},
         engine::{Action, Change, Expect},
         open::is_of_keys,
+        record::{counters, proven_since, with_record},
     },
 };
 
@@ -44,6 +42,7 @@ pub(super) async fn fill(
 ) -> Result<Filled, RestoreError> {
     let mut filling = Filling {
         store,
+        is_proven: source.manifest().is_proven(),
         hold_due_by_ms,
         deleted: HashSet::new(),
         filled: Filled::default(),
@@ -63,6 +62,8 @@ pub(super) async fn fill(
 
 struct Filling<'a> {
     store: &'a Store,
+    /// Whether the backup is.
+    is_proven: bool,
     hold_due_by_ms: Option<i64>,
     /// Records that were deleted while the backup was made.
     deleted: HashSet<(Kind, Vec<u8>)>,
@@ -90,7 +91,7 @@ impl Filling<'_> {
     async fn batch(&mut self, kind: Kind, records: Vec<&Kept>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
-        let mut changes = self.store.changes();
+        let mut changes = self.store.changes_of_the_past();
         for (kept, found) in records.into_iter().zip(found) {
             let place = (kind, kept.key.clone());
             if found.is_some() || self.deleted.contains(&place) {
@@ -116,36 +117,36 @@ impl Filling<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         match kept.kind {
-            Kind::Meta => return self.fact(kept, value).await,
-            Kind::Trigger => changes.insert(&self.read::<Trigger>(value)?),
-            Kind::Destination => changes.insert(&self.read::<Destination>(value)?),
-            Kind::Rule => changes.insert(&self.read::<Rule>(value)?),
-            Kind::Client => changes.insert(&self.read::<Client>(value)?),
-            Kind::Occurrence => changes.insert(&self.read::<Occurrence>(value)?),
+            Kind::Meta if is_of_keys(&kept.key) => return self.plain(kept, value).await,
+            Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
+            // The layout is that of the version that restores, and deliveries are counted as they
+            // are put into the store.
+            Kind::Meta | Kind::Counter => {}
             Kind::Delivery => self.delivery(changes, kept, value)?,
-            Kind::Attempt => changes.insert(&self.read::<Attempt>(value)?),
-            Kind::Health => changes.insert(&self.read::<Health>(value)?),
-            Kind::Receipt => changes.insert(&self.read::<Receipt>(value)?),
-            Kind::Revision => changes.insert(&self.read::<Revision>(value)?),
+            kind => with_record!(kind, Of => changes.insert(&self.decode::<Of>(value)?), else {}),
         }
         Ok(())
     }
 
-    fn read<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
-        self.store.decode(value)
+    /// Reads a record; of a backup of an earlier version also one that has no proof.
+    fn decode<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
+        let is_lacking = !self.is_proven;
+        let proven = is_lacking.then(|| proven_since(T::KIND, value, self.store.sealer()));
+        let proven = proven.flatten();
+        self.store.decode(proven.as_deref().unwrap_or(value))
     }
 
-    /// Takes over what a store says of its keys. Its layout is that of the version that restores.
-    async fn fact(&self, kept: &Kept, value: &[u8]) -> Result<(), EngineError> {
-        if !is_of_keys(&kept.key) {
-            return Ok(());
-        }
+    /// Takes over what has no type above the engine: what a store says of its keys, and counters.
+    async fn plain(&self, kept: &Kept, value: &[u8]) -> Result<(), EngineError> {
         let put = Action::Put(value.into());
         let put = Change {
             is_logged: false,
-            ..Change::new(Kind::Meta, &kept.key, Expect::Absent, put)
+            ..Change::new(kept.kind, &kept.key, Expect::Absent, put)
         };
-        self.store.engine().apply(Lane::Bulk, vec![put]).await?;
+        self.store
+            .engine()
+            .apply(Lane::Bulk, vec![put].into())
+            .await?;
         Ok(())
     }
 
@@ -156,11 +157,11 @@ impl Filling<'_> {
         kept: &Kept,
         value: &[u8],
     ) -> Result<(), EngineError> {
-        let mut delivery = self.read::<Delivery>(value)?;
+        let mut delivery = self.decode::<Delivery>(value)?;
         let attempts = kept
             .attempts
             .iter()
-            .map(|value| self.read::<Attempt>(value));
+            .map(|value| self.decode::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
         let is_held = due_ms

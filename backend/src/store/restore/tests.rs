@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use super::{Restore, RestoreError, Restored, restore};
 use crate::{
     config::Config,
-    domain::{Delivery, DeliveryState, Occurrence},
+    domain::{Client, Delivery, DeliveryState, Occurrence},
     store::{
-        self, Direction, Lane, Range, Record, Store,
+        self, Direction, Kind, Lane, Range, Record, Store,
         backup::{BackupError, Keys, Reader, Step, Target},
         samples,
     },
@@ -24,9 +24,12 @@ const NOW_MS: i64 = 1_800_000_000_000;
 
 /// What befalls the folder of a backup.
 type Damage = Box<dyn Fn(&Path)>;
+/// What befalls its steps.
+type Forgery = Box<dyn FnOnce(&mut Vec<Vec<u8>>)>;
 
 struct Room {
     folder: TempDir,
+    accept_unproven: bool,
 }
 
 impl Room {
@@ -36,7 +39,10 @@ impl Room {
         let key = format!("1 {}\n", STANDARD.encode(KEY));
         fs::write(folder.path().join("keys/secret.key"), key).unwrap();
         fs::write(folder.path().join("keys/admin.key"), "admin\n").unwrap();
-        Self { folder }
+        Self {
+            folder,
+            accept_unproven: false,
+        }
     }
 
     fn backup(&self) -> PathBuf {
@@ -58,6 +64,7 @@ impl Room {
             key_file: None,
             hold_due_by_ms,
             now_ms: NOW_MS,
+            accept_unproven: self.accept_unproven,
         };
         restore(&self.config(), &how, &|_, _, _| {}).await
     }
@@ -261,14 +268,14 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
         (
             Box::new(change("manifest.json", |bytes| {
                 let text = String::from_utf8(bytes.clone()).unwrap();
-                *bytes = text.replace("\"layout\": 1", "\"layout\": 2").into();
+                *bytes = text.replace("\"layout\": 2", "\"layout\": 3").into();
             })),
             "newer version",
         ),
         (Box::new(remove("secret.key")), "--secret-key"),
         (
             Box::new(move |folder: &Path| fs::write(folder.join("secret.key"), &foreign).unwrap()),
-            "sealed with key 1",
+            "the keys are not those of the service",
         ),
     ];
     for (damage, expected) in cases {
@@ -312,9 +319,124 @@ async fn keys_are_left_out_when_that_is_asked_for() {
         key_file: Some(&key_file),
         hold_due_by_ms: None,
         now_ms: NOW_MS,
+        accept_unproven: false,
     };
     let restored = restore(&room.config(), &how, &|_, _, _| {}).await.unwrap();
     assert!(!restored.has_admin_key);
     let finished = Target::open(&from).unwrap_err();
     assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
+}
+
+/// The pieces and the manifest of a backup, changed by who mends every checksum after it.
+fn forge(room: &Room, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
+    let piece = room.backup().join("piece-000001");
+    let bytes = fs::read(&piece).unwrap();
+    let (head, mut rest) = bytes.split_at(12);
+    let mut steps = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (step, after) = after[4..].split_at(u32::from_be_bytes(*length) as usize);
+        steps.push(step.to_vec());
+        rest = after;
+    }
+    change(&mut steps);
+    let mut bytes = head.to_vec();
+    for step in steps {
+        bytes.extend(u32::try_from(step.len()).unwrap().to_be_bytes());
+        bytes.extend(crc32c::crc32c(&step).to_be_bytes());
+        bytes.extend(step);
+    }
+    fs::write(piece, &bytes).unwrap();
+    let manifest = room.backup().join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut text: serde_json::Value = serde_json::from_str(&text).unwrap();
+    text["backup"]["layout"] = layout.into();
+    text["backup"]["pieces"][0]["bytes"] = bytes.len().into();
+    text["backup"]["pieces"][0]["crc32c"] = crc32c::crc32c(&bytes).into();
+    text["crc32c"] = crc32c::crc32c(text["backup"].to_string().as_bytes()).into();
+    fs::write(manifest, text.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended() {
+    // The byte that makes a viewer an admin, and the one that sends a secret to another port.
+    let replace = |from: &'static [u8], to: &'static [u8]| {
+        move |steps: &mut Vec<Vec<u8>>| {
+            let mut found = 0;
+            for step in steps {
+                let last = step.len() - from.len();
+                for at in (0..last)
+                    .filter(|at| step[*at..].starts_with(from))
+                    .collect::<Vec<_>>()
+                {
+                    step[at..at + from.len()].copy_from_slice(to);
+                    found += 1;
+                }
+            }
+            assert!(found > 0);
+        }
+    };
+    let forgeries: [(Forgery, u32, &str); 6] = [
+        (
+            Box::new(replace(b"console\x18\x04", b"console\x18\x05")),
+            2,
+            "changed since",
+        ),
+        (
+            Box::new(replace(b"example.com", b"example.org")),
+            2,
+            "changed since",
+        ),
+        (Box::new(|steps| drop(steps.remove(1))), 2, "changed since"),
+        (Box::new(|steps| steps.swap(0, 1)), 2, "changed since"),
+        (
+            Box::new(|steps| steps.truncate(1)),
+            2,
+            "its last step is missing",
+        ),
+        (Box::new(|_| {}), 1, "--accept-unproven"),
+    ];
+    for (number, (forgery, layout, expected)) in forgeries.into_iter().enumerate() {
+        let room = Room::new();
+        back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
+        forge(&room, forgery, layout);
+        let error = room.restore(None).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{number} {expected}: {error}");
+        let left = fs::read_dir(room.config().data_dir).map_or(0, Iterator::count);
+        assert!(left <= 1, "nothing but the lock is left after: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_an_earlier_version_is_restored_by_who_trusts_it() {
+    let mut room = Room::new();
+    let old = store(&room).await;
+    let mut target = Target::open(&room.backup()).unwrap();
+    let mut reader = Reader::begin(old.clone(), None).await.unwrap();
+    let mut end = None;
+    while let Some(mut step) = reader.next().await.unwrap() {
+        for kept in &mut step.records {
+            if let (Kind::Client | Kind::Destination, Some(value)) = (kept.kind, &mut kept.value) {
+                *value = [&[1], &value[37..]].concat();
+            }
+        }
+        end = step.end.clone().or(end);
+        target.add(step).unwrap();
+    }
+    target.finish(end.unwrap(), Keys::Of(&room.keys())).unwrap();
+    let error = room.restore(None).await.unwrap_err().to_string();
+    assert!(error.contains("changed since"), "{error}");
+    let forget_time = |steps: &mut Vec<Vec<u8>>| {
+        for step in steps.iter_mut() {
+            *step = Step::without_proof(step);
+        }
+    };
+    forge(&room, forget_time, 1);
+    let error = room.restore(None).await.unwrap_err().to_string();
+    assert!(error.contains("--accept-unproven"), "{error}");
+    room.accept_unproven = true;
+    room.restore(None).await.unwrap();
+    let new = store::open(&room.config()).await.unwrap();
+    assert_eq!(all::<Client>(&new).await, all::<Client>(&old).await);
+    let destinations = all::<crate::domain::Destination>(&new).await;
+    assert_eq!(destinations, samples::destinations());
 }

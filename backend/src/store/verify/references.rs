@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::{
     domain::{
-        Attempt, Client, Delivery, DeliveryState, Destination, Health, Name, Occurrence, Receipt,
-        Revision, Rule, Trigger,
+        Attempt, AuditEntry, Calendar, Client, Delivery, DeliveryState, Destination, Health,
+        Inhibition, Name, Occurrence, Receipt, Revision, Rule, Silence, Trigger,
     },
     store::{EngineError, Kind, Store, record::bytes::Key},
 };
@@ -34,13 +34,15 @@ macro_rules! refers_to_nothing {
 }
 
 refers_to_nothing!(
+    AuditEntry,
     Trigger,
     Destination,
     Client,
     Occurrence,
     Health,
     Receipt,
-    Revision
+    Revision,
+    Inhibition
 );
 
 #[async_trait]
@@ -48,23 +50,55 @@ impl Referring for Rule {
     async fn dangling(rules: &[Self], store: &Store) -> Result<Vec<String>, EngineError> {
         let triggers = names(rules, |rule| &rule.trigger_names);
         let destinations = names(rules, |rule| &rule.destination_names);
-        let mut faults = Vec::new();
-        for (kind, asked) in [(Kind::Trigger, triggers), (Kind::Destination, destinations)] {
-            let keys: Vec<_> = asked
-                .iter()
-                .map(|(_, name)| name.as_bytes().into())
-                .collect();
-            let found = store.engine().get(kind, &keys).await?;
-            let missing = asked.iter().zip(found).filter(|(_, row)| row.is_none());
-            faults.extend(missing.map(|((rule, name), _)| {
-                format!(
-                    "rule `{rule}` names the {} `{name}`, which is not there",
-                    kind.word()
-                )
-            }));
-        }
+        let mut faults = missing("rule", (Kind::Trigger, triggers), store).await?;
+        faults.extend(missing("rule", (Kind::Destination, destinations), store).await?);
+        let calendars = rules.iter().filter_map(|it| {
+            let calendar = it.active_calendar.as_ref()?;
+            Some((it.name.as_str(), calendar.as_str()))
+        });
+        let calendars = (Kind::Calendar, calendars.collect());
+        faults.extend(missing("rule", calendars, store).await?);
         Ok(faults)
     }
+}
+
+#[async_trait]
+impl Referring for Silence {
+    async fn dangling(silences: &[Self], store: &Store) -> Result<Vec<String>, EngineError> {
+        let calendars = silences.iter().filter_map(|it| {
+            let calendar = it.calendar.as_ref()?;
+            Some((it.name.as_str(), calendar.as_str()))
+        });
+        missing("silence", (Kind::Calendar, calendars.collect()), store).await
+    }
+}
+
+#[async_trait]
+impl Referring for Calendar {
+    async fn dangling(calendars: &[Self], store: &Store) -> Result<Vec<String>, EngineError> {
+        let except = calendars.iter().flat_map(|it| {
+            let out = it.except.iter().map(Name::as_str);
+            out.map(|name| (it.name.as_str(), name))
+        });
+        missing("calendar", (Kind::Calendar, except.collect()), store).await
+    }
+}
+
+/// Those of the names, each after the name of who holds it, that are not there.
+async fn missing(
+    word: &str,
+    (kind, asked): (Kind, Vec<(&str, &str)>),
+    store: &Store,
+) -> Result<Vec<String>, EngineError> {
+    let keys = asked.iter().map(|(_, name)| name.as_bytes().into());
+    let keys: Vec<_> = keys.collect();
+    let found = store.engine().get(kind, &keys).await?;
+    let missing = asked.iter().zip(found).filter(|(_, row)| row.is_none());
+    let fault = |(holder, name): &(&str, &str)| {
+        let kind = kind.word();
+        format!("{word} `{holder}` names the {kind} `{name}`, which is not there")
+    };
+    Ok(missing.map(|(asked, _)| fault(asked)).collect())
 }
 
 /// The names that rules hold, each after its rule's.

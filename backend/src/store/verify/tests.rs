@@ -29,14 +29,23 @@ async fn with_clients() -> Store {
             key_hash: [number; 32],
             create_ms: 0,
             last_used_ms: None,
+            last_used_from: None,
+            expire_ms: None,
+            previous: None,
         });
     }
     store.apply(Lane::Admin, changes).await.unwrap();
     store
 }
 
-async fn apply(store: &Store, change: Change) {
-    let applied = store.engine().apply(Lane::Admin, vec![change]).await;
+/// Applies a change to a record at whatever version it has.
+async fn apply(store: &Store, mut change: Change) {
+    if let Expect::Version(version) = &mut change.expect {
+        let keys = [change.key.clone()];
+        let rows = store.engine().get(change.kind, &keys).await.unwrap();
+        *version = rows[0].as_ref().unwrap().version;
+    }
+    let applied = store.engine().apply(Lane::Admin, vec![change].into()).await;
     applied.unwrap();
 }
 

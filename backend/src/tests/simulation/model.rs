@@ -44,10 +44,21 @@ pub(super) struct Occurrence {
     pub(super) count: u64,
     /// The earlier of what the newest event states and when it came.
     order_ms: i64,
-    /// Whether it was suppressed until its close.
+    /// Whether it was suppressed from its start, and not open since.
     unheard: bool,
     /// Who was told, by rule.
     notes: BTreeMap<usize, Note>,
+    /// What waits, by rule.
+    waits: BTreeMap<usize, Wait>,
+}
+
+/// What a silence holds of a rule.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    /// Whether a repeat fell due meanwhile.
+    repeat: bool,
+    /// The severity and the flag that were told last; none for an opening.
+    told: Option<(Severity, bool)>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,14 +83,30 @@ pub(super) struct Model {
     /// The messages, and how many of each.
     pub(super) told: BTreeMap<Told, usize>,
     pub(super) gone: BTreeSet<usize>,
+    /// The places that a silence covers.
+    pub(super) silenced: BTreeSet<usize>,
 }
 
 /// What a step changed.
 #[derive(Default)]
 struct Changed {
     is_event: bool,
-    news: bool,
+    /// Nothing changed: only what waits is decided.
+    is_look: bool,
+    /// Severity and flag before.
+    before: Option<(Severity, bool)>,
     closed: bool,
+}
+
+/// What is asked of the rules.
+struct Asked<'a> {
+    rules: &'a BTreeSet<usize>,
+    changed: &'a Changed,
+    now_ms: i64,
+    /// Those that have sent updates.
+    updated: &'a BTreeSet<usize>,
+    /// What waited before.
+    waited: &'a BTreeMap<usize, Wait>,
 }
 
 /// The place that a host is in.
@@ -110,8 +137,9 @@ impl Model {
                 last_seen_ms: event.timestamp_ms,
                 order_ms,
                 count: 1,
-                unheard: false,
+                unheard: event.status == Some(Status::Suppressed),
                 notes: BTreeMap::new(),
+                waits: BTreeMap::new(),
             }),
         }
         changed.is_event = true;
@@ -141,12 +169,30 @@ impl Model {
         for host in hosts {
             let newest = self.lines[&host].last().expect("it has an occurrence");
             if newest.status == Status::Open && !newest.notes.contains_key(&number) {
-                self.open(
-                    host,
-                    &BTreeSet::from([number]),
-                    (false, now_ms),
-                    &BTreeSet::new(),
-                );
+                let waited = newest.waits.clone();
+                let asked = Asked {
+                    rules: &BTreeSet::from([number]),
+                    changed: &Changed::default(),
+                    now_ms,
+                    updated: &BTreeSet::new(),
+                    waited: &waited,
+                };
+                self.open(host, &asked);
+            }
+        }
+    }
+
+    /// A hold may have ended, or a definition was edited: what waits is decided anew.
+    pub(super) fn look(&mut self, now_ms: i64) {
+        let changed = Changed {
+            is_look: true,
+            ..Changed::default()
+        };
+        let hosts: Vec<_> = self.lines.keys().copied().collect();
+        for host in hosts {
+            let newest = self.lines[&host].last().expect("it has an occurrence");
+            if !newest.waits.is_empty() {
+                self.tell(host, &changed, now_ms);
             }
         }
     }
@@ -159,6 +205,9 @@ impl Model {
             return;
         }
         let is_closed = occurrence.status == Status::Closed;
+        let is_silenced = self.silenced.contains(&site_of(host));
+        let waited = std::mem::take(&mut occurrence.waits);
+        let now = (occurrence.severity, occurrence.acknowledged);
         let mut say = |rule, destination, clear| {
             let told = (rule, destination, host, number, clear);
             *self.told.entry(told).or_default() += 1;
@@ -167,6 +216,8 @@ impl Model {
         for (number, note) in &mut occurrence.notes {
             let rule = self.rules.get(number);
             let last = rule.or_else(|| self.deleted.get(number));
+            let wait = waited.get(number);
+            let mut known = None;
             let clear = if is_closed {
                 let owed = changed.closed && !note.cleared;
                 (owed && last.is_some_and(|rule| rule.updates)).then_some(true)
@@ -174,9 +225,16 @@ impl Model {
                 Some(false)
             } else {
                 let follows = rule.is_some_and(|rule| rule.enabled && rule.updates);
-                (changed.news && follows).then_some(true)
+                known = wait.and_then(|wait| wait.told).or(changed.before);
+                (known.is_some_and(|it| it != now) && follows).then_some(true)
             };
             let Some(clear) = clear else { continue };
+            if is_silenced && !is_closed {
+                let repeat = wait.is_some_and(|wait| wait.repeat);
+                let told = known;
+                occurrence.waits.insert(*number, Wait { repeat, told });
+                continue;
+            }
             note.cleared = is_closed;
             if !clear {
                 note.last_ms = now_ms;
@@ -187,18 +245,21 @@ impl Model {
         }
         if !(is_closed && occurrence.unheard) {
             let rules = self.rules.keys().copied().collect();
-            self.open(host, &rules, (changed.is_event, now_ms), &updated);
+            let asked = Asked {
+                rules: &rules,
+                changed,
+                now_ms,
+                updated: &updated,
+                waited: &waited,
+            };
+            self.open(host, &asked);
         }
     }
 
-    /// What some of the rules make of the newest occurrence of a host, `updated` having sent updates.
-    fn open(
-        &mut self,
-        host: usize,
-        asked: &BTreeSet<usize>,
-        (is_event, now_ms): (bool, i64),
-        updated: &BTreeSet<usize>,
-    ) {
+    /// What some of the rules make of the newest occurrence of a host.
+    fn open(&mut self, host: usize, asked: &Asked<'_>) {
+        let now_ms = asked.now_ms;
+        let is_silenced = self.silenced.contains(&site_of(host));
         let line = self.lines.get_mut(&host).expect("the host is known");
         let occurrence_number = line.len();
         let occurrence = line.last_mut().expect("it has an occurrence");
@@ -210,7 +271,7 @@ impl Model {
         for (number, rule) in self
             .rules
             .iter()
-            .filter(|(number, _)| asked.contains(number))
+            .filter(|(number, _)| asked.rules.contains(number))
         {
             let mut triggers = rule.triggers.iter().map(|trigger| self.triggers[*trigger]);
             let matches = triggers.any(|trigger| {
@@ -218,20 +279,35 @@ impl Model {
                     && trigger.site == site_of(host)
                     && occurrence.severity >= trigger.level
             });
-            if !(rule.enabled && matches) {
+            let wait = asked.waited.get(number);
+            if !(rule.enabled && matches) || asked.changed.is_look && wait.is_none() {
                 continue;
             }
             let known = occurrence.notes.get_mut(number);
             if let Some(note) = &known {
                 let due = rule.repeat_ms.is_some_and(|it| now_ms - note.last_ms >= it);
                 // A repeat is news from a sender.
-                if !(is_event && due) {
+                let is_due = asked.changed.is_event && due;
+                let waits = rule.repeat_ms.is_some() && wait.is_some_and(|wait| wait.repeat);
+                if !(is_due || waits) {
                     continue;
                 }
             }
             match known {
-                Some(note) if updated.contains(number) => note.last_ms = now_ms,
                 _ if rule.destinations.is_empty() => {}
+                Some(note) if asked.updated.contains(number) => note.last_ms = now_ms,
+                known if is_silenced => {
+                    let now = (occurrence.severity, occurrence.acknowledged);
+                    let told = wait.and_then(|wait| wait.told);
+                    let told = told.or(asked.changed.before).or(Some(now));
+                    let told = told.filter(|_| known.is_some());
+                    let repeat = known.is_some();
+                    if !is_closed {
+                        let waits = occurrence.waits.entry(*number);
+                        let waits = waits.or_insert(Wait { repeat, told });
+                        waits.repeat |= repeat;
+                    }
+                }
                 known => {
                     let old = known.cloned();
                     let mut destinations = rule.destinations.clone();
@@ -261,12 +337,11 @@ fn alter(
     occurrence.severity = severity.unwrap_or(old.severity);
     occurrence.status = status.unwrap_or(old.status);
     occurrence.acknowledged = acknowledged.unwrap_or(old.acknowledged);
-    if occurrence.status != old.status {
-        occurrence.unheard = old.status == Status::Suppressed;
-    }
+    occurrence.unheard &= occurrence.status != Status::Open;
     Changed {
         is_event: false,
-        news: (occurrence.severity, occurrence.acknowledged) != (old.severity, old.acknowledged),
+        is_look: false,
+        before: Some((old.severity, old.acknowledged)),
         closed: occurrence.status == Status::Closed && old.status != Status::Closed,
     }
 }

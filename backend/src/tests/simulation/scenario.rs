@@ -18,7 +18,7 @@ use crate::{
     config::Config,
     domain::{
         Clause, Delivery, DeliverySettings, DestinationKind, IncomingEvent, Literal, Query, Secret,
-        Severity, Status,
+        Severity, SilenceState, Status,
         destination::{Webhook, WebhookMethod},
     },
     ops::{
@@ -26,9 +26,13 @@ use crate::{
         edit::Target,
         notify_open::Stores,
         occurrence::StateChange,
+        page::PageRequest,
+        pending::look::Looks,
+        resource::Filter,
         rule::RuleDraft,
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
+        silence::{SilenceDraft, SilenceFilter, Silencing},
         trigger::TriggerDraft,
     },
     tests::{ground::Ground, service::Service},
@@ -66,6 +70,8 @@ pub(super) struct Scenario {
     random: StdRng,
     clock: Arc<ManualClock>,
     hosts: usize,
+    /// How many silences were made.
+    silences: usize,
 }
 
 impl Scenario {
@@ -90,6 +96,7 @@ impl Scenario {
             random: StdRng::seed_from_u64(seed),
             clock,
             hosts: 0,
+            silences: 0,
         };
         scenario.set_up().await;
         scenario
@@ -162,6 +169,7 @@ impl Scenario {
         DestinationDraft {
             name: format!("d{number}"),
             kind: Some(DestinationKind::Webhook(Webhook {
+                secret_url: Secret::default(),
                 url: self.outside.receiver.url(&format!("/{number}")),
                 method: WebhookMethod::Post,
                 headers: Vec::new(),
@@ -193,6 +201,11 @@ impl Scenario {
             }
             if self.random.random_bool(0.2) {
                 self.edit().await;
+                self.look().await;
+            }
+            if self.random.random_bool(0.5) {
+                let site = self.random.random_range(0..GOOD_SITES);
+                self.silence_or_end(site).await;
             }
             while let Some(first) = timed.first_entry()
                 && *first.key() * MINUTE_MS <= passed_ms
@@ -209,14 +222,79 @@ impl Scenario {
         }
     }
 
-    /// Lets time pass until nothing waits any more.
+    /// Ends the silences, and lets time pass until nothing waits any more.
     pub(super) async fn end(&mut self) {
+        for site in self.model.silenced.clone() {
+            self.silence_or_end(site).await;
+        }
         let mut hours = 0;
         while self.service.waits().await {
             hours += 1;
             assert!(hours <= 240, "something is stuck");
             self.service.live(Duration::from_secs(3600)).await;
         }
+    }
+
+    /// A silence begins to cover all of a place, or ends.
+    async fn silence_or_end(&mut self, site: usize) {
+        let deciding = self.service.deciding().clone();
+        let silences = Silencing::new(deciding, self.service.intake().clone());
+        let ends = self.model.silenced.remove(&site);
+        if ends {
+            let named = Filter::default();
+            let filter = SilenceFilter {
+                states: vec![SilenceState::Active],
+                named,
+                event: None,
+            };
+            let page = PageRequest {
+                size: 1_000,
+                token: String::new(),
+            };
+            let active = silences.list(&filter, &page).await.unwrap().items;
+            let mut active = active.into_iter().map(|it| it.silence);
+            let of_site = active.find(|it| it.reason == format!("s{site}")).unwrap();
+            let operator = samples::name("operator");
+            let expired = silences.expire(of_site.name.as_str(), &operator).await;
+            drop(expired.unwrap());
+        } else {
+            self.model.silenced.insert(site);
+            self.silences += 1;
+            let draft = self.silence_draft(site);
+            drop(silences.create(draft, false, true).await.unwrap());
+        }
+        self.look().await;
+    }
+
+    fn silence_draft(&self, site: usize) -> SilenceDraft {
+        let text = Literal::Text(format!("s{site}"));
+        SilenceDraft {
+            calendar: String::new(),
+            name: format!("q{}", self.silences),
+            description: String::new(),
+            tags: Vec::new(),
+            reason: format!("s{site}"),
+            query: Some(Query {
+                clause: Clause::Equals("dimensions.site".into(), text),
+            }),
+            rule_names: Vec::new(),
+            start_ms: None,
+            end_ms: Some(self.clock.now_ms() + 600 * MINUTE_MS),
+            expire_when_idle_ms: None,
+            warn_before_ms: None,
+            from_event: None,
+            editor: samples::name("operator"),
+            etag: String::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// What waits is decided anew, as whoever looks for what is due does it.
+    async fn look(&mut self) {
+        let deciding = self.service.deciding().clone();
+        let looks = Looks::new(deciding, self.service.intake().clone());
+        looks.pass().await.unwrap();
+        self.model.look(self.clock.now_ms());
     }
 
     /// A request of some events, of hosts that were heard of and of new ones.

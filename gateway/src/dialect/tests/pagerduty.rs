@@ -145,7 +145,7 @@ fn everything_that_is_wrong_is_listed() {
         (
             ENQUEUE,
             trigger(&json!({"dedup_key": long})),
-            vec!["`dedup_key` has more than 255 characters"],
+            vec!["`dedup_key` has 256 characters; at most 255 are taken"],
         ),
         (CHANGE, json!({}), vec!["`payload` is required"]),
         (

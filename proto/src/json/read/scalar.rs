@@ -262,17 +262,24 @@ fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
     Ok(Scalar::Bytes(Cow::Owned(decoded)))
 }
 
-/// An enum value by name or number. Numbers that are not known here may be known to the backend.
 /// The name of the value that is most like a text: like its word, or like the whole name for who
 /// wrote more than a word; none when none is like it.
 fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
-    let is_word = !text.contains('_') && plan.values.iter().all(|value| !value.word.is_empty());
+    let have_words = plan.values.iter().all(|value| !value.word.is_empty());
+    // What all names begin with makes no two of them alike.
+    let first = plan.values.first().filter(|_| have_words);
+    let common = first.map_or(0, |value| value.name.len() - value.word.len());
+    let start = text.get(..common).unwrap_or_default();
+    let has_start = first.is_some_and(|value| value.name[..common].eq_ignore_ascii_case(start));
+    let text = if has_start { &text[common..] } else { text };
+    let is_word = has_start || have_words && !text.contains('_');
     let known = |value: &'p EnumValuePlan| if is_word { &*value.word } else { &*value.name };
     let nearest = nearest(text, plan.values.iter().map(known))?;
     let found = plan.values.iter().find(|value| known(value) == nearest);
     found.map(|value| &*value.name)
 }
 
+/// An enum value by name or number. Numbers that are not known here may be known to the backend.
 fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
     let short_name = plan.name.rsplit('.').next().unwrap_or(&plan.name);
     let number = match token {

@@ -1,14 +1,18 @@
 //! What can be said on the command line.
 
+pub(crate) mod script;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::version;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
     version,
+    long_version = version::long(),
     about = "Events in, messages out: a notification service with a console in the terminal.",
     long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
         Without a command it opens the console; without --connect it also starts a service inside \
@@ -46,6 +50,40 @@ pub(crate) struct Cli {
     /// What to do; nothing opens the console.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+impl Cli {
+    /// Reads the command line of this process; ends it when there is nothing to do or it is wrong.
+    pub(crate) fn read() -> Self {
+        let matches = Self::shown().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The command line, on which commands that only talk to a service do not show how one is served.
+    fn shown() -> clap::Command {
+        const SERVING: [&str; 6] = [
+            "grpc_listen",
+            "rest_listen",
+            "backend",
+            "tls_cert",
+            "tls_key",
+            "tls_client_ca",
+        ];
+        let mut command = Self::command();
+        // What is global is on the commands only from then on.
+        command.build();
+        let clients = script::Script::augment_subcommands(clap::Command::new("scripts"));
+        for client in clients.get_subcommands() {
+            command = command.mut_subcommand(client.get_name(), |client| {
+                client.mut_args(|argument| {
+                    let is_serving = SERVING.contains(&argument.get_id().as_str());
+                    let is_hidden = is_serving || argument.is_hide_set();
+                    argument.hide(is_hidden)
+                })
+            });
+        }
+        command
+    }
 }
 
 /// Columns and rows of a screen.
@@ -172,9 +210,25 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Make an empty or new data folder (--data-dir) out of a backup.
     Restore(RestoreArguments),
+    /// Print who changed what, the newest first, as a line of JSON each.
+    Audit(AuditArguments),
     /// Manage the clients of a running service.
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Look at the settings.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Commands for scripts.
+    #[command(flatten)]
+    Script(script::Script),
+}
+
+/// What to do with the settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read file, variables and flags as the service would, and write what was given and where.
+    /// Exit code 2: something cannot be used.
+    Check,
 }
 
 /// How to check.
@@ -183,6 +237,10 @@ pub(crate) struct CheckArguments {
     /// Check the backup in that folder in place of the data folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) backup: Option<PathBuf>,
+    /// The file `secret.key` of the service that was backed up: it proves that nobody changed the
+    /// backup.
+    #[arg(long, value_name = "FILE", requires = "backup")]
+    pub(crate) secret_key: Option<PathBuf>,
     /// Answer in JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -215,10 +273,33 @@ pub(crate) struct RestoreArguments {
     /// The file `secret.key` of the service that was backed up, for a backup without keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_key: Option<PathBuf>,
+    /// Take a backup that an earlier version made, which nothing proves to be unchanged.
+    #[arg(long)]
+    pub(crate) accept_unproven: bool,
     /// Do not send what was due by now, which may have been sent after the backup, until somebody
     /// sends it again.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,
+}
+
+/// Which entries of the audit log to print.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArguments {
+    /// Only what these clients did.
+    #[arg(long = "client", value_name = "NAME")]
+    pub(crate) clients: Vec<String>,
+    /// Only what was done to these kinds of things, such as `rule`.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub(crate) kinds: Vec<String>,
+    /// Only what was done to things of these names.
+    #[arg(long = "name", value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Only from this moment on, such as 2026-11-22T09:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<jiff::Timestamp>,
+    /// Only before this moment.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<jiff::Timestamp>,
 }
 
 /// What to do with clients.
@@ -250,8 +331,12 @@ pub(crate) enum ClientCommand {
         /// What it may send as other services do, such as prometheus or pagerduty; several times.
         #[arg(long = "dialect", value_name = "NAME")]
         dialects: Vec<String>,
+        /// When its key ends, such as 2027-01-31T00:00:00Z [default: never].
+        #[arg(long, value_name = "TIME")]
+        expires: Option<jiff::Timestamp>,
     },
-    /// Change how much a client may ask for and what it may send, from its next call on.
+    /// Change how much a client may ask for, what it may send and when its key ends, from its next call
+    /// on.
     #[command(arg_required_else_help = true)]
     Update {
         /// Its name.
@@ -268,9 +353,23 @@ pub(crate) enum ClientCommand {
         /// Allow it to send as here only.
         #[arg(long, conflicts_with = "dialects")]
         no_dialect: bool,
+        /// When its key ends, such as 2027-01-31T00:00:00Z.
+        #[arg(long, value_name = "TIME")]
+        expires: Option<jiff::Timestamp>,
+        /// Let its key end never.
+        #[arg(long, conflicts_with = "expires")]
+        no_end: bool,
     },
     /// List the clients.
     List,
+    /// Give a client another key and print it, this once; the one before is accepted for a while.
+    Rotate {
+        /// Its name.
+        name: String,
+        /// How many seconds the key before is still accepted; 0 ends it at once [default: 86400].
+        #[arg(long, value_name = "SECONDS")]
+        overlap: Option<u32>,
+    },
     /// Make a client's key worthless, at once.
     Revoke {
         /// Its name.

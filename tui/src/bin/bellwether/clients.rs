@@ -4,7 +4,7 @@ use std::{io::Write, time::Duration};
 
 use bellwether_proto::v1::{
     self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
-    UpdateClientRequest, client_service_client::ClientServiceClient,
+    RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
 };
 use jiff::Timestamp;
 use tonic::{
@@ -44,8 +44,10 @@ pub(crate) async fn run(
             requests_per_second,
             events_per_second,
             dialects,
+            expires,
         } => {
             let request = CreateClientRequest {
+                expire_time: expires.map(wire_time),
                 name,
                 role: wire::Role::from(role).into(),
                 requests_per_second,
@@ -61,6 +63,8 @@ pub(crate) async fn run(
             events_per_second,
             dialects,
             no_dialect,
+            expires,
+            no_end,
         } => {
             let states_dialects = no_dialect || !dialects.is_empty();
             let request = UpdateClientRequest {
@@ -68,6 +72,11 @@ pub(crate) async fn run(
                 requests_per_second,
                 events_per_second,
                 dialects: states_dialects.then_some(wire::Dialects { names: dialects }),
+                expire_time: if no_end {
+                    Some(prost_types::Timestamp::default())
+                } else {
+                    expires.map(wire_time)
+                },
             };
             let answer = service.update_client(request).await.map_err(refused)?;
             let client = answer.into_inner().client.unwrap_or_default();
@@ -78,6 +87,14 @@ pub(crate) async fn run(
             clients
                 .iter()
                 .try_for_each(|client| writeln!(out, "{}", line(client)))
+        }
+        ClientCommand::Rotate { name, overlap } => {
+            let request = RotateClientKeyRequest {
+                name,
+                overlap_seconds: overlap,
+            };
+            let answer = service.rotate_client_key(request).await.map_err(refused)?;
+            writeln!(out, "{}", answer.into_inner().key)
         }
         ClientCommand::Revoke { name } => {
             let request = RevokeClientRequest { name };
@@ -107,7 +124,7 @@ pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Conn
     open(address, settings, |endpoint| endpoint).await
 }
 
-async fn open(
+pub(crate) async fn open(
     address: &str,
     settings: &Settings,
     settle: impl FnOnce(Endpoint) -> Endpoint,
@@ -152,7 +169,7 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when its key was last used, its limits and the dialects it may send;
+/// Name, role, when it was made, when and from where its key was last used, when it ends, its limits and the dialects it may send;
 /// parted by tabs.
 fn line(client: &wire::Client) -> String {
     let role = client
@@ -160,7 +177,19 @@ fn line(client: &wire::Client) -> String {
         .as_str_name()
         .trim_start_matches("ROLE_")
         .to_lowercase();
-    let (made, used) = (time(client.create_time), time(client.last_used_time));
+    let (made, mut used) = (time(client.create_time), time(client.last_used_time));
+    if !client.last_used_address.is_empty() {
+        used = format!("{used} from {}", client.last_used_address);
+    }
+    let ends = [
+        (client.expire_time, "ends"),
+        (client.previous_key_expire_time, "key before ends"),
+    ];
+    let ends = ends.into_iter().filter(|(at, _)| at.is_some());
+    let ends: Vec<_> = ends
+        .map(|(at, what)| format!("\t{what} {}", time(at)))
+        .collect();
+    let ends = ends.concat();
     let limits = [
         (client.requests_per_second, "calls"),
         (client.events_per_second, "events"),
@@ -171,7 +200,15 @@ fn line(client: &wire::Client) -> String {
     let dialects = client.dialects.iter().map(|it| format!("\t{it}"));
     let dialects: String = dialects.collect();
     let name = &client.name;
-    format!("{name}\t{role}\tmade {made}\tused {used}{limits}{dialects}")
+    format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}")
+}
+
+/// A moment on the wire.
+pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: at.as_second(),
+        nanos: at.subsec_nanosecond(),
+    }
 }
 
 fn time(time: Option<prost_types::Timestamp>) -> String {

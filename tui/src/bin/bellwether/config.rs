@@ -10,9 +10,11 @@ mod setting;
 #[cfg(feature = "embedded")]
 mod tests;
 mod value;
+mod variables;
 
 use std::{
     collections::BTreeMap,
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -91,9 +93,50 @@ pub(crate) struct Settings {
     pub(crate) tls: TlsSettings,
     /// Whether to listen in clear where other machines reach it.
     pub(crate) insecure: bool,
+    /// What was given, in the order in which it was read: a later one beats an earlier one.
+    pub(crate) given: Vec<Given>,
     /// What only the parts of the service read.
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
+}
+
+/// A setting that was given.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    pub(crate) key: &'static str,
+    /// Its value as TOML; of a secret a mask.
+    pub(crate) shown: String,
+    pub(crate) source: Source,
+}
+
+/// Where a setting was given.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// In that file.
+    File(PathBuf),
+    /// In the variable of that name.
+    Variable(String),
+    /// By that flag.
+    Flag(String),
+}
+
+impl Source {
+    /// What a sentence about the setting begins with.
+    fn named(&self, key: &str) -> String {
+        match self {
+            Self::File(path) => format!("{key} (in {})", path.display()),
+            Self::Variable(name) | Self::Flag(name) => name.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(formatter, "{}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => formatter.write_str(name),
+        }
+    }
 }
 
 /// How connections are secured, by files in PEM.
@@ -134,8 +177,8 @@ pub(crate) enum KeySource {
     Given(String),
 }
 
-impl std::fmt::Debug for KeySource {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DataDir => formatter.write_str("DataDir"),
             Self::File(file) => formatter.debug_tuple("File").field(file).finish(),
@@ -167,10 +210,11 @@ impl Settings {
         {
             settings.read_file(&file)?;
         }
+        #[cfg(feature = "embedded")]
+        variables::check_known(variables)?;
         for setting in setting::all() {
-            let name = variable(setting.key);
-            if let Some(text) = variables.get(&name) {
-                settings.set(setting, &Value::String(text.clone()), &name)?;
+            if let Some((name, text)) = variables::find(variables, setting.key)? {
+                settings.set(setting, &Value::String(text), Source::Variable(name))?;
             }
         }
         if let Some(key) = variables.get("BELLWETHER_KEY") {
@@ -178,8 +222,8 @@ impl Settings {
         }
         for (key, text) in flags.given() {
             let setting = setting::find(key).expect("every flag is a setting");
-            let name = format!("--{}", key.replace('_', "-"));
-            settings.set(setting, &Value::String(text.to_owned()), &name)?;
+            let flag = Source::Flag(format!("--{}", key.replace('_', "-")));
+            settings.set(setting, &Value::String(text.to_owned()), flag)?;
         }
         settings.check()?;
         Ok(settings)
@@ -207,7 +251,7 @@ impl Settings {
             .map_err(|error| ConfigError(format!("--config: cannot read {shown}: {error}")))?;
         for (key, value) in file::values(&text, path)? {
             let setting = setting::find(&key).expect("only known keys are handed out");
-            self.set(setting, &value, &format!("{key} (in {shown})"))?;
+            self.set(setting, &value, Source::File(path.to_owned()))?;
         }
         if let Some(keys) = keys::read(&text, path)? {
             self.keys = keys;
@@ -215,8 +259,26 @@ impl Settings {
         Ok(())
     }
 
-    fn set(&mut self, setting: &Setting, value: &Value, name: &str) -> Result<(), ConfigError> {
-        (setting.set)(self, value).map_err(|problem| ConfigError(format!("{name}: {problem}")))
+    fn set(&mut self, setting: &Setting, value: &Value, source: Source) -> Result<(), ConfigError> {
+        (setting.set)(self, value).map_err(|problem| {
+            let name = source.named(setting.key);
+            ConfigError(format!("{name}: {problem}"))
+        })?;
+        self.given.push(Given {
+            key: setting.key,
+            shown: if setting.is_secret {
+                "********".to_owned()
+            } else {
+                value.to_string()
+            },
+            source,
+        });
+        Ok(())
+    }
+
+    /// What was given and holds, by key: what beats it has taken its place.
+    pub(crate) fn in_force(&self) -> BTreeMap<&'static str, &Given> {
+        self.given.iter().map(|given| (given.key, given)).collect()
     }
 
     fn check(&mut self) -> Result<(), ConfigError> {
@@ -233,6 +295,10 @@ impl Settings {
         if !self.insecure && self.tls.cert.is_none() {
             check_loopback("grpc_listen", self.grpc_listen)?;
             check_loopback("rest_listen", self.rest_listen)?;
+            #[cfg(feature = "embedded")]
+            if self.service.metrics.key.is_some() {
+                check_loopback("metrics.listen", self.service.metrics.listen)?;
+            }
         }
         #[cfg(feature = "embedded")]
         self.service.check()?;
@@ -261,6 +327,7 @@ impl Default for Settings {
             log_filter: Targets::new().with_default(tracing::Level::INFO),
             tls: TlsSettings::default(),
             insecure: false,
+            given: Vec::new(),
             #[cfg(feature = "embedded")]
             service: service::ServiceSettings::default(),
         }
@@ -277,12 +344,6 @@ const fn loopback(port: u16) -> SocketAddr {
 /// The platform's folders for this program.
 fn convention() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "bellwether")
-}
-
-/// The variable of a setting.
-fn variable(key: &str) -> String {
-    let key = key.replace('.', "_").to_uppercase();
-    format!("{VARIABLE_PREFIX}{key}")
 }
 
 fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), ConfigError> {

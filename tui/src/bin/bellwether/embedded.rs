@@ -8,15 +8,18 @@ use bellwether_backend::{
     store::open::OpenError,
 };
 use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
+use bellwether_proto::metrics::{Page, Process, Server as MetricsServer, Source};
 use prost::bytes::Bytes;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tonic::metadata::MetadataMap;
+use tonic::{Status, metadata::MetadataMap};
 
 use crate::{
     config::Settings,
     failure::{Failure, sentence},
     ready::Addresses,
     tls::{self, ServerTls},
+    version,
 };
 
 /// Which parts run.
@@ -34,7 +37,9 @@ pub(crate) enum Parts {
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
+    metrics: Option<MetricsServer>,
     tls: Option<ServerTls>,
+    renewal: Arc<Notify>,
 }
 
 /// The calls that the gateway makes past HTTP, when the backend is in the same process.
@@ -53,6 +58,13 @@ impl Direct for PastHttp {
     ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>> {
         Box::pin(self.0.call(metadata, message))
     }
+
+    fn identify(
+        &self,
+        metadata: MetadataMap,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send + '_>> {
+        Box::pin(self.0.identify(metadata))
+    }
 }
 
 impl Service {
@@ -70,6 +82,11 @@ impl Service {
                     .map_err(|error| not_started(&error, settings))?,
             ),
         };
+        if parts == Parts::Gateway
+            && let Ok(address) = settings.backend.parse()
+        {
+            tls::check_clear("backend", &address, settings)?;
+        }
         let upstream = match (&backend, parts) {
             (_, Parts::Backend) => None,
             (Some(backend), _) => {
@@ -89,6 +106,7 @@ impl Service {
                     .map_err(|error| Failure::new(sentence(&error)))?,
             ),
         };
+        let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
         let service = Self {
             backend: match &tls {
                 Some(tls) => backend.map(|backend| backend.with_tls(tls.config())),
@@ -98,7 +116,9 @@ impl Service {
                 Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.config())),
                 None => gateway,
             },
+            metrics,
             tls,
+            renewal: Arc::default(),
         };
         if service.backend.is_some() {
             service.ready().write_note(&settings.data_dir);
@@ -111,7 +131,13 @@ impl Service {
         let rest = self.gateway.as_ref().map(Gateway::addr);
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        Addresses::at(scheme, rest, grpc)
+        let metrics = self.metrics.as_ref().map(MetricsServer::addr);
+        Addresses::at(scheme, rest, grpc, metrics)
+    }
+
+    /// Wakes what looks for renewed files, without waiting for its time.
+    pub(crate) fn renewal(&self) -> Arc<Notify> {
+        Arc::clone(&self.renewal)
     }
 
     /// Serves until `shutdown`, and returns when both parts have drained.
@@ -138,14 +164,53 @@ impl Service {
             shutdown.cancel();
             ended
         };
-        let certificate = async {
-            if let Some(tls) = &self.tls {
-                tls.follow(shutdown.clone()).await;
+        let metrics = async {
+            if let Some(metrics) = self.metrics {
+                let tls = self.tls.as_ref().map(ServerTls::config);
+                metrics.serve(tls, shutdown.clone()).await;
             }
         };
-        let ((), ended, ()) = tokio::join!(gateway, backend, certificate);
+        let certificate = async {
+            if let Some(tls) = &self.tls {
+                tls.follow(&self.renewal, shutdown.clone()).await;
+            }
+        };
+        let ((), ended, (), ()) = tokio::join!(gateway, backend, metrics, certificate);
         ended.map_err(|error| Failure::new(sentence(&error)))
     }
+}
+
+/// Has what both parts count shown on one page: at the address that is set for it, else where the
+/// gateway answers, else where the backend does.
+///
+/// # Errors
+/// When the address cannot be listened on.
+async fn with_metrics(
+    settings: &Settings,
+    backend: Option<Backend>,
+    gateway: Option<Gateway>,
+) -> Result<(Option<Backend>, Option<Gateway>, Option<MetricsServer>), Failure> {
+    let metrics = &settings.service.metrics;
+    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(Process::starting(version::long()))];
+    sources.extend(backend.as_ref().map(Backend::metrics));
+    sources.extend(gateway.as_ref().map(Gateway::metrics));
+    let key = metrics.key.as_ref().map(|key| key.reveal().to_owned());
+    let page = Arc::new(Page::new(sources, key));
+    let server = match metrics.listen {
+        None => None,
+        Some(addr) => Some(
+            MetricsServer::bind(addr, Arc::clone(&page))
+                .await
+                .map_err(|error| Failure::new(format!("metrics.listen: {addr}: {error}")))?,
+        ),
+    };
+    let page = server.is_none().then_some(page);
+    let with_backend = page.clone().filter(|_| gateway.is_none());
+    Ok((
+        backend.map(|backend| backend.with_metrics(with_backend)),
+        gateway.map(|gateway| gateway.with_metrics(page)),
+        server,
+    ))
 }
 
 /// Why the backend did not start; for a folder in use, also how to work with the service on it.

@@ -36,6 +36,27 @@ impl Failure {
         }
     }
 
+    /// The answer is no, and was given already: exit code 1 without a word.
+    pub(crate) fn silent() -> Self {
+        Self::new("")
+    }
+
+    /// What was asked for cannot be read: exit code 2.
+    pub(crate) fn usage(sentence: impl Into<String>) -> Self {
+        Self {
+            code: 2,
+            ..Self::new(sentence)
+        }
+    }
+
+    /// The service refuses what was asked for: exit code 5.
+    pub(crate) fn refused(sentence: impl Into<String>) -> Self {
+        Self {
+            code: 5,
+            ..Self::new(sentence)
+        }
+    }
+
     /// The exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)

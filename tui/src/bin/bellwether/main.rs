@@ -1,5 +1,6 @@
 //! The `bellwether` command: reads the command line and the settings, and sets the parts going.
 
+mod audit;
 mod cli;
 mod clients;
 mod config;
@@ -10,28 +11,30 @@ mod key;
 mod log;
 #[cfg(feature = "embedded")]
 mod maintenance;
+#[cfg(feature = "embedded")]
+mod manager;
 mod operate;
 mod output;
 mod ready;
+mod script;
 #[cfg(feature = "embedded")]
 mod serve;
 mod tls;
+mod version;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
 
-use clap::Parser;
-
 use crate::{
-    cli::{Cli, Command},
+    cli::{Cli, Command, ConfigCommand},
     config::{Settings, Variables},
     failure::Failure,
 };
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -52,15 +55,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.keys {
         return output::write(&settings.keys.reference());
     }
-    let mut threads = tokio::runtime::Builder::new_multi_thread();
-    if cli.command.is_none() && settings.connect.is_some() {
-        // One carries the link beside the loop; a second one would only be woken to look.
-        threads.worker_threads(1);
-    }
-    let runtime = threads
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+    let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
     let done = runtime.block_on(async {
         match cli.command {
             None => {
@@ -71,9 +66,18 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 });
                 operate::run(&settings, frame).await
             }
+            Some(Command::Audit(arguments)) => {
+                log::to_standard_error(&settings);
+                audit::run(arguments, &settings, io::stdout()).await
+            }
             Some(Command::Client(command)) => {
                 log::to_standard_error(&settings);
                 clients::run(command, &settings, io::stdout()).await
+            }
+            Some(Command::Config(ConfigCommand::Check)) => show_config(&settings),
+            Some(Command::Script(command)) => {
+                log::to_standard_error(&settings);
+                script::run(command, &settings).await
             }
             #[cfg(feature = "embedded")]
             Some(Command::Serve) => serve::run(&settings, embedded::Parts::Both).await,
@@ -110,6 +114,33 @@ fn run(cli: Cli) -> Result<(), Failure> {
     // A thread that waits for the disk or the keyboard does not hold the end up.
     runtime.shutdown_background();
     done
+}
+
+/// The threads that the work is done on.
+fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    if is_only_console {
+        // One carries the link beside the loop; a second one would only be woken to look.
+        threads.worker_threads(1);
+    }
+    threads
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))
+}
+
+/// Writes the settings that were given, with where they were; all of them have been read and fit
+/// together.
+fn show_config(settings: &Settings) -> Result<(), Failure> {
+    tls::check(settings)?;
+    let lines = settings.in_force().into_values().map(|given| {
+        let (key, shown, source) = (given.key, &given.shown, &given.source);
+        format!("{key} = {shown}  # {source}\n")
+    });
+    output::write(&format!(
+        "{}# everything can be used\n",
+        lines.collect::<String>()
+    ))
 }
 
 /// The variables that can be settings: those whose name and value are text.

@@ -41,6 +41,25 @@ pub(crate) async fn run(settings: &Settings, frame: Option<Frame>) -> Result<(),
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands over"
+)]
+fn failed(error: bellwether_tui::Error) -> Failure {
+    Failure::new(sentence(&error))
+}
+
+/// How the service at that address is reached.
+///
+/// # Errors
+/// The address is none, there is no key, or authorities cannot be read.
+pub(crate) fn reach(settings: &Settings, address: &str) -> Result<Options, Failure> {
+    let mut options = Options::new(address).map_err(failed)?;
+    options.endpoint = tls::secure(options.endpoint, settings)?;
+    options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
+    Ok(options)
+}
+
 /// Opens the console on the service at that address, which may be `far`: in another process.
 async fn open(
     settings: &Settings,
@@ -48,10 +67,7 @@ async fn open(
     far: bool,
     frame: Option<Frame>,
 ) -> Result<(), Failure> {
-    let failed = |error: bellwether_tui::Error| Failure::new(sentence(&error));
-    let mut options = Options::new(address).map_err(failed)?;
-    options.endpoint = tls::secure(options.endpoint, settings)?;
-    options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
+    let mut options = reach(settings, address)?;
     options.keep_alive = far;
     options.read_only = settings.read_only;
     options.sending = sending::command(settings, address);
@@ -95,6 +111,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
         Unlisted::NotAllowed(sentence) => Failure::not_allowed(sentence),
         Unlisted::Failed(sentence) => Failure::new(sentence),
     })?;
+    let json = output::escaped(&json);
     output::write(&format!("{json}\n"))
 }
 

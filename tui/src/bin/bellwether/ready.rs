@@ -1,8 +1,11 @@
 //! Where a service answers: the line that says so, and the note of it in the data folder.
 
-#[cfg(feature = "embedded")]
-use std::net::SocketAddr;
 use std::{fs, path::Path};
+#[cfg(feature = "embedded")]
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +13,8 @@ use crate::config::Settings;
 
 /// The file in the data folder that says where the service on it answers.
 const ADDRESS_FILE: &str = "addresses.json";
+#[cfg(feature = "embedded")]
+const DRAFT_FILE: &str = "addresses.json.new";
 
 /// Where a service answers; a part that does not run has no address.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,17 +26,26 @@ pub(crate) struct Addresses {
     /// The gRPC address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grpc: Option<String>,
+    /// The address of the metrics, where they have one of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<String>,
 }
 
 #[cfg(feature = "embedded")]
 impl Addresses {
     /// A service that answers at these addresses.
-    pub(crate) fn at(scheme: &str, rest: Option<SocketAddr>, grpc: Option<SocketAddr>) -> Self {
+    pub(crate) fn at(
+        scheme: &str,
+        rest: Option<SocketAddr>,
+        grpc: Option<SocketAddr>,
+        metrics: Option<SocketAddr>,
+    ) -> Self {
         let url = |address: SocketAddr| format!("{scheme}://{address}");
         Self {
             ready: true,
             rest: rest.map(url),
             grpc: grpc.map(url),
+            metrics: metrics.map(url),
         }
     }
 
@@ -40,9 +54,22 @@ impl Addresses {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
+    /// Made anew each time, so that a name that is a link to elsewhere is not followed.
+    fn write(&self, data_dir: &Path) -> io::Result<()> {
+        let (note, draft) = (data_dir.join(ADDRESS_FILE), data_dir.join(DRAFT_FILE));
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = fs::File::create_new(&draft)?;
+        file.write_all(self.line().as_bytes())?;
+        file.write_all(b"\n")?;
+        fs::rename(draft, note)
+    }
+
     /// Leaves a note of it in the data folder, for the commands on this machine.
     pub(crate) fn write_note(&self, data_dir: &Path) {
-        if let Err(error) = fs::write(data_dir.join(ADDRESS_FILE), self.line() + "\n") {
+        if let Err(error) = self.write(data_dir) {
             tracing::warn!(%error, "other commands will not find this service by its data folder");
         }
     }
@@ -59,7 +86,12 @@ impl Addresses {
 /// The gRPC address of the running service that the settings mean: the one that is named, else the
 /// one on the data folder, else the default.
 pub(crate) fn grpc_address(settings: &Settings) -> String {
-    let noted = || Addresses::read_note(&settings.data_dir)?.grpc;
+    // A service that listens everywhere is reached from this machine by its loopback.
+    let from_here = |address: String| {
+        let address = address.replace("//0.0.0.0:", "//127.0.0.1:");
+        address.replace("//[::]:", "//[::1]:")
+    };
+    let noted = || Some(from_here(Addresses::read_note(&settings.data_dir)?.grpc?));
     let named = settings.connect.clone().or_else(noted);
     named.unwrap_or_else(|| {
         let listen = settings.grpc_listen.unwrap_or(Settings::GRPC_LISTEN);
@@ -77,16 +109,16 @@ mod tests {
         let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let cases = [
             (
-                Addresses::at("http", address(8480), address(8481)),
+                Addresses::at("http", address(8480), address(8481), None),
                 r#"{"ready":true,"rest":"http://127.0.0.1:8480","grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at("http", None, address(8481)),
+                Addresses::at("http", None, address(8481), None),
                 r#"{"ready":true,"grpc":"http://127.0.0.1:8481"}"#,
             ),
             (
-                Addresses::at("https", address(8480), None),
-                r#"{"ready":true,"rest":"https://127.0.0.1:8480"}"#,
+                Addresses::at("https", address(8480), None, address(9464)),
+                r#"{"ready":true,"rest":"https://127.0.0.1:8480","metrics":"https://127.0.0.1:9464"}"#,
             ),
         ];
         for (ready, line) in cases {
@@ -103,9 +135,19 @@ mod tests {
         };
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:8481");
 
-        let ready = Addresses::at("http", None, Some(SocketAddr::from(([127, 0, 0, 1], 4711))));
+        let address = SocketAddr::from(([127, 0, 0, 1], 4711));
+        let ready = Addresses::at("http", None, Some(address), None);
         ready.write_note(folder.path());
         assert_eq!(Addresses::read_note(folder.path()), Some(ready));
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:4711");
+
+        for (listens, reached) in [
+            ("0.0.0.0:1", "http://127.0.0.1:1"),
+            ("[::]:1", "http://[::1]:1"),
+        ] {
+            let ready = Addresses::at("http", None, listens.parse().ok(), None);
+            ready.write_note(folder.path());
+            assert_eq!(grpc_address(&settings), reached);
+        }
     }
 }

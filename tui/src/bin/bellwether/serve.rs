@@ -9,6 +9,8 @@ use crate::{
     embedded::{Parts, Service},
     failure::Failure,
     log,
+    manager::Manager,
+    version,
 };
 
 /// Runs parts of the service until the process is told to end, then drains them.
@@ -20,50 +22,100 @@ use crate::{
 pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure> {
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();
-    let asked = asked_to_end()?;
+    let mut signals = Signals::listen()?;
+    let manager = Manager::of_this_process();
     let service = Service::bind(settings, parts).await?;
-    let ready = service.ready();
-    let mut serving = std::pin::pin!(service.serve(shutdown.clone()));
+    let (ready, renewal) = (service.ready(), service.renewal());
+    let mut serving = Box::pin(service.serve(shutdown.clone()));
+    tracing::info!(
+        version = version::long(),
+        data_dir = %settings.data_dir.display(),
+        rest = ready.rest.as_deref(),
+        grpc = ready.grpc.as_deref(),
+        metrics = ready.metrics.as_deref(),
+        "serving"
+    );
     // The listeners are bound, and their loops begin with the first poll below: whoever reads the
     // line and connects at once is answered.
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
-    tokio::select! {
-        ended = &mut serving => ended,
-        () = asked => {
-            tracing::info!("draining");
-            shutdown.cancel();
-            serving.await
+    Manager::ready();
+    loop {
+        tokio::select! {
+            ended = &mut serving => return ended,
+            () = manager.next_sign_of_life() => Manager::sign_of_life(),
+            asked = signals.next() => match asked {
+                Asked::Reload => {
+                    Manager::reloading();
+                    tracing::info!("looking for renewed files");
+                    renewal.notify_one();
+                    Manager::ready();
+                }
+                Asked::End => break,
+            }
+        }
+    }
+    tracing::info!("draining");
+    Manager::stopping();
+    shutdown.cancel();
+    serving.await
+}
+
+/// What a signal asks for.
+enum Asked {
+    /// SIGHUP: files that were renewed are to be taken over.
+    Reload,
+    /// Ctrl-C, or the signal by which a process is asked to end.
+    End,
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// From now on these signals end nothing by themselves.
+    fn listen() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.interrupt.recv() => Asked::End,
+            _ = self.terminate.recv() => Asked::End,
+            _ = self.hangup.recv() => Asked::Reload,
         }
     }
 }
 
-/// Waits for Ctrl-C, or for the signal by which a process is asked to end.
-#[cfg(unix)]
-fn asked_to_end() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let listen = |kind| {
-        signal(kind).map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
-    };
-    let (mut interrupt, mut terminate) = (
-        listen(SignalKind::interrupt())?,
-        listen(SignalKind::terminate())?,
-    );
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-/// Waits for Ctrl-C.
 #[cfg(not(unix))]
-fn asked_to_end() -> Result<impl Future<Output = ()>, Failure> {
-    Ok(async {
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(clippy::unnecessary_wraps, reason = "as where there are signals")]
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Asked {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    })
+        Asked::End
+    }
 }

@@ -3,9 +3,9 @@
 #[cfg(feature = "embedded")]
 mod server;
 
-use std::{fs, path::Path};
+use std::{fs, net::IpAddr, path::Path};
 
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 #[cfg(feature = "embedded")]
 pub(crate) use self::server::ServerTls;
@@ -37,8 +37,21 @@ pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError
 /// Puts [`client`] on an endpoint whose address begins with `https:`.
 ///
 /// # Errors
-/// Those of [`client`], and when the files hold nothing that can be used.
+/// Those of [`client`], when the files hold nothing that can be used, and when the key would travel in
+/// clear.
 pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
+    check_clear("connect", endpoint.uri(), settings)?;
+    without_key(endpoint, settings)
+}
+
+/// As [`secure`], for calls that carry no key.
+///
+/// # Errors
+/// Those of [`client`], and when the files hold nothing that can be used.
+pub(crate) fn without_key(
+    endpoint: Endpoint,
+    settings: &Settings,
+) -> Result<Endpoint, ConfigError> {
     if endpoint.uri().scheme_str() != Some("https") {
         return Ok(endpoint);
     }
@@ -46,6 +59,41 @@ pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint
         let problem = crate::failure::sentence(&error);
         ConfigError(format!("tls_ca, tls_cert: cannot be used: {problem}"))
     })
+}
+
+/// Reads every file that the settings name, as the parts and the console would.
+///
+/// # Errors
+/// When one cannot be used; naming the setting.
+pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
+    client(settings)?;
+    #[cfg(feature = "embedded")]
+    ServerTls::load(settings)?;
+    Ok(())
+}
+
+/// Refuses an address in clear that other machines stand on the way to, unless that is accepted.
+///
+/// # Errors
+/// Naming the setting.
+pub(crate) fn check_clear(
+    setting: &str,
+    address: &Uri,
+    settings: &Settings,
+) -> Result<(), ConfigError> {
+    let host = address.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let stays_here = match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_name) => host == "localhost" || host.ends_with(".localhost"),
+    };
+    if settings.insecure || stays_here || address.scheme_str() != Some("http") {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "{setting}: keys would travel in clear to {host}; give an address with https://, or accept \
+         it with --insecure"
+    )))
 }
 
 fn read(setting: &str, file: &Path) -> Result<Vec<u8>, ConfigError> {

@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, occurrence::CloseReason};
 use serde_json::Value;
 
 use crate::{
-    data::{EventRow, Sign, Word, occurrence, structure},
+    data::{EventRow, Sign, Word, millis, occurrence, structure},
     document::{Document, Link, duration, label, span},
     model::{Model, page::Tab},
     route::Route,
@@ -34,6 +34,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         span(occurrence.status().into(), occurrence.status().word()),
         span(Token::Good, acknowledged),
     ]);
+    holds(into, model, occurrence);
     into.field("name", Token::Text, &event.name);
     if !event.r#type.is_empty() && event.r#type != event.name {
         into.field("type", Token::Text, &event.r#type);
@@ -85,6 +86,30 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         into.field("notes", Token::Text, &words);
     }
     contents(into, event, occurrence);
+}
+
+/// What holds back messages about it.
+fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
+    for hold in &occurrence.holds {
+        let until = millis(hold.until.as_ref());
+        let until = until.map(|ms| format!(" until {}", model.moment_in_full(ms)));
+        let until = until.unwrap_or_default();
+        let words = match hold.kind() {
+            v1::HoldKind::ActiveTimes => {
+                format!("outside the windows of calendar {}{until}", hold.name)
+            }
+            v1::HoldKind::Inhibition => format!("by inhibition {}: {}", hold.name, hold.detail),
+            v1::HoldKind::AutoPause => {
+                format!("rule {} waits whether it closes{until}", hold.name)
+            }
+            v1::HoldKind::Delay => format!("rule {} waits{until}", hold.name),
+            _ => format!(
+                "by silence {} ({}, {}){until}",
+                hold.name, hold.author, hold.detail
+            ),
+        };
+        into.field("held", Token::Warning, &words);
+    }
 }
 
 /// What the sender told, and the ids.

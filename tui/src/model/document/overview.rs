@@ -137,7 +137,8 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             HealthState::Failing => "✗",
             HealthState::Paused => "‖",
             HealthState::Healthy => "✓",
-            HealthState::Unspecified => "·",
+            HealthState::Slow | HealthState::Behind => "◐",
+            HealthState::Untried | HealthState::Unspecified => "·",
         };
         let count = |count: Option<i32>, word: &str, token: Token| {
             let count = count.unwrap_or_default();

@@ -28,7 +28,7 @@ impl Input {
             Some(other) => other.to_string(),
         };
         match spec.kind {
-            FieldKind::Text | FieldKind::Secret | FieldKind::Number(..) => {
+            FieldKind::Text | FieldKind::Moment | FieldKind::Secret | FieldKind::Number(..) => {
                 Self::Text(TextField::new(text()))
             }
             FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
@@ -107,9 +107,11 @@ impl Input {
     pub(super) fn typed(spec: &FieldSpec, text: &str) -> Result<Self, String> {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {
-            FieldKind::Text | FieldKind::Secret | FieldKind::Number(..) | FieldKind::Words => {
-                Self::Text(TextField::new(text))
-            }
+            FieldKind::Text
+            | FieldKind::Moment
+            | FieldKind::Secret
+            | FieldKind::Number(..)
+            | FieldKind::Words => Self::Text(TextField::new(text)),
             FieldKind::Lines | FieldKind::Pairs => Self::Text(lines()),
             FieldKind::Toggle => match text.to_lowercase().as_str() {
                 "yes" | "on" | "true" => Self::Toggle(true),

@@ -1,14 +1,17 @@
 //! Questions before a change: what will change, what will break. No write leaves without one.
 
+use bellwether_proto::v1;
+use serde_json::json;
+
 use crate::{
     client::{Request, StatusChange},
-    data::{Kind, Object, Status, Transition, Word},
+    data::{HealthState, Kind, Object, Status, Transition, Word, timestamp},
     kind,
     model::{
         Model,
-        message::{TextEdit, Write},
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
+        write::{TextEdit, Write},
     },
     route::Route,
     theme::Token,
@@ -51,6 +54,9 @@ pub(super) fn delete(model: &mut Model) {
     if users.is_empty() {
         let told = match kind {
             Kind::Rule => "Messages it has caused are still delivered.",
+            Kind::Calendar => "Only what nothing uses is deleted.",
+            Kind::Inhibition => "What it holds is decided at once.",
+            Kind::Silence => "It ends, and what it holds is decided at once.",
             _ => "No rule uses it.",
         };
         confirm = confirm.line(Token::Text, told);
@@ -131,6 +137,87 @@ pub(super) fn toggle(model: &mut Model) {
         model,
         Confirm::new(title, verb, then).line(Token::Text, told),
     );
+}
+
+/// Pausing the destination, or resuming it.
+pub(super) fn pause(model: &mut Model) {
+    let name = model.resource_name();
+    let Some(found) = name.and_then(|name| model.store.object(Kind::Destination, &name)) else {
+        return;
+    };
+    let name = found.name().to_owned();
+    let is_paused = kind::destination::health(found) == HealthState::Paused;
+    let (title, verb, done, told) = if is_paused {
+        (
+            format!("Resume {name}?"),
+            "Resume",
+            format!("{name} resumed"),
+            "What waits for it is sent now.",
+        )
+    } else {
+        (
+            format!("Pause {name}?"),
+            "Pause",
+            format!("{name} paused"),
+            "Nothing is sent to it until somebody resumes or edits it; what is decided meanwhile waits.",
+        )
+    };
+    let pause = !is_paused;
+    let then = Consequence::Write(Box::new(Request::Pause { name, pause }), write(done));
+    ask(
+        model,
+        Confirm::new(title, verb, then).line(Token::Text, told.to_owned()),
+    );
+}
+
+/// Silencing one event for two hours, with what that covers and would have held back.
+pub(super) fn silence(model: &mut Model, event_id: &str, preview: &v1::PreviewSilenceResponse) {
+    let ends = timestamp(model.now_ms.saturating_add(SILENCE_MS));
+    let ends = jiff::Timestamp::from_second(ends.seconds).unwrap_or_default();
+    let json = json!({
+        "reason": "silenced by hand from the console",
+        "filter": preview.filter,
+        "fromEventId": event_id,
+        "span": {"endTime": ends.to_string()},
+    });
+    let kind = Kind::Silence;
+    let request = Request::Create {
+        draft: Object { kind, json },
+    };
+    let then = Consequence::Write(Box::new(request), write("silenced for two hours"));
+    let covered = preview.covered_count.unwrap_or_default();
+    let days = preview.last_days.clone().unwrap_or_default();
+    let messages = days.message_count.unwrap_or_default();
+    let cut = if preview.stopped_early {
+        " at least"
+    } else {
+        ""
+    };
+    let told = format!(
+        "covers{cut} {covered} open {} now, would have held{cut} {messages} {} in {} days",
+        plural(covered, "event"),
+        plural(messages, "message"),
+        days.days
+    );
+    let mut confirm = Confirm::new("Silence this for two hours?", "Silence", then)
+        .line(Token::Text, preview.filter.clone())
+        .line(Token::Text, told);
+    for warning in &preview.warnings {
+        confirm = confirm.line(Token::Warning, warning.clone());
+    }
+    let after = "What it holds is sent at the end, as it is then; closings go out at once.";
+    ask(model, confirm.line(Token::Dim, after));
+}
+
+/// How long a silence of one key lasts.
+const SILENCE_MS: i64 = 2 * 3_600_000;
+
+fn plural(count: i32, word: &str) -> String {
+    if count == 1 {
+        word.to_owned()
+    } else {
+        format!("{word}s")
+    }
 }
 
 /// Revoking the selected client.

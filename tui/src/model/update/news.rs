@@ -4,17 +4,18 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, clash, forms, navigate, read};
+use super::{bulk, clash, confirm, forms, navigate, read};
 use crate::{
     client::{Answer, LinkState, News, Page, Taken, Ticket},
     data::{EventRow, Failure, FailureKind},
     editor,
     model::{
         Connection, Model,
-        message::{Effect, TextEdit, Write},
+        message::Effect,
         overlay::Overlay,
         page::{Content, Found},
         store::Loaded,
+        write::{TextEdit, Write},
     },
     route::Route,
     theme::Token,
@@ -184,6 +185,16 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         }),
         Answer::Matches(found) => report(model, ticket, found.map(Found::Matches)),
         Answer::Previews(found) => report(model, ticket, found.map(Found::Previews)),
+        Answer::Silenced { event_id, preview } => {
+            match preview {
+                Ok(preview) if model.overlay.is_none() => {
+                    confirm::silence(model, &event_id, &preview);
+                }
+                Ok(_) => {}
+                Err(failure) => model.say(Token::Bad, failure.message),
+            }
+            true
+        }
         Answer::Tested(found) => report(model, ticket, found.map(Found::Test)),
         Answer::Obligations(found) => {
             let found = found.map(|(rows, more)| Found::Obligations(rows, more));

@@ -128,7 +128,7 @@ fn of(object: &Object, what: &str) -> (String, Request) {
             let request = Request::TestDestination { fields, event_id };
             (format!("Test of {what}{name}"), request)
         }
-        Kind::Rule | Kind::Client => {
+        Kind::Rule | Kind::Client | Kind::Silence | Kind::Calendar | Kind::Inhibition => {
             let fields = kind::draft(object).json;
             let request = Request::PreviewRule { fields, event_id };
             (format!("Preview of {what}{name}"), request)

@@ -44,6 +44,15 @@ fn of(action: Action) -> Run {
         Action::GoClients => {
             |model, effects| navigate::go(model, Route::List(Kind::Client), effects)
         }
+        Action::GoSilences => {
+            |model, effects| navigate::go(model, Route::List(Kind::Silence), effects)
+        }
+        Action::GoCalendars => {
+            |model, effects| navigate::go(model, Route::List(Kind::Calendar), effects)
+        }
+        Action::GoInhibitions => {
+            |model, effects| navigate::go(model, Route::List(Kind::Inhibition), effects)
+        }
         Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
         Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
         Action::GoCriticals => |model, effects| {
@@ -108,8 +117,10 @@ fn of(action: Action) -> Run {
         },
         Action::AnnotateAll => |model, _| events::annotate_all(model),
         Action::Annotate => |model, _| events::annotate(model),
+        Action::Silence => events::silence,
         Action::Explain => screen::explain,
         Action::TestDestination => report::test_destination,
+        Action::PauseDestination => |model, _| confirm::pause(model),
         Action::TestTrigger | Action::PreviewRule => report::stored,
         Action::LongerTry => report::longer,
         Action::TestWithEvent => |model, _| report::pick_event(model),

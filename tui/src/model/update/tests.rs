@@ -84,6 +84,9 @@ fn object(kind: Kind) -> Object {
             json!({"name": "r", "triggerNames": ["t"], "destinationNames": ["d"], "etag": "1"})
         }
         Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
+        Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
+        Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
     };
     Object { kind, json }
 }
@@ -117,6 +120,10 @@ fn answer(request: &Request) -> Answer {
         Request::ExplainEvent { .. } => Answer::Explanation(none()),
         Request::TestTrigger { .. } => Answer::Matches(none()),
         Request::PreviewRule { .. } => Answer::Previews(none()),
+        Request::PreviewSilence { event_id } => Answer::Silenced {
+            event_id: event_id.clone(),
+            preview: Ok(v1::PreviewSilenceResponse::default()),
+        },
         Request::TestDestination { .. } => {
             Answer::Tested(Ok(v1::TestDestinationResponse::default()))
         }
@@ -125,6 +132,7 @@ fn answer(request: &Request) -> Answer {
         Request::Bulk { .. } => Answer::Bulk(Ok((BulkTally::default(), String::new()))),
         Request::Create { .. }
         | Request::Update { .. }
+        | Request::Pause { .. }
         | Request::Delete { .. }
         | Request::SetStatus { .. }
         | Request::Annotate { .. }

@@ -9,7 +9,7 @@ use std::{
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     destination::receiver::{Receiver, Reply},
-    domain::{DeliverySettings, DeliveryState, HealthState},
+    domain::{DeliverySettings, DeliveryState, Destination, DestinationKind, HealthState},
 };
 
 /// One attempt at a time, so that all of them are in one order.
@@ -97,6 +97,40 @@ async fn a_failing_destination_is_tried_with_another_message_each_time() {
         for id in ids {
             let state = world.delivery(id).await.state;
             assert_eq!(state, DeliveryState::Delivered, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_open_breaker_says_nothing_of_another_address() {
+    for status in [404, 503] {
+        let mut world = World::new();
+        let (wrong, _) = switch(Reply::status(status)).await;
+        let (right, _) = switch(Reply::status(200)).await;
+        let destination = world.destination("hook", wrong.url("/"), one_by_one());
+        let destination = destination.await;
+        let ids = world.notify(&destination, 12).await;
+        world.start();
+        world.settled().await;
+        let tried = messages(&wrong);
+        assert_eq!(tried.len(), 5, "{status}: the breaker is open");
+        let describe = |it: &mut Destination| it.description = "a text changes nothing".into();
+        world.edit("hook", describe).await;
+        world.settled().await;
+        assert_eq!((wrong.count(), right.count()), (5, 0), "{status}");
+        let lead = |it: &mut Destination| {
+            if let DestinationKind::Webhook(webhook) = &mut it.kind {
+                webhook.url = right.url("/");
+            }
+        };
+        world.edit("hook", lead).await;
+        world.settled().await;
+        for id in ids {
+            let delivery = world.delivery(id).await;
+            if !tried.contains(&id.to_string()) {
+                assert_eq!(delivery.state, DeliveryState::Delivered, "{status}");
+                assert_eq!(delivery.end_ms, Some(START_MS), "{status}: no time passed");
+            }
         }
     }
 }

@@ -180,6 +180,7 @@ impl World {
             description: String::new(),
             tags: Vec::new(),
             kind: DestinationKind::Webhook(Webhook {
+                secret_url: Secret::default(),
                 url,
                 method: WebhookMethod::Post,
                 headers: Vec::new(),

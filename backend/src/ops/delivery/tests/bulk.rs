@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ops::delivery::{Deed, Selection, Skip, Tally};
+use crate::ops::delivery::{BulkAction, BulkTally, Selection, Skip};
 
 /// Those that pass a filter, so many in a call.
 fn matching(filter: Filter, limit: usize, token: &str) -> Selection {
@@ -36,12 +36,15 @@ impl World {
     }
 
     /// Sends again what a filter leaves, until the end.
-    async fn retry_all(&self, filter: &Filter, limit: usize) -> Tally {
-        let mut sum = Tally::default();
+    async fn retry_all(&self, filter: &Filter, limit: usize) -> BulkTally {
+        let mut sum = BulkTally::default();
         let mut token = String::new();
         loop {
             let selection = matching(filter.clone(), limit, &token);
-            let tally = self.deliveries.bulk(Deed::Retry, selection, false).await;
+            let tally = self
+                .deliveries
+                .bulk(BulkAction::Retry, selection, false)
+                .await;
             let tally = tally.unwrap();
             assert!(tally.count <= limit);
             sum.count += tally.count;
@@ -63,7 +66,10 @@ async fn a_dry_run_counts_what_the_calls_after_it_do() {
         let world = sixty().await;
         let before = world.all().await;
         let selection = matching(Filter::default(), limit, "");
-        let dry = world.deliveries.bulk(Deed::Retry, selection, true).await;
+        let dry = world
+            .deliveries
+            .bulk(BulkAction::Retry, selection, true)
+            .await;
         let dry = dry.unwrap();
         assert_eq!(dry.count, 10);
         assert_eq!(dry.destinations, counts(&[("chat", 5), ("mail", 5)]));
@@ -90,7 +96,10 @@ async fn calling_again_sends_nothing_twice_not_even_at_the_same_time() {
     let world = sixty().await;
     // A caller that was cut off does not know how far it came.
     let selection = matching(Filter::default(), 4, "");
-    let first = world.deliveries.bulk(Deed::Retry, selection, false).await;
+    let first = world
+        .deliveries
+        .bulk(BulkAction::Retry, selection, false)
+        .await;
     assert_eq!(first.unwrap().count, 4);
     let filter = Filter::default();
     let (one, other) = tokio::join!(world.retry_all(&filter, 2), world.retry_all(&filter, 3));
@@ -149,7 +158,10 @@ async fn filters_narrow_what_is_meant() {
     ];
     for (filter, count) in cases {
         let selection = matching(filter.clone(), 1, "");
-        let dry = world.deliveries.bulk(Deed::Retry, selection, true).await;
+        let dry = world
+            .deliveries
+            .bulk(BulkAction::Retry, selection, true)
+            .await;
         assert_eq!(dry.unwrap().count, count, "{filter:?}");
     }
 }
@@ -174,7 +186,10 @@ async fn ids_are_handled_in_one_call_and_every_reason_is_told() {
     };
     let ids = vec![dead, delivered, dead, waiting, leased, samples::id("none")];
     let selection = || Selection::Ids(ids.clone());
-    let retried = world.deliveries.bulk(Deed::Retry, selection(), false).await;
+    let retried = world
+        .deliveries
+        .bulk(BulkAction::Retry, selection(), false)
+        .await;
     let retried = retried.unwrap();
     assert_eq!(retried.count, 3);
     let skipped = [(Skip::NotFound, 1), (Skip::UnderWay, 1)];
@@ -184,7 +199,7 @@ async fn ids_are_handled_in_one_call_and_every_reason_is_told() {
 
     let cancelled = world
         .deliveries
-        .bulk(Deed::Cancel, selection(), false)
+        .bulk(BulkAction::Cancel, selection(), false)
         .await;
     let cancelled = cancelled.unwrap();
     assert_eq!(cancelled.destinations, counts(&[("mail", 2)]));
@@ -211,7 +226,10 @@ async fn what_waits_is_cancelled_page_by_page_and_what_has_ended_stays() {
     let mut counts = Vec::new();
     loop {
         let selection = matching(Filter::default(), 60, &token);
-        let tally = world.deliveries.bulk(Deed::Cancel, selection, false).await;
+        let tally = world
+            .deliveries
+            .bulk(BulkAction::Cancel, selection, false)
+            .await;
         let tally = tally.unwrap();
         counts.push(tally.count);
         token = tally.next_token;
@@ -235,20 +253,23 @@ async fn what_waits_is_cancelled_page_by_page_and_what_has_ended_stays() {
 async fn a_token_belongs_to_its_deed_its_filter_and_to_dry_runs_or_real_ones() {
     let world = sixty().await;
     let selection = matching(Filter::default(), 1, "");
-    let first = world.deliveries.bulk(Deed::Retry, selection, false).await;
+    let first = world
+        .deliveries
+        .bulk(BulkAction::Retry, selection, false)
+        .await;
     let token = first.unwrap().next_token;
     let other = Filter {
         states: vec![DeliveryState::Delivered.number()],
         ..Filter::default()
     };
     let cases = [
-        (Deed::Cancel, Filter::default(), false),
-        (Deed::Retry, other, false),
-        (Deed::Retry, Filter::default(), true),
+        (BulkAction::Cancel, Filter::default(), false),
+        (BulkAction::Retry, other, false),
+        (BulkAction::Retry, Filter::default(), true),
     ];
-    for (deed, filter, dry_run) in cases {
+    for (action, filter, dry_run) in cases {
         let selection = matching(filter, 1, &token);
-        let refused = world.deliveries.bulk(deed, selection, dry_run).await;
+        let refused = world.deliveries.bulk(action, selection, dry_run).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }
 }

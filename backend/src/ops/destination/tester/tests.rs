@@ -74,6 +74,7 @@ struct Tested {
 
 fn webhook(url: String) -> DestinationKind {
     DestinationKind::Webhook(Webhook {
+        secret_url: Secret::default(),
         url,
         method: WebhookMethod::Post,
         headers: vec![Header {

@@ -117,6 +117,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
     };
     Webhook {
         url: wire.url,
+        secret_url: Secret::new(wire.secret_url),
         method,
         headers: wire.headers.into_iter().map(header).collect(),
         payload: wire.payload,

@@ -30,7 +30,7 @@ impl From<DestinationView> for v1::Destination {
             delivery: (!is_default).then(|| settings(destination.delivery)),
             rule_names: view.rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(view.recent_notifications)),
-            health: Some(health(view.health.as_ref())),
+            health: Some(health(view.fare.as_deref())),
             create_time: Some(timestamp(destination.create_ms)),
             update_time: Some(timestamp(destination.update_ms)),
         }
@@ -42,6 +42,7 @@ fn shown(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,
+            secret_url: webhook.secret_url.to_string(),
             method: match webhook.method {
                 WebhookMethod::Post => "POST",
                 WebhookMethod::Put => "PUT",

@@ -2,7 +2,8 @@
 
 use super::{apply, change, entry, insert, is_conflict, read};
 use crate::store::engine::{
-    Action, Change, Direction, Engine, EngineError, Expect, Index, Kind, Range,
+    Action, Applied, Change, Direction, Engine, EngineError, Expect, Index, Kind, Lane, Range, Set,
+    numbers,
 };
 
 pub(in crate::store) async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {
@@ -35,7 +36,7 @@ pub(in crate::store) async fn a_record_reads_as_it_was_written(engine: &dyn Engi
 pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
     engine: &dyn Engine,
 ) {
-    let version = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
+    let Applied { place, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
         .await
         .unwrap();
     let put = |key: &[u8], expect| change(Kind::Rule, key, expect, Action::Put(b"2".into()));
@@ -65,7 +66,7 @@ pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
         Some((b"1".into(), version))
     );
     assert_eq!(read(engine, Kind::Rule, b"b").await, None);
-    assert_eq!(engine.log_head().await.unwrap(), version);
+    assert_eq!(engine.log_head().await.unwrap(), place);
 }
 
 /// Records with an entry each, the entries in another order than the records.
@@ -146,7 +147,7 @@ pub(in crate::store) async fn an_entry_leads_to_one_record(engine: &dyn Engine) 
         add: vec![entry.clone()],
         ..insert(Kind::Client, key, b"")
     };
-    let first = apply(engine, vec![adds(b"a")]).await.unwrap();
+    let first = apply(engine, vec![adds(b"a")]).await.unwrap().version;
     assert!(is_conflict(&apply(engine, vec![adds(b"b")]).await));
     let both = vec![insert(Kind::Client, b"c", b""), adds(b"b")];
     assert!(is_conflict(&apply(engine, both).await));
@@ -179,7 +180,10 @@ pub(in crate::store) async fn an_entry_to_remove_must_lead_to_its_record(engine:
         .await
         .unwrap();
     let other = entry(Index::RuleByTrigger, b"u");
-    let version = apply(engine, vec![with(b"b", other)]).await.unwrap();
+    let version = apply(engine, vec![with(b"b", other)])
+        .await
+        .unwrap()
+        .version;
     for gone in [theirs, entry(Index::RuleByTrigger, b"none")] {
         let delete = Change {
             remove: vec![gone],
@@ -195,7 +199,7 @@ pub(in crate::store) async fn a_record_is_changed_once_in_a_set(engine: &dyn Eng
     let first = insert(Kind::Rule, b"a", b"1");
     let twice = vec![first.clone(), insert(Kind::Rule, b"a", b"2")];
     assert!(is_conflict(&apply(engine, twice).await));
-    let version = apply(engine, vec![first]).await.unwrap();
+    let version = apply(engine, vec![first]).await.unwrap().version;
     let touch = change(Kind::Rule, b"a", Expect::Version(version), Action::Touch);
     assert!(is_conflict(
         &apply(engine, vec![touch.clone(), touch]).await
@@ -204,4 +208,193 @@ pub(in crate::store) async fn a_record_is_changed_once_in_a_set(engine: &dyn Eng
         read(engine, Kind::Rule, b"a").await,
         Some((b"1".into(), version))
     );
+}
+
+pub(in crate::store) async fn a_check_writes_nothing_and_holds_the_set_to_the_version(
+    engine: &dyn Engine,
+) {
+    let first = apply(engine, vec![insert(Kind::Rule, b"claim", b"1")]);
+    let version = first.await.unwrap().version;
+    let check = |version| Change {
+        is_logged: false,
+        ..change(
+            Kind::Rule,
+            b"claim",
+            Expect::Version(version),
+            Action::Check,
+        )
+    };
+    let work = |key: &[u8]| insert(Kind::Delivery, key, b"");
+    // Many may rest on one record at the same moment.
+    let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
+    let places = futures_util::future::join_all(sets).await;
+    let last = places.into_iter().map(|it| it.unwrap().place).max();
+    assert_eq!(
+        read(engine, Kind::Rule, b"claim").await,
+        Some((b"1".into(), version))
+    );
+    let steps = engine
+        .log_after(last.unwrap() - 1, 1)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        steps[0]
+            .changed
+            .iter()
+            .all(|(kind, _)| *kind == Kind::Delivery),
+        "what is only checked is not changed: {steps:?}"
+    );
+    let lost = apply(engine, vec![work(b"lost"), check(version + 1)]).await;
+    assert!(is_conflict(&lost), "{lost:?}");
+    assert_eq!(read(engine, Kind::Delivery, b"lost").await, None);
+    let delete = change(
+        Kind::Rule,
+        b"claim",
+        Expect::Version(version),
+        Action::Delete,
+    );
+    apply(engine, vec![delete]).await.unwrap();
+    assert!(is_conflict(
+        &apply(engine, vec![work(b"late"), check(version)]).await
+    ));
+}
+
+pub(in crate::store) async fn what_rests_on_definitions_conflicts_once_they_changed(
+    engine: &dyn Engine,
+) {
+    let defines = |change: Change| Change {
+        defines: true,
+        ..change
+    };
+    let made = apply(engine, vec![defines(insert(Kind::Rule, b"r", b"1"))]);
+    let made = made.await.unwrap();
+    let rest_on = async |key: &[u8], rests_on| {
+        let set = Set {
+            changes: vec![insert(Kind::Occurrence, key, b"")],
+            rests_on,
+        };
+        engine.apply(Lane::Bulk, set).await
+    };
+    let before = rest_on(b"before", Some(made.place - 1)).await;
+    assert!(is_conflict(&before), "{before:?}");
+    rest_on(b"at", Some(made.place)).await.unwrap();
+    // Other changes do not matter.
+    let other = rest_on(b"still", Some(made.place)).await.unwrap();
+    rest_on(b"ahead", Some(other.place)).await.unwrap();
+    let edit = change(
+        Kind::Rule,
+        b"r",
+        Expect::Version(made.version),
+        Action::Put(b"2".into()),
+    );
+    let edited = apply(engine, vec![defines(edit)]).await.unwrap();
+    let stale = rest_on(b"stale", Some(edited.place - 1)).await;
+    assert!(is_conflict(&stale), "{stale:?}");
+    assert_eq!(read(engine, Kind::Occurrence, b"stale").await, None);
+    rest_on(b"new", Some(edited.place)).await.unwrap();
+    rest_on(b"none", None).await.unwrap();
+    // A decision and an edit at the same moment: it never rests on what was, and comes after it.
+    for round in 0..20_u8 {
+        let place = engine.log_head().await.unwrap();
+        let edit = [defines(insert(Kind::Trigger, &[round], b""))];
+        let key = [round];
+        let (edited, decided) = tokio::join!(
+            engine.apply(Lane::Admin, edit.to_vec().into()),
+            rest_on(&key, Some(place)),
+        );
+        let edited = edited.unwrap();
+        match decided {
+            Ok(decided) => assert!(decided.place <= edited.place, "round {round}"),
+            Err(error) => assert!(matches!(error, EngineError::Conflict(_)), "{error:?}"),
+        }
+    }
+}
+
+pub(in crate::store) async fn a_conflict_names_the_records_that_are_not_as_expected(
+    engine: &dyn Engine,
+) {
+    let taken = entry(Index::OccurrenceByEvent, b"event");
+    let with = |key: &[u8]| Change {
+        add: vec![taken.clone()],
+        ..insert(Kind::Occurrence, key, b"")
+    };
+    let version = apply(engine, vec![with(b"a")]).await.unwrap().version;
+    let put = |key: &[u8], version| {
+        let action = Action::Put(b"2".into());
+        change(Kind::Occurrence, key, Expect::Version(version), action)
+    };
+    let names = async |changes: Vec<Change>| match apply(engine, changes).await {
+        Err(EngineError::Conflict(mut names)) => {
+            names.sort_unstable_by(|one, other| one.1.cmp(&other.1));
+            names
+        }
+        other => panic!("{other:?}"),
+    };
+    let of = |keys: &[&[u8]]| -> Vec<_> {
+        let keys = keys.iter().map(|key| key.to_vec());
+        keys.map(|key| (Kind::Occurrence, key)).collect()
+    };
+    let fresh = || insert(Kind::Delivery, b"d", b"");
+    let found = names(vec![put(b"a", version + 1), put(b"b", version), fresh()]).await;
+    assert_eq!(found, of(&[b"a", b"b"]));
+    let again = insert(Kind::Occurrence, b"a", b"");
+    assert_eq!(names(vec![fresh(), again]).await, of(&[b"a"]));
+    // Who wants an entry that is taken is named, not who has it.
+    assert_eq!(names(vec![with(b"c"), fresh()]).await, of(&[b"c"]));
+}
+
+/// Adds to a counter.
+pub(super) fn addition(key: &[u8], numbers: &[i64]) -> Change {
+    let add = Action::Add(numbers.into());
+    change(Kind::Counter, key, Expect::Any, add)
+}
+
+async fn counter(engine: &dyn Engine, key: &[u8]) -> Option<Vec<i64>> {
+    let (value, _) = read(engine, Kind::Counter, key).await?;
+    Some(numbers(&value).unwrap())
+}
+
+pub(in crate::store) async fn numbers_are_added_to_whatever_is_there(engine: &dyn Engine) {
+    let steps: [(&[i64], Option<&[i64]>); 6] = [
+        (&[1, 2], Some(&[1, 2])),
+        (&[0, -2, 5], Some(&[1, 0, 5])),
+        (&[i64::MAX], Some(&[i64::MAX, 0, 5])),
+        (&[-i64::MAX, 0, -5], None),
+        (&[0], None),
+        (&[-3], Some(&[-3])),
+    ];
+    for (add, left) in steps {
+        let applied = apply(engine, vec![addition(b"a", add)]).await.unwrap();
+        let found = counter(engine, b"a").await;
+        assert_eq!(found.as_deref(), left, "{add:?}");
+        let version = read(engine, Kind::Counter, b"a").await.map(|it| it.1);
+        assert_eq!(version, left.map(|_| applied.version));
+    }
+    let twice = vec![addition(b"b", &[1]), addition(b"b", &[1])];
+    assert!(is_conflict(&apply(engine, twice).await));
+    assert_eq!(counter(engine, b"b").await, None);
+}
+
+pub(in crate::store) async fn nothing_is_added_to_what_holds_no_numbers(engine: &dyn Engine) {
+    let text = insert(Kind::Counter, b"a", b"no number");
+    apply(engine, vec![text]).await.unwrap();
+    let set = vec![addition(b"b", &[1]), addition(b"a", &[1])];
+    let refused = apply(engine, set).await;
+    assert!(
+        matches!(refused, Err(EngineError::Corrupt(_))),
+        "{refused:?}"
+    );
+    assert_eq!(counter(engine, b"b").await, None);
+    assert_eq!(
+        read(engine, Kind::Counter, b"a").await.unwrap().0,
+        b"no number"
+    );
+}
+
+pub(in crate::store) async fn an_addition_goes_with_its_set(engine: &dyn Engine) {
+    let set = vec![addition(b"a", &[1]), insert(Kind::Rule, b"a", b"")];
+    apply(engine, set.clone()).await.unwrap();
+    assert!(is_conflict(&apply(engine, set).await));
+    assert_eq!(counter(engine, b"a").await, Some(vec![1]));
 }

@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 
-use super::{apply, change, insert, is_conflict, read};
-use crate::store::engine::{Action, Engine, Expect, Kind, Lane};
+use super::{apply, change, change::addition, insert, is_conflict, read};
+use crate::store::engine::{Action, Engine, Expect, Kind, Lane, numbers};
 
 pub(in crate::store) async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
     for round in 0..20_u8 {
@@ -13,7 +13,10 @@ pub(in crate::store) async fn of_many_inserts_of_one_key_one_succeeds(engine: &d
             } else {
                 Lane::Bulk
             };
-            engine.apply(lane, vec![insert(Kind::Trigger, &[round], &[caller])])
+            engine.apply(
+                lane,
+                vec![insert(Kind::Trigger, &[round], &[caller])].into(),
+            )
         });
         let results = join_all(attempts).await;
         let winner = results.iter().position(Result::is_ok).unwrap();
@@ -54,6 +57,19 @@ pub(in crate::store) async fn no_update_is_lost(engine: &dyn Engine) {
     assert_eq!(value, [64]);
 }
 
+pub(in crate::store) async fn additions_do_not_conflict_and_none_is_lost(engine: &dyn Engine) {
+    let count = async |caller: u8| {
+        for turn in 0..8_u8 {
+            let own = insert(Kind::Rule, &[caller, turn], b"");
+            let set = vec![own, addition(b"all", &[1, i64::from(turn)])];
+            apply(engine, set).await.unwrap();
+        }
+    };
+    join_all((0..8).map(count)).await;
+    let (value, _) = read(engine, Kind::Counter, b"all").await.unwrap();
+    assert_eq!(numbers(&value).unwrap(), [64, 8 * 28]);
+}
+
 pub(in crate::store) async fn a_conflict_does_not_disturb_its_neighbours(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Rule, b"taken", b"")])
         .await
@@ -69,6 +85,7 @@ pub(in crate::store) async fn a_conflict_does_not_disturb_its_neighbours(engine:
         assert_eq!(is_conflict(&result), number % 3 == 0);
         let found = read(engine, Kind::Rule, &[number]).await;
         assert_eq!(found.is_some(), number % 3 != 0);
-        assert_eq!(result.ok(), found.map(|(_, version)| version));
+        let version = result.ok().map(|applied| applied.version);
+        assert_eq!(version, found.map(|(_, version)| version));
     }
 }

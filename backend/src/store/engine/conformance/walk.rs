@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{apply, change, entry, insert, read};
-use crate::store::engine::{Action, Change, Direction, Engine, Expect, Index, Kind, Logged, Range};
+use crate::store::engine::{
+    Action, Applied, Change, Direction, Engine, Expect, Index, Kind, Logged, Range,
+};
 
 fn range(start: &[u8], end: Option<&[u8]>) -> Range {
     Range {
@@ -75,23 +77,61 @@ pub(in crate::store) async fn entries_are_walked_in_both_directions(engine: &dyn
     }
 }
 
-pub(in crate::store) async fn the_last_entry_is_found_under_each_prefix(engine: &dyn Engine) {
+pub(in crate::store) async fn the_last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     for key in [&b"a1"[..], b"a2", b"b9", b"c"] {
         let with = Change {
             add: vec![entry(Index::OccurrenceByEvent, key)],
-            ..insert(Kind::Occurrence, key, b"")
+            ..insert(Kind::Occurrence, &[b"of ", key].concat(), key)
         };
         apply(engine, vec![with]).await.unwrap();
     }
     let prefixes = [&b"b"[..], b"a", b"none", b"a", b"d"].map(<[u8]>::to_vec);
     let found = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
-    let lead = |key: &[u8]| Some((key.to_vec(), key.to_vec()));
-    let expected = [lead(b"b9"), lead(b"a2"), None, lead(b"a2"), None];
-    assert_eq!(found.unwrap(), expected);
+    let mut lead = Vec::new();
+    for found in found.unwrap() {
+        let Some(found) = found else {
+            lead.push(None);
+            continue;
+        };
+        assert_eq!(found.key, [b"of ", &found.entry[..]].concat());
+        let row = read(engine, Kind::Occurrence, &found.key).await;
+        assert_eq!(row, Some((found.row.value, found.row.version)));
+        lead.push(Some(found.entry));
+    }
+    let entry = |key: &[u8]| Some(key.to_vec());
+    assert_eq!(lead, [entry(b"b9"), entry(b"a2"), None, entry(b"a2"), None]);
     // More than are read on the caller's thread.
-    let many = vec![b"a".to_vec(); 500];
+    let many = vec![b"a".to_vec(); 1_500];
     let found = engine.last_under(Index::OccurrenceByEvent, &many).await;
-    assert_eq!(found.unwrap(), vec![lead(b"a2"); 500]);
+    let found = found.unwrap().into_iter().flatten();
+    assert_eq!(found.filter(|found| found.entry == b"a2").count(), 1_500);
+}
+
+pub(in crate::store) async fn many_stretches_are_walked_in_one_call(engine: &dyn Engine) {
+    for key in [&b"a1"[..], b"a2", b"b1", b"c1", b"c2", b"c3"] {
+        let with = Change {
+            add: vec![entry(Index::OccurrenceByState, key)],
+            ..insert(Kind::Occurrence, key, b"")
+        };
+        apply(engine, vec![with]).await.unwrap();
+    }
+    let ranges = [&b"c"[..], b"none", b"a", b"", b"a"].map(Range::under);
+    let index = Index::OccurrenceByState;
+    for direction in [Direction::Ascending, Direction::Descending] {
+        for limit in [0, 1, 2, 100] {
+            let together = engine.entries_in(index, &ranges, direction, limit);
+            let together = together.await.unwrap();
+            let counts = engine.count_in(index, &ranges, limit).await.unwrap();
+            assert_eq!((together.len(), counts.len()), (ranges.len(), ranges.len()));
+            for ((range, found), count) in ranges.iter().zip(together).zip(counts) {
+                let alone = engine.entries(index, range.clone(), direction, limit);
+                assert_eq!(found, alone.await.unwrap(), "{range:?} {limit}");
+                assert_eq!(count, found.len(), "{range:?} {limit}");
+            }
+        }
+    }
+    let none = engine.entries_in(index, &[], Direction::Ascending, 1).await;
+    assert_eq!(none.unwrap(), Vec::<Vec<_>>::new());
 }
 
 pub(in crate::store) async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
@@ -151,7 +191,7 @@ pub(in crate::store) async fn what_was_removed_is_passed_over(engine: &dyn Engin
                 },
             };
             let is_delete = change.action == Action::Delete;
-            let version = apply(engine, vec![change]).await.unwrap();
+            let version = apply(engine, vec![change]).await.unwrap().version;
             if !is_delete {
                 records.insert(key.clone(), version);
                 entries.insert(of_event(number), key);
@@ -183,6 +223,7 @@ pub(in crate::store) async fn what_was_removed_is_passed_over(engine: &dyn Engin
             let lying = under
                 .next_back()
                 .map(|(key, lead)| (key.clone(), lead.clone()));
+            let found = found.map(|found| (found.entry, found.key));
             assert_eq!(found, lying, "round {round}");
         }
     }
@@ -198,7 +239,7 @@ pub(in crate::store) async fn kinds_tell_when_they_were_changed_last(engine: &dy
             .map(|kind| insert(kind, &[round], b""))
             .collect();
         let changed: Vec<_> = set.iter().map(|change| change.kind as u8).collect();
-        let place = apply(engine, set).await.unwrap();
+        let place = apply(engine, set).await.unwrap().place;
         last.extend(changed.into_iter().map(|kind| (kind, place)));
         for kind in Kind::ALL {
             let truth = last.get(&(kind as u8)).copied().unwrap_or_default();
@@ -216,12 +257,17 @@ pub(in crate::store) async fn the_log_tells_what_changed_since_a_place(engine: &
         insert(Kind::Delivery, b"d", b""),
         insert(Kind::Attempt, b"a", b""),
     ];
-    let first = apply(engine, set).await.unwrap();
+    let Applied {
+        place: first,
+        version,
+    } = apply(engine, set).await.unwrap();
     let second = apply(engine, vec![insert(Kind::Meta, b"m", b"")])
         .await
-        .unwrap();
-    let delete = change(Kind::Delivery, b"d", Expect::Version(first), Action::Delete);
-    let third = apply(engine, vec![delete]).await.unwrap();
+        .unwrap()
+        .place;
+    let expect = Expect::Version(version);
+    let delete = change(Kind::Delivery, b"d", expect, Action::Delete);
+    let third = apply(engine, vec![delete]).await.unwrap().place;
     let logged = |sequence, changed: &[(Kind, &[u8])]| Logged {
         sequence,
         changed: changed
@@ -249,7 +295,12 @@ pub(in crate::store) async fn the_signal_follows_the_log(engine: &dyn Engine) {
     assert_eq!(*signal.borrow_and_update(), head);
     let sequence = apply(engine, vec![insert(Kind::Rule, b"a", b"")])
         .await
-        .unwrap();
+        .unwrap()
+        .place;
+    assert!(
+        *engine.log_signal().borrow() >= sequence,
+        "it is known at once"
+    );
     signal.changed().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), sequence);
 }
@@ -263,14 +314,17 @@ pub(in crate::store) async fn a_delta_tells_records_as_they_are_now(engine: &dyn
         insert(Kind::Attempt, b"e1", b"other"),
         insert(Kind::Health, b"h", b"1"),
     ];
-    let first = apply(engine, set).await.unwrap();
+    let Applied {
+        place: first,
+        version,
+    } = apply(engine, set).await.unwrap();
     let delete = change(
         Kind::Occurrence,
         b"o",
-        Expect::Version(first),
+        Expect::Version(version),
         Action::Delete,
     );
-    let second = apply(engine, vec![delete]).await.unwrap();
+    let second = apply(engine, vec![delete]).await.unwrap().place;
     let delta = async |place, bytes_max| engine.changed_after(place, bytes_max).await.unwrap();
 
     let all = delta(start, usize::MAX).await.unwrap();

@@ -125,6 +125,11 @@ impl Batch {
         cell::seal_record_in_place(key, version, cell);
     }
 
+    /// The cell of a row.
+    pub(super) fn cell(&self, span: Span) -> &[u8] {
+        &self.bytes[span.cell..span.end]
+    }
+
     /// The key of a row.
     pub(super) fn key(&self, span: Span) -> &[u8] {
         &self.bytes[span.start + HEAD_BYTES..span.cell]

@@ -3,12 +3,14 @@
 //! All rows but entries by event lie in one table. redb does not
 //! verify what it reads; a row whose bytes changed on disk is told by its checksum.
 
-use redb::TableDefinition;
+use redb::{ReadOnlyTable, TableDefinition};
 
-use crate::store::engine::{EngineError, Index, Kind, Range};
+use crate::store::engine::{EngineError, Index, Kind, Range, RecordName};
 
 /// The one table.
 pub(super) const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
+/// A table of rows that is only read.
+pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 const CHECKSUM_BYTES: usize = 4;
 const VERSION_BYTES: usize = 8;
@@ -67,6 +69,18 @@ impl Space {
             start: self.key(&range.start),
             end: Some(end),
         }
+    }
+
+    /// The record of a row; none when it is none.
+    pub(super) fn record(key: &[u8]) -> Option<RecordName> {
+        let kind = Kind::from_number(*key.first()?)?;
+        Some((kind, Self::strip(key).to_vec()))
+    }
+
+    /// The index of a row; none when it is no entry.
+    pub(super) fn index(key: &[u8]) -> Option<Index> {
+        let of = |index: &Index| FIRST_INDEX + *index as u8 == key[0];
+        Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))
     }
 
     /// The key within the space.

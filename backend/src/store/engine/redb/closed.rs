@@ -1,6 +1,5 @@
 //! Why there is no open tree.
 
-use super::fault::Fault;
 use crate::store::engine::EngineError;
 
 /// Why there is no open tree.
@@ -31,8 +30,7 @@ impl Closed {
         }
     }
 
-    pub(super) fn by(fault: Fault) -> Self {
-        let error = EngineError::from(fault);
+    pub(super) fn by(error: EngineError) -> Self {
         let is_damaged = matches!(error, EngineError::Corrupt(_));
         let why = match error {
             EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,

@@ -2,43 +2,55 @@
 //! written.
 
 use super::{
-    cell,
+    cell::{self, Space},
     fault::Fault,
-    set::Set,
+    set::{Becomes, Following, Set},
     view::{Rows, View},
 };
-use crate::store::engine::{EngineError, Expect};
+use crate::store::engine::{EngineError, Expect, RecordName, sum};
 
-/// The records that a set only touches, with their values.
-pub(super) type Touched = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// Compares a set with what is there.
+/// Compares a set with what is there, and answers the rows that follow from it. `definitions` is the newest place at which something changed
+/// that decisions rest on.
 ///
 /// # Errors
 /// [`Fault::Asked`] when an expectation does not hold.
-pub(super) fn compare(set: &Set, view: &View<'_>) -> Result<Touched, Fault> {
-    let mut touched = Touched::new();
-    if set.is_twofold {
-        return Err(EngineError::Conflict.into());
+pub(super) fn compare(
+    set: &Set,
+    view: &View<'_>,
+    definitions: u64,
+) -> Result<Vec<Following>, Fault> {
+    let mut following = Vec::new();
+    if set.is_twofold || set.rests_on.is_some_and(|place| place < definitions) {
+        return Err(EngineError::conflict().into());
     }
+    let mut contested = Vec::new();
     for expected in &set.expected {
         let found = view.get(&expected.key, |cell| {
             let (version, value) = cell::open_record(&expected.key, cell)?;
-            Ok((version, expected.is_touch.then(|| value.to_vec())))
+            let is_known = matches!(expected.becomes, Becomes::Known);
+            Ok((version, (!is_known).then(|| value.to_vec())))
         })?;
         let version = found.as_ref().map(|(version, _)| *version);
         let holds = match expected.expect {
             Expect::Absent => version.is_none(),
             Expect::Version(expected) => version == Some(expected),
+            Expect::Any => true,
         };
         if !holds {
-            return Err(EngineError::Conflict.into());
+            contested.extend(Space::record(&expected.key));
         }
-        if let Some((_, Some(value))) = found {
-            touched.push((expected.key.clone(), value));
+        let value = found.and_then(|(_, value)| value);
+        match &expected.becomes {
+            Becomes::Known => {}
+            Becomes::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
+            Becomes::Sum(numbers) => {
+                let sum = sum(value.as_deref(), numbers)?;
+                following.push((expected.key.clone(), sum));
+            }
         }
     }
-    absent(set, view, true)?;
+    absent(set, view, true, &mut contested)?;
+    uncontested(&mut contested)?;
     let mut last: Option<&[u8]> = None;
     for removed in &set.removed {
         let found = view.get(&removed.key, |cell| {
@@ -49,12 +61,27 @@ pub(super) fn compare(set: &Set, view: &View<'_>) -> Result<Touched, Fault> {
         }
         last = Some(&removed.key);
     }
-    absent(set, view, false)?;
-    Ok(touched)
+    absent(set, view, false, &mut contested)?;
+    uncontested(&mut contested)?;
+    Ok(following)
 }
 
-/// Whether none of the records, or of the entries, that must be new is there.
-fn absent(set: &Set, view: &View<'_>, records: bool) -> Result<(), Fault> {
+/// # Errors
+/// [`Fault::Asked`] when a record is not as it was expected.
+fn uncontested(contested: &mut Vec<RecordName>) -> Result<(), Fault> {
+    if contested.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Conflict(std::mem::take(contested)).into())
+}
+
+/// Finds the records, or those with entries, that must be new and are there.
+fn absent(
+    set: &Set,
+    view: &View<'_>,
+    records: bool,
+    contested: &mut Vec<RecordName>,
+) -> Result<(), Fault> {
     let fresh = set.fresh.iter().filter(|fresh| fresh.is_record == records);
     for fresh in fresh.filter(|fresh| !fresh.is_own) {
         let key = set.key(*fresh);
@@ -64,7 +91,7 @@ fn absent(set: &Set, view: &View<'_>, records: bool) -> Result<(), Fault> {
         })?;
         let is_there = is_there.is_some();
         if is_there && !set.removes(key) {
-            return Err(EngineError::Conflict.into());
+            contested.extend(set.record(*fresh));
         }
     }
     Ok(())

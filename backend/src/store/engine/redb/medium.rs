@@ -7,7 +7,7 @@ use std::{
 
 use redb::StorageBackend;
 
-use crate::store::engine::DiskRoom;
+use crate::store::engine::FreeSpace;
 
 /// What an engine's file lies on.
 pub trait Medium: Debug + Send + Sync + 'static {
@@ -30,7 +30,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     }
 
     /// How much room there is, as [`Medium::is_short`] sees it; none when it cannot be told.
-    fn room(&self, _bytes_on_way: u64) -> Option<DiskRoom> {
+    fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
         None
     }
 

@@ -19,8 +19,9 @@ use super::{
     memtable::Memtable,
     old::{OldEntries, Scan},
     put::put,
-    runs::{self, Union},
+    runs,
     tree::Tree,
+    union::Union,
     view::Plain,
 };
 use crate::store::engine::Direction;
@@ -236,7 +237,7 @@ impl Mover {
             Err(fault) => {
                 tracing::error!(?fault, "the store cannot be opened again");
                 self.database = None;
-                shared.layers.set_tree(Err(Closed::by(fault)));
+                shared.layers.set_tree(Err(Closed::by(fault.into())));
             }
         }
         shared.openings.send_modify(|count| *count += 1);
@@ -259,8 +260,8 @@ impl Mover {
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         if let Some(old) = tree.unfiltered() {
             let scan = self.scan.take();
-            let mut scan = scan.map_or_else(|| Scan::begin(tree), Ok)?;
-            if scan.slice(tree, old)? {
+            let mut scan = scan.map_or_else(|| Scan::begin(&tree.rows), Ok)?;
+            if scan.slice(&tree.rows, old)? {
                 self.scan = Some(scan);
             }
             return Ok(());

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::{
+    cell::Table,
     fault::Fault,
     filter::{self, Filter},
-    tree::Tree,
 };
 
 /// Entries that are read at a time.
@@ -40,10 +40,10 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn begin(tree: &Tree) -> Result<Self, Fault> {
+    pub(super) fn begin(rows: &Table) -> Result<Self, Fault> {
         let (next, end) = filter::SPACE.bounds();
         Ok(Self {
-            filter: Filter::for_events(tree.rows.len()? / ROWS_EACH),
+            filter: Filter::for_events(rows.len()? / ROWS_EACH),
             next,
             end,
         })
@@ -51,9 +51,9 @@ impl Scan {
 
     /// Reads some; answers whether there are more. Entries that go meanwhile do no harm, and none
     /// are added.
-    pub(super) fn slice(&mut self, tree: &Tree, old: &OldEntries) -> Result<bool, Fault> {
+    pub(super) fn slice(&mut self, rows: &Table, old: &OldEntries) -> Result<bool, Fault> {
         let range = self.next.as_slice()..self.end.as_slice();
-        for (count, entry) in ReadableTable::range(&tree.rows, range)?.enumerate() {
+        for (count, entry) in ReadableTable::range(rows, range)?.enumerate() {
             let key = entry?.0;
             let key = key.value();
             if count == SLICE {

@@ -12,7 +12,7 @@ use crate::{
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
     },
-    store::engine::{EngineError, Lane},
+    store::engine::{Applied, EngineError, Lane},
 };
 
 /// A set of changes that waits for its answer.
@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Waiting {
     pub(super) lane: Lane,
     pub(super) set: Set,
-    pub(super) answer: oneshot::Sender<Result<u64, EngineError>>,
+    pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
 }
 
 /// The lanes.

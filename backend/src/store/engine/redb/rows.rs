@@ -5,7 +5,7 @@ use super::{
     fault::Fault,
     view::Rows,
 };
-use crate::store::engine::{Direction, Index, Kind, Range, Row};
+use crate::store::engine::{Direction, EngineError, Found, Index, Kind, Lead, Range, Row};
 
 /// Reads one record.
 pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
@@ -31,9 +31,6 @@ pub(super) fn page(
     )
 }
 
-/// An entry's key, and the key of the record it leads to.
-pub(super) type Lead = (Vec<u8>, Vec<u8>);
-
 /// Walks entries.
 pub(super) fn entries(
     rows: &impl Rows,
@@ -52,19 +49,24 @@ pub(super) fn entries(
     )
 }
 
-/// The last entry under a prefix.
+/// The last entry under a prefix, and its record.
 pub(super) fn last_under(
     rows: &impl Rows,
     index: Index,
     prefix: &[u8],
-) -> Result<Option<Lead>, Fault> {
+) -> Result<Option<Found>, Fault> {
     let Range { start, end } = Space::Entries(index).range(&Range::under(prefix));
     let end = end.unwrap_or_default();
     let Some((key, cell)) = rows.last(&start, &end)? else {
         return Ok(None);
     };
     let target = cell::open(&key, &cell)?;
-    Ok(Some((Space::strip(&key).to_vec(), target.to_vec())))
+    let row = record(rows, index.kind(), target)?;
+    Ok(Some(Found {
+        row: row.ok_or_else(|| EngineError::leads_nowhere(index))?,
+        entry: Space::strip(&key).to_vec(),
+        key: target.to_vec(),
+    }))
 }
 
 /// Counts entries, at most `limit`; answers where to go on too, when there may be more.

@@ -2,10 +2,10 @@
 
 use super::{
     batch::{Batch, Span},
-    cell::Space,
+    cell::{self, Space},
     log::Names,
 };
-use crate::store::engine::{Action, Change, Expect, Index, Lane};
+use crate::store::engine::{self, Action, Change, Expect, Index, Lane, RecordName};
 
 /// A set of changes, laid out.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ pub(super) struct Set {
     pub(super) names: Names,
     /// A bit for the number of each kind that it changes.
     pub(super) kinds: u32,
+    /// See [`engine::Set::rests_on`].
+    pub(super) rests_on: Option<u64>,
+    /// Whether what decisions rest on is changed.
+    pub(super) defines: bool,
     /// Whether it adds to the store: such sets stop first when room runs out. What people change,
     /// and what moves deliveries on, goes on.
     pub(super) adds: bool,
@@ -37,9 +41,23 @@ pub(super) struct Set {
 pub(super) struct Expected {
     pub(super) key: Vec<u8>,
     pub(super) expect: Expect,
-    /// Whether the value stays, under a new version.
-    pub(super) is_touch: bool,
+    /// What becomes of the value that is found.
+    pub(super) becomes: Becomes,
 }
+
+/// What a set makes of a value that it does not know.
+#[derive(Debug)]
+pub(super) enum Becomes {
+    /// It is replaced, removed, or only looked at.
+    Known,
+    /// It stays, under a new version.
+    Same,
+    /// It consists of numbers, to which these are added.
+    Sum(Vec<i64>),
+}
+
+/// A record's row and its value, where that follows from what was found; none when it is removed.
+pub(super) type Following = (Vec<u8>, Option<Vec<u8>>);
 
 /// An entry that goes.
 #[derive(Debug)]
@@ -61,7 +79,8 @@ pub(super) struct Fresh {
 
 impl Set {
     /// Lays changes out.
-    pub(super) fn new(lane: Lane, changes: &[Change]) -> Self {
+    pub(super) fn new(lane: Lane, set: &engine::Set) -> Self {
+        let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let bytes: usize = changes.iter().map(bytes_of).sum();
         let mut set = Self {
             expected: Vec::new(),
@@ -72,6 +91,8 @@ impl Set {
             records: Vec::new(),
             names: Names::default(),
             kinds: 0,
+            rests_on,
+            defines: false,
             adds: false,
             bytes,
         };
@@ -104,10 +125,13 @@ impl Set {
     }
 
     fn change(&mut self, change: &Change) {
-        self.adds |= change.adds;
-        self.kinds |= 1 << (change.kind as u32);
-        if change.is_logged {
-            self.names.add(change.kind, &change.key);
+        if change.action != Action::Check {
+            self.adds |= change.adds;
+            self.defines |= change.defines;
+            self.kinds |= 1 << (change.kind as u32);
+            if change.is_logged {
+                self.names.add(change.kind, &change.key);
+            }
         }
         let space = Space::Records(change.kind);
         for entry in &change.remove {
@@ -132,12 +156,16 @@ impl Set {
                 }
             }
             Action::Delete => self.rows.removal(&space.key(&change.key)),
-            Action::Touch => {}
+            Action::Touch | Action::Check | Action::Add(_) => {}
         }
         self.expected.push(Expected {
             key: space.key(&change.key),
             expect: change.expect,
-            is_touch: change.action == Action::Touch,
+            becomes: match &change.action {
+                Action::Touch => Becomes::Same,
+                Action::Add(numbers) => Becomes::Sum(numbers.clone()),
+                Action::Put(_) | Action::Delete | Action::Check => Becomes::Known,
+            },
         });
     }
 
@@ -167,6 +195,16 @@ impl Set {
         self.rows.key(fresh.row)
     }
 
+    /// The record that a row is, or leads to.
+    pub(super) fn record(&self, fresh: Fresh) -> Option<RecordName> {
+        let (key, cell) = (self.rows.key(fresh.row), self.rows.cell(fresh.row));
+        if fresh.is_record {
+            return Space::record(key);
+        }
+        let target = cell::open(key, cell).ok()?;
+        Some((Space::index(key)?.kind(), target.to_vec()))
+    }
+
     /// Whether it removes an entry.
     pub(super) fn removes(&self, key: &[u8]) -> bool {
         let found = self
@@ -175,14 +213,17 @@ impl Set {
         found.is_ok()
     }
 
-    /// The rows it comes to, with the values of records that are only touched.
-    pub(super) fn finish(&mut self, version: u64, touched: &[(Vec<u8>, Vec<u8>)]) -> Batch {
+    /// The rows it comes to, with those whose values follow from what was found.
+    pub(super) fn finish(&mut self, version: u64, following: &[Following]) -> Batch {
         let mut rows = std::mem::take(&mut self.rows);
         for record in &self.records {
             rows.seal(*record, version);
         }
-        for (key, value) in touched {
-            rows.touched(key, version, value);
+        for (key, value) in following {
+            match value {
+                Some(value) => rows.touched(key, version, value),
+                None => rows.removal(key),
+            }
         }
         rows
     }
@@ -196,7 +237,8 @@ fn is_fresh(change: &Change) -> bool {
 fn bytes_of(change: &Change) -> usize {
     let value_bytes = match &change.action {
         Action::Put(value) => value.len(),
-        Action::Delete | Action::Touch => 0,
+        Action::Add(numbers) => size_of_val(&**numbers),
+        Action::Delete | Action::Touch | Action::Check => 0,
     };
     let entries = change.add.iter().chain(&change.remove);
     let entries_bytes: usize = entries

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::{
-    cell::{ROWS, Space},
+    cell::{ROWS, Space, Table},
     fault::Fault,
     filter,
     old::OldEntries,
     runs::{self, Run},
 };
 use crate::store::engine::Kind;
-
-/// A table that is only read.
-pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// The tables of one commit. As long as it is held, pages that it sees are not used again, so it is
 /// replaced after every commit.

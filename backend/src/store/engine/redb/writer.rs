@@ -16,10 +16,10 @@ use super::{
     view::View,
     wal::Wal,
 };
-use crate::store::engine::EngineError;
+use crate::store::engine::{Applied, EngineError};
 
 /// What becomes of a set: the place in the log, or why not.
-type Verdict = Result<u64, EngineError>;
+type Verdict = Result<Applied, EngineError>;
 
 /// While the disk is short of room, what is in memory is moved when there is so much of it.
 const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
@@ -39,6 +39,8 @@ pub(super) struct Writer {
     memory_bytes: usize,
     /// The oldest step of the change log, or an older place.
     oldest: u64,
+    /// The newest place at which something changed that decisions rest on, or a later one.
+    definitions: u64,
     /// The group that may be on disk or not. Nothing is taken before it is.
     doubt: Option<Group>,
 }
@@ -52,6 +54,8 @@ struct Group {
     kinds: u32,
     /// The oldest step of the change log that it leaves, or an older place.
     oldest: u64,
+    /// The newest place at which something changed that decisions rest on.
+    definitions: u64,
     /// What is in memory with it.
     memory: Memtable,
 }
@@ -95,6 +99,7 @@ impl Writer {
             head,
             memory_bytes,
             oldest: 0,
+            definitions: head.sequence,
             doubt: None,
         }
     }
@@ -136,6 +141,7 @@ impl Writer {
             head: self.head,
             kinds: 0,
             oldest: self.oldest,
+            definitions: self.definitions,
             memory: layers.active.clone(),
         };
         let laid = self.lay(batch, &layers, &mut group, is_short);
@@ -167,18 +173,25 @@ impl Writer {
                 verdicts.push(Err(EngineError::Full("too little room is left".into())));
                 continue;
             }
-            let touched = match compare(set, &View::with(&group.memory, layers)) {
-                Ok(touched) => touched,
+            let view = View::with(&group.memory, layers);
+            let following = match compare(set, &view, group.definitions) {
+                Ok(following) => following,
                 Err(Fault::Asked(error)) => {
                     verdicts.push(Err(error));
                     continue;
                 }
                 Err(fault) => return Err(fault),
             };
-            self.add(set.finish(sequence, &touched), group);
+            self.add(set.finish(sequence, &following), group);
             names.append(&set.names);
             group.kinds |= set.kinds;
-            verdicts.push(Ok(sequence));
+            if set.defines {
+                group.definitions = sequence;
+            }
+            verdicts.push(Ok(Applied {
+                place: sequence,
+                version: sequence,
+            }));
         }
         if verdicts.iter().any(Result::is_ok) {
             group.head = self.head.after(&names);
@@ -278,6 +291,7 @@ impl Writer {
     /// Lets everybody see a group that is on disk.
     fn publish(&mut self, group: Group) {
         (self.head, self.oldest) = (group.head, group.oldest);
+        self.definitions = group.definitions;
         self.shared.note_changed(group.kinds, group.head.sequence);
         self.shared
             .layers
@@ -319,9 +333,9 @@ fn give_up(batch: &[Waiting], failure: Failure) -> Vec<Verdict> {
     }
     let error = EngineError::from(failure.fault);
     repeat(batch, || match &error {
-        EngineError::Full(why) => EngineError::Full(why.clone()),
-        EngineError::Corrupt(why) => EngineError::Corrupt(why.clone()),
-        EngineError::Unavailable(why) => EngineError::Unavailable(why.clone()),
+        EngineError::Full(_) | EngineError::Corrupt(_) | EngineError::Unavailable(_) => {
+            error.again()
+        }
         other => EngineError::Unavailable(other.to_string()),
     })
 }

@@ -1,6 +1,6 @@
 //! Clients.
 
-use crate::domain::{Client, Dialect, Name, Rates, RecordId, Role};
+use crate::domain::{Client, Dialect, Name, PreviousKey, Rates, RecordId, Role};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ClientV1 {
@@ -22,6 +22,14 @@ pub(crate) struct ClientV1 {
     events_per_second: Option<u32>,
     #[prost(string, repeated, tag = "9")]
     dialects: Vec<String>,
+    #[prost(int64, optional, tag = "10")]
+    expire_ms: Option<i64>,
+    #[prost(string, tag = "11")]
+    last_used_from: String,
+    #[prost(bytes = "vec", tag = "12")]
+    previous_hash: Vec<u8>,
+    #[prost(int64, tag = "13")]
+    previous_until_ms: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -54,11 +62,37 @@ impl From<&Client> for ClientV1 {
             requests_per_second: client.rates.requests_per_second,
             events_per_second: client.rates.events_per_second,
             dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
+            expire_ms: client.expire_ms,
+            last_used_from: client
+                .last_used_from
+                .map_or_else(String::new, |it| it.to_string()),
+            previous_hash: client
+                .previous
+                .as_ref()
+                .map_or_else(Vec::new, |it| it.hash.into()),
+            previous_until_ms: client.previous.as_ref().map_or(0, |it| it.until_ms),
         }
     }
 }
 
 impl ClientV1 {
+    /// What others may know of it: not what its key is found by.
+    pub(crate) fn without_key(client: &Client) -> Self {
+        Self {
+            key_hash: Vec::new(),
+            previous_hash: Vec::new(),
+            ..client.into()
+        }
+    }
+
+    pub(crate) fn into_bare_client(self) -> Option<Client> {
+        let bare = Self {
+            key_hash: vec![0; 32],
+            ..self
+        };
+        bare.into_client()
+    }
+
     pub(crate) fn into_client(self) -> Option<Client> {
         let role = match RoleV1::try_from(self.role).ok()? {
             RoleV1::Unknown => return None,
@@ -67,6 +101,13 @@ impl ClientV1 {
             RoleV1::Operator => Role::Operator,
             RoleV1::Editor => Role::Editor,
             RoleV1::Admin => Role::Admin,
+        };
+        let previous = match &*self.previous_hash {
+            [] => None,
+            hash => Some(PreviousKey {
+                hash: hash.try_into().ok()?,
+                until_ms: self.previous_until_ms,
+            }),
         };
         let dialects = self.dialects.iter().map(|word| Dialect::of_word(word));
         Some(Client {
@@ -81,6 +122,9 @@ impl ClientV1 {
             key_hash: self.key_hash.try_into().ok()?,
             create_ms: self.create_ms,
             last_used_ms: self.last_used_ms,
+            last_used_from: self.last_used_from.parse().ok(),
+            expire_ms: self.expire_ms,
+            previous,
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         Secret, Severity,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Webhook, WebhookMethod,
+            Tried, Webhook, WebhookMethod,
         },
     },
     store::seal::{Place, Sealer},
@@ -88,6 +88,8 @@ pub(crate) struct DestinationKindV1 {
     summary_template: String,
     #[prost(int32, tag = "21")]
     severity: i32,
+    #[prost(bytes = "vec", optional, tag = "22")]
+    webhook_url: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -177,6 +179,14 @@ impl Secrets<'_> {
 
 impl DestinationV1 {
     pub(crate) fn new(destination: &Destination, sealer: &Sealer) -> Self {
+        Self::with(destination, Secrets::Of(destination.id, sealer))
+    }
+
+    pub(crate) fn without_secrets(destination: &Destination) -> Self {
+        Self::with(destination, Secrets::LeftOut)
+    }
+
+    fn with(destination: &Destination, secrets: Secrets<'_>) -> Self {
         let settings = destination.delivery;
         let timeout_ms = settings.timeout.map_or(0, |timeout| timeout.as_millis());
         Self {
@@ -184,10 +194,7 @@ impl DestinationV1 {
             name: destination.name.as_str().into(),
             description: destination.description.clone(),
             tags: destination.tags.clone(),
-            kind: Some(DestinationKindV1::new(
-                &destination.kind,
-                Secrets::Of(destination.id, sealer),
-            )),
+            kind: Some(DestinationKindV1::new(&destination.kind, secrets)),
             timeout_ms: u64::try_from(timeout_ms).unwrap_or(u64::MAX),
             max_in_flight: settings.max_in_flight.unwrap_or(0),
             max_per_minute: settings.max_per_minute.unwrap_or(0),
@@ -199,6 +206,15 @@ impl DestinationV1 {
     }
 
     pub(crate) fn into_destination(self, sealer: &Sealer) -> Option<Destination> {
+        let id = RecordId::from_bytes(self.id.as_slice().try_into().ok()?);
+        self.opened(Secrets::Of(id, sealer))
+    }
+
+    pub(crate) fn into_bare_destination(self) -> Option<Destination> {
+        self.opened(Secrets::LeftOut)
+    }
+
+    fn opened(self, secrets: Secrets<'_>) -> Option<Destination> {
         let id = RecordId::from_bytes(self.id.try_into().ok()?);
         let stated = |number: u32| (number > 0).then_some(number);
         Some(Destination {
@@ -206,7 +222,7 @@ impl DestinationV1 {
             name: Name::parse(&self.name).ok()?,
             description: self.description,
             tags: self.tags,
-            kind: self.kind?.into_kind(Secrets::Of(id, sealer))?,
+            kind: self.kind?.into_kind(secrets)?,
             delivery: DeliverySettings {
                 timeout: (self.timeout_ms > 0).then(|| Duration::from_millis(self.timeout_ms)),
                 max_in_flight: stated(self.max_in_flight),
@@ -263,8 +279,9 @@ impl DestinationKindV1 {
     }
 
     /// The fields that hold sealed texts, by the secret's name; headers hold theirs themselves.
-    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 6] {
+    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 7] {
         [
+            ("webhook.secret_url", &mut self.webhook_url),
             ("webhook.signing_secret", &mut self.signing_secret),
             ("slack.token", &mut self.token),
             ("msteams.url", &mut self.secret_url),
@@ -362,6 +379,7 @@ impl DestinationKindV1 {
         };
         Some(Webhook {
             url: self.url,
+            secret_url: Secret::default(),
             method,
             headers: self.headers.into_iter().map(header).collect(),
             payload: self.payload,
@@ -387,6 +405,14 @@ pub(crate) struct HealthV1 {
     failures: u32,
     #[prost(string, tag = "5")]
     last_error: String,
+    #[prost(int64, optional, tag = "6")]
+    last_success_ms: Option<i64>,
+    /// How long attempts took, in milliseconds, oldest first.
+    #[prost(uint32, repeated, tag = "7")]
+    took_ms: Vec<u32>,
+    /// Which of these were delivered.
+    #[prost(bool, repeated, tag = "8")]
+    delivered: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -411,6 +437,13 @@ impl From<&Health> for HealthV1 {
             since_ms: health.since_ms,
             failures: health.failures,
             last_error: health.last_error.clone(),
+            last_success_ms: health.last_success_ms,
+            took_ms: health.tried.iter().map(|tried| tried.took_ms).collect(),
+            delivered: health
+                .tried
+                .iter()
+                .map(|tried| tried.is_delivered)
+                .collect(),
         }
     }
 }
@@ -429,6 +462,15 @@ impl HealthV1 {
             since_ms: self.since_ms,
             failures: self.failures,
             last_error: self.last_error,
+            last_success_ms: self.last_success_ms,
+            tried: {
+                let both = self.took_ms.into_iter().zip(self.delivered);
+                let tried = |(took_ms, is_delivered)| Tried {
+                    took_ms,
+                    is_delivered,
+                };
+                both.map(tried).collect()
+            },
         })
     }
 }

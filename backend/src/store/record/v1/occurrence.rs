@@ -5,10 +5,13 @@ mod write;
 use std::collections::BTreeMap;
 
 pub(crate) use self::write::write;
-use super::value::FieldsV1;
+use super::{
+    hold::{CauseMarkV1, HoldChangeV1, PendingV1},
+    value::FieldsV1,
+};
 use crate::domain::{
-    Annotation, Close, CloseReason, Evaluation, EventId, Field, HistoryEntry, Name, Notified,
-    Occurrence, Opening, RecordId, RevisionId, Severity, Status,
+    Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, HistoryEntry, Name,
+    Notified, Occurrence, Opening, RecordId, RevisionId, Severity, Status,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -67,6 +70,26 @@ pub(crate) struct OccurrenceV1 {
     received_ms: Option<i64>,
     #[prost(uint32, optional, tag = "27")]
     reopened: Option<u32>,
+    #[prost(bytes = "vec", repeated, tag = "28")]
+    covered_by: Vec<Vec<u8>>,
+    #[prost(message, repeated, tag = "29")]
+    pending: Vec<PendingV1>,
+    #[prost(message, repeated, tag = "30")]
+    hold_changes: Vec<HoldChangeV1>,
+    #[prost(message, repeated, tag = "31")]
+    earlier: Vec<EarlierV1>,
+    #[prost(message, repeated, tag = "32")]
+    causes: Vec<CauseMarkV1>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct EarlierV1 {
+    #[prost(int64, tag = "1")]
+    end_ms: i64,
+    #[prost(int64, tag = "2")]
+    length_ms: i64,
+    #[prost(bool, tag = "3")]
+    by_sender: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -195,16 +218,21 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .map(HistoryEntryV1::from)
                 .collect(),
             notified: occurrence.notified.iter().map(NotifiedV1::from).collect(),
-            chain: occurrence
-                .chain
-                .iter()
-                .map(|rule| rule.to_bytes().into())
-                .collect(),
+            chain: ids(&occurrence.chain),
             review_ms: occurrence.review_ms,
             content_ms: occurrence.content_ms,
             evaluation: occurrence.evaluation.as_ref().map(EvaluationV1::from),
             received_ms: occurrence.received_ms,
             reopened: occurrence.reopened,
+            covered_by: ids(&occurrence.covered_by),
+            pending: occurrence.pending.iter().map(PendingV1::from).collect(),
+            hold_changes: occurrence
+                .hold_changes
+                .iter()
+                .map(HoldChangeV1::from)
+                .collect(),
+            earlier: occurrence.earlier.iter().map(EarlierV1::from).collect(),
+            causes: occurrence.causes.iter().map(CauseMarkV1::from).collect(),
         }
     }
 }
@@ -228,6 +256,26 @@ impl From<&Evaluation> for EvaluationV1 {
     }
 }
 
+impl From<&Earlier> for EarlierV1 {
+    fn from(earlier: &Earlier) -> Self {
+        Self {
+            end_ms: earlier.end_ms,
+            length_ms: earlier.length_ms,
+            by_sender: earlier.by_sender,
+        }
+    }
+}
+
+impl From<EarlierV1> for Earlier {
+    fn from(earlier: EarlierV1) -> Self {
+        Self {
+            end_ms: earlier.end_ms,
+            length_ms: earlier.length_ms,
+            by_sender: earlier.by_sender,
+        }
+    }
+}
+
 impl OccurrenceV1 {
     pub(crate) fn into_occurrence(self) -> Option<Occurrence> {
         let reason = match CloseReasonV1::try_from(self.close_reason).ok()? {
@@ -242,6 +290,10 @@ impl OccurrenceV1 {
             .map(AnnotationV1::into_annotation);
         let history = self.history.into_iter().map(HistoryEntryV1::into_entry);
         let notified = self.notified.into_iter().map(NotifiedV1::into_notified);
+        let pending = self.pending.into_iter().map(PendingV1::into_pending);
+        let causes = self.causes.into_iter().map(CauseMarkV1::into_mark);
+        let hold_changes = self.hold_changes.into_iter();
+        let hold_changes = hold_changes.map(HoldChangeV1::into_change);
         Some(Occurrence {
             key: record_id(self.key)?,
             event: EventId::from_bytes(self.event.try_into().ok()?),
@@ -266,11 +318,7 @@ impl OccurrenceV1 {
             annotations: annotations.collect::<Option<_>>()?,
             history: history.collect::<Option<_>>()?,
             notified: notified.collect::<Option<_>>()?,
-            chain: self
-                .chain
-                .into_iter()
-                .map(record_id)
-                .collect::<Option<_>>()?,
+            chain: record_ids(self.chain)?,
             review_ms: self.review_ms,
             content_ms: self.content_ms,
             evaluation: self.evaluation.map(|evaluation| Evaluation {
@@ -280,8 +328,21 @@ impl OccurrenceV1 {
             }),
             received_ms: self.received_ms,
             reopened: self.reopened,
+            covered_by: record_ids(self.covered_by)?,
+            pending: pending.collect::<Option<_>>()?,
+            hold_changes: hold_changes.collect::<Option<_>>()?,
+            earlier: self.earlier.into_iter().map(Into::into).collect(),
+            causes: causes.collect::<Option<_>>()?,
         })
     }
+}
+
+fn ids(ids: &[RecordId]) -> Vec<Vec<u8>> {
+    ids.iter().map(|id| id.to_bytes().into()).collect()
+}
+
+fn record_ids(ids: Vec<Vec<u8>>) -> Option<Vec<RecordId>> {
+    ids.into_iter().map(record_id).collect()
 }
 
 pub(crate) fn record_id(bytes: Vec<u8>) -> Option<RecordId> {

@@ -1,11 +1,11 @@
-//! Triggers and rules as they were before they were edited or deleted.
+//! Triggers, rules and silences as they were before they were edited or deleted.
 
-use super::{rule::RuleV1, trigger::TriggerV1};
+use super::{rule::RuleV1, silence::SilenceV1, trigger::TriggerV1};
 use crate::domain::{Revision, Was};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct RevisionV1 {
-    /// Exactly one of the first two is there.
+    /// Exactly one of trigger, rule and silence is there.
     #[prost(message, optional, tag = "1")]
     trigger: Option<TriggerV1>,
     #[prost(message, optional, tag = "2")]
@@ -14,28 +14,33 @@ pub(crate) struct RevisionV1 {
     until_ms: i64,
     #[prost(bool, tag = "4")]
     deleted: bool,
+    #[prost(message, optional, tag = "5")]
+    silence: Option<SilenceV1>,
 }
 
 impl From<&Revision> for RevisionV1 {
     fn from(revision: &Revision) -> Self {
-        let (trigger, rule) = match &revision.was {
-            Was::Trigger(trigger) => (Some(trigger.into()), None),
-            Was::Rule(rule) => (None, Some(rule.into())),
+        let (trigger, rule, silence) = match &revision.was {
+            Was::Trigger(trigger) => (Some(trigger.into()), None, None),
+            Was::Rule(rule) => (None, Some(rule.into()), None),
+            Was::Silence(silence) => (None, None, Some(silence.into())),
         };
         Self {
             trigger,
             rule,
             until_ms: revision.until_ms,
             deleted: revision.deleted,
+            silence,
         }
     }
 }
 
 impl RevisionV1 {
     pub(crate) fn into_revision(self) -> Option<Revision> {
-        let was = match (self.trigger, self.rule) {
-            (Some(trigger), None) => Was::Trigger(trigger.into_trigger()?),
-            (None, Some(rule)) => Was::Rule(rule.into_rule()?),
+        let was = match (self.trigger, self.rule, self.silence) {
+            (Some(trigger), None, None) => Was::Trigger(trigger.into_trigger()?),
+            (None, Some(rule), None) => Was::Rule(rule.into_rule()?),
+            (None, None, Some(silence)) => Was::Silence(silence.into_silence()?),
             _ => return None,
         };
         Some(Revision {

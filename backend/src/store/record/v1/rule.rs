@@ -32,6 +32,12 @@ pub(crate) struct RuleV1 {
     create_ms: i64,
     #[prost(int64, tag = "14")]
     update_ms: i64,
+    #[prost(int64, tag = "15")]
+    delay_ms: i64,
+    #[prost(string, optional, tag = "16")]
+    active_calendar: Option<String>,
+    #[prost(int64, tag = "17")]
+    auto_pause_ms: i64,
 }
 
 impl From<&Rule> for RuleV1 {
@@ -51,6 +57,9 @@ impl From<&Rule> for RuleV1 {
             revision: rule.revision,
             create_ms: rule.create_ms,
             update_ms: rule.update_ms,
+            delay_ms: rule.delay_ms,
+            auto_pause_ms: rule.auto_pause_ms,
+            active_calendar: rule.active_calendar.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -72,8 +81,16 @@ impl RuleV1 {
             revision: self.revision,
             create_ms: self.create_ms,
             update_ms: self.update_ms,
+            delay_ms: self.delay_ms,
+            auto_pause_ms: self.auto_pause_ms,
+            active_calendar: optional_name(self.active_calendar.as_deref()).ok()?,
         })
     }
+}
+
+/// A name that may be absent.
+pub(crate) fn optional_name(text: Option<&str>) -> Result<Option<Name>, String> {
+    text.map(Name::parse).transpose()
 }
 
 pub(crate) fn texts(names: &[Name]) -> Vec<String> {

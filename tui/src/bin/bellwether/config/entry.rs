@@ -11,6 +11,8 @@ pub(crate) struct Setting {
     pub(crate) key: &'static str,
     /// Takes a value over, or says what was expected.
     pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
+    /// Whether its value is shown to nobody.
+    pub(crate) is_secret: bool,
 }
 
 impl Setting {
@@ -18,6 +20,18 @@ impl Setting {
         key: &'static str,
         set: fn(&mut Settings, &Value) -> value::Read<()>,
     ) -> Self {
-        Self { key, set }
+        Self {
+            key,
+            set,
+            is_secret: false,
+        }
+    }
+    /// The same, with a value that is shown to nobody.
+    #[cfg(feature = "embedded")]
+    pub(super) const fn secret(self) -> Self {
+        Self {
+            is_secret: true,
+            ..self
+        }
     }
 }

@@ -11,15 +11,22 @@ pub(super) const KEYS_SECTION: &str = "keys";
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SECTIONS: [&str; 7] = [
+const SERVICE_SECTIONS: [&str; 11] = [
     "store",
     "lifetime",
     "delivery",
+    "audit",
     "egress",
     "smtp",
     "providers",
     "gateway",
+    "cors",
+    "senders",
+    "metrics",
 ];
+/// The settings outside sections that it passes over as well.
+#[cfg(not(feature = "embedded"))]
+const SERVICE_SETTINGS: [&str; 2] = ["tenant", "link_base"];
 
 /// The settings that stand in a file, in its order of keys.
 ///
@@ -50,6 +57,8 @@ fn flatten(
             value if setting::find(&key).is_some() => values.push((key, value)),
             #[cfg(not(feature = "embedded"))]
             Value::Table(_) if SERVICE_SECTIONS.contains(&key.as_str()) => {}
+            #[cfg(not(feature = "embedded"))]
+            _ if SERVICE_SETTINGS.contains(&key.as_str()) => {}
             Value::Table(section) if setting::is_section(&key) => {
                 flatten(&format!("{key}."), section, values, path)?;
             }

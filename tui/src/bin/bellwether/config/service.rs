@@ -1,11 +1,13 @@
-//! The settings that only the parts of the service read: backend, delivery, mail, gateway.
+//! The settings that only the parts of the service read: backend, delivery, mail, gateway, metrics.
 
 mod unit;
 
+use std::net::SocketAddr;
+
 use bellwether_backend::{
     config::{
-        Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, ProviderConfig,
-        SmtpConfig, SmtpSecurity, StoreConfig,
+        AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, Origins,
+        ProviderConfig, SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
 };
@@ -36,10 +38,24 @@ pub(crate) struct ServiceSettings {
     store: StoreConfig,
     lifetime: LifetimeConfig,
     delivery: DeliveryConfig,
+    audit: AuditConfig,
     egress: EgressConfig,
     smtp: Smtp,
     providers: ProviderConfig,
     gateway: GatewayConfig,
+    /// Where the metrics are shown and to whom.
+    pub(crate) metrics: MetricsSettings,
+    /// Whose pages may call; none when nothing is said.
+    origins: Option<Origins>,
+}
+
+/// Where the metrics are shown, and to whom.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MetricsSettings {
+    /// The address of their own; none means beside what the service answers.
+    pub(crate) listen: Option<SocketAddr>,
+    /// What has to be shown to read them; none means nothing.
+    pub(crate) key: Option<Secret>,
 }
 
 /// The mail server, as far as it was named.
@@ -133,6 +149,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.delivery.retention = unit::positive_duration(value)?;
         Ok(())
     }),
+    Setting::new("audit.retention", |settings, value| {
+        settings.service.audit.retention = unit::positive_duration(value)?;
+        Ok(())
+    }),
     Setting::new("egress.allow", |settings, value| {
         settings.service.egress.allow = unit::list(value, |item| {
             value::parse(item, "a network such as \"10.0.0.0/8\"")
@@ -177,7 +197,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         let password = value::text(value).ok().ok_or("expected a text")?;
         settings.service.smtp.password = Some(Secret::new(password));
         Ok(())
-    }),
+    })
+    .secret(),
     Setting::new("providers.slack", |settings, value| {
         settings.service.providers.slack = value::url(value)?;
         Ok(())
@@ -214,6 +235,21 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.gateway.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
     }),
+    Setting::new("metrics.listen", |settings, value| {
+        let wanted = "an address such as \"127.0.0.1:9464\"";
+        settings.service.metrics.listen = Some(value::parse(value, wanted)?);
+        Ok(())
+    }),
+    Setting::new("metrics.key", |settings, value| {
+        // What was found is not repeated: it may be most of a key.
+        let key = value::text(value).ok().ok_or("expected a text")?;
+        settings.service.metrics.key = Some(Secret::new(key));
+        Ok(())
+    }),
+    Setting::new("cors.origins", |settings, value| {
+        settings.service.origins = Some(origins(unit::list(value, value::text)?)?);
+        Ok(())
+    }),
     Setting::new("senders.replica_labels", |settings, value| {
         settings.service.gateway.senders.replica_labels = unit::list(value, value::text)?;
         Ok(())
@@ -231,6 +267,30 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
 ];
+
+/// The origins whose pages may call.
+fn origins(listed: Vec<String>) -> Read<Origins> {
+    if listed.is_empty() {
+        return Ok(Origins::None);
+    }
+    if listed == ["*"] {
+        return Ok(Origins::All);
+    }
+    let is_origin = |text: &str| {
+        let parts = text.split_once("://");
+        parts.is_some_and(|(scheme, host)| {
+            let is_of_host = |it: char| it.is_ascii_alphanumeric() || ".-:[]".contains(it);
+            ["http", "https"].contains(&scheme) && !host.is_empty() && host.chars().all(is_of_host)
+        })
+    };
+    match listed.iter().find(|text| !is_origin(text)) {
+        None => Ok(Origins::These(listed)),
+        Some(wrong) => Err(format!(
+            "`{wrong}` is no origin: it has to look like \"https://console.example.net\", without a \
+             path; [\"*\"] alone stands for all"
+        )),
+    }
+}
 
 /// The word of a severity.
 fn severity(value: &toml::Value) -> Read<Severity> {
@@ -318,12 +378,15 @@ impl super::Settings {
         config.link_base.clone_from(&service.link_base);
         config.store = service.store;
         config.lifetime = service.lifetime;
+        config.audit = service.audit;
         config.delivery = service.delivery.clone();
         config.egress = service.egress.clone();
-        config
-            .egress
-            .own
-            .push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
+        if let Some(origins) = &service.origins {
+            config.origins = origins.clone();
+        }
+        let own = &mut config.egress.own;
+        own.push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
+        own.extend(service.metrics.listen);
         config.smtp = service.smtp.config()?;
         config.providers = service.providers.clone();
         Ok(config)
@@ -333,6 +396,7 @@ impl super::Settings {
     pub(crate) fn gateway_config(&self) -> GatewayConfig {
         GatewayConfig {
             listen: self.rest_listen.unwrap_or(Self::REST_LISTEN),
+            origins: self.service.origins.clone().unwrap_or_default(),
             ..self.service.gateway.clone()
         }
     }

@@ -211,6 +211,12 @@ enum Read {
 
 /// A step as it came over the wire.
 fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
+    if step.proof.is_empty() {
+        return Err(Failure::new(
+            "the service is older than this program and does not prove what it sends; make the \
+             backup with the program of its version",
+        ));
+    }
     let kept = |record: StoredRecord| {
         let kind = u8::try_from(record.kind).ok().and_then(Kind::from_number);
         let kind = kind.ok_or_else(|| {
@@ -237,7 +243,9 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
         end: step.end.map(|end| End {
             identity: end.identity,
             place: end.place,
+            time: end.time,
         }),
+        proof: step.proof,
     })
 }
 

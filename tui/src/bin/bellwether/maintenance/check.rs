@@ -4,7 +4,7 @@ use std::{io::Write, path::Path};
 
 use bellwether_backend::store::{
     self,
-    backup::{BackupError, Source},
+    backup::{BackupError, Source, Trust},
     open::{OpenError, Reading},
     verify::Findings,
 };
@@ -20,7 +20,7 @@ use crate::{
     clients,
     config::Settings,
     failure::{Failure, sentence},
-    ready,
+    output, ready,
 };
 
 /// Reads everything in the data folder, and changes nothing; a service that uses the folder, or that
@@ -34,7 +34,8 @@ pub(crate) async fn run(
     out: impl Write,
 ) -> Result<(), Failure> {
     if let Some(folder) = &arguments.backup {
-        return of_backup(folder, arguments.json, out);
+        let key_file = arguments.secret_key.as_deref();
+        return of_backup(folder, key_file, arguments.json, out);
     }
     if settings.connect.is_none()
         && let Some(findings) = of_data_folder(settings).await?
@@ -47,15 +48,27 @@ pub(crate) async fn run(
     report(("service", &address), &findings, arguments.json, out)
 }
 
-/// Compares a backup with its checksums.
-fn of_backup(folder: &Path, as_json: bool, mut out: impl Write) -> Result<(), Failure> {
+/// Compares a backup with its checksums, and where the keys are there, with its proofs.
+fn of_backup(
+    folder: &Path,
+    key_file: Option<&Path>,
+    as_json: bool,
+    mut out: impl Write,
+) -> Result<(), Failure> {
     let failed = |error: BackupError| Failure::new(sentence(&error));
-    let source = Source::open(folder).map_err(failed)?;
-    let manifest = source.manifest();
+    let mut source = Source::open(folder).map_err(failed)?;
+    let keys = source.keys(key_file);
+    let keys = keys.map_err(|error| Failure::new(sentence(&error)))?;
+    let trust = match &keys {
+        Some((_, sealer)) if source.manifest().is_proven() => Trust::Keys(sealer),
+        _ => Trust::Checksums,
+    };
+    let bytes = source.manifest().bytes();
     let bar = Progress::new("checking");
-    let verified = source.verify(&|read| bar.show(read, manifest.bytes()));
+    let verified = source.verify(trust, &|read| bar.show(read, bytes));
     drop(bar);
     verified.map_err(failed)?;
+    let manifest = source.manifest();
     let what = folder.display().to_string();
     let written = if as_json {
         let found = json!({
@@ -64,8 +77,9 @@ fn of_backup(folder: &Path, as_json: bool, mut out: impl Write) -> Result<(), Fa
             "endTime": manifest.end_time,
             "bytes": manifest.bytes(),
             "hasKeys": manifest.has_keys,
+            "proven": matches!(trust, Trust::Keys(_)),
         });
-        writeln!(out, "{found}")
+        writeln!(out, "{}", output::escaped(&found.to_string()))
     } else {
         let keys = if manifest.has_keys { "with" } else { "without" };
         let (bytes, end_time) = (manifest.bytes(), &manifest.end_time);
@@ -73,6 +87,18 @@ fn of_backup(folder: &Path, as_json: bool, mut out: impl Write) -> Result<(), Fa
             out,
             "{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"
         )
+        .and_then(|()| match trust {
+            Trust::Keys(_) => writeln!(out, "its keys prove that nobody changed it"),
+            Trust::Checksums if manifest.is_proven() => writeln!(
+                out,
+                "whether somebody changed it is not known: name the `secret.key` of its service \
+                 with --secret-key"
+            ),
+            Trust::Checksums => writeln!(
+                out,
+                "an earlier version made it, and nothing proves that nobody changed it since"
+            ),
+        })
     };
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
 }
@@ -145,7 +171,7 @@ fn report(
             "faults": findings.faults,
             "told": findings.told,
         });
-        writeln!(out, "{found}")
+        writeln!(out, "{}", output::escaped(&found.to_string()))
     } else {
         for_people(what, findings, &mut out)
     };

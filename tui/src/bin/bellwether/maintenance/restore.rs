@@ -26,6 +26,7 @@ pub(crate) async fn run(
     let how = Restore {
         from: &arguments.folder,
         key_file: arguments.secret_key.as_deref(),
+        accept_unproven: arguments.accept_unproven,
         hold_due_by_ms: arguments.hold_deliveries.then_some(now_ms),
         now_ms,
     };

@@ -15,7 +15,7 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier},
     sign::CertifiedKey,
 };
-use tokio::time;
+use tokio::{sync::Notify, time};
 use tokio_util::sync::CancellationToken;
 
 use super::read;
@@ -99,13 +99,14 @@ impl ServerTls {
         Arc::clone(&self.config)
     }
 
-    /// Takes a renewed certificate over until shutdown. While the new files cannot be used, the
+    /// Takes a renewed certificate over until shutdown; at once when `renewal` says so. While the new files cannot be used, the
     /// old certificate is shown on, and the log says so once.
-    pub(crate) async fn follow(&self, shutdown: CancellationToken) {
+    pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
         let (mut taken, mut refused) = (self.files.look(), None);
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
+                () = renewal.notified() => {}
                 () = time::sleep(LOOK_INTERVAL) => {}
             }
             let look = self.files.look();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::store::engine::{
-    Action, Change, Engine, EngineError, Expect, Kind, Lane, redb::RedbEngine,
+    Action, Applied, Change, Engine, EngineError, Expect, Kind, Lane, redb::RedbEngine,
 };
 
 /// How long it may take to go on by itself.
@@ -22,9 +22,9 @@ fn put(kind: Kind, number: u32, expect: Expect) -> Change {
     }
 }
 
-async fn insert(engine: &RedbEngine, number: u32) -> Result<u64, EngineError> {
+async fn insert(engine: &RedbEngine, number: u32) -> Result<Applied, EngineError> {
     let change = put(Kind::Occurrence, number, Expect::Absent);
-    engine.apply(Lane::Bulk, vec![change]).await
+    engine.apply(Lane::Bulk, vec![change].into()).await
 }
 
 async fn is_there(engine: &RedbEngine, number: u32) -> bool {
@@ -139,10 +139,10 @@ async fn fills_and_empties(settings: Settings) {
             adds: false,
             ..put(Kind::Occurrence, number, expect)
         };
-        engine.apply(Lane::Bulk, vec![delete]).await.unwrap();
+        engine.apply(Lane::Bulk, vec![delete].into()).await.unwrap();
     }
     let admin = put(Kind::Rule, 1, Expect::Absent);
-    engine.apply(Lane::Admin, vec![admin]).await.unwrap();
+    engine.apply(Lane::Admin, vec![admin].into()).await.unwrap();
     assert!(matches!(
         insert(&engine, last).await,
         Err(EngineError::Full(_))
@@ -160,7 +160,7 @@ async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
     let engine = open(&disk).unwrap();
     for number in 0..20 {
         let change = put(Kind::Rule, number, Expect::Absent);
-        let write = engine.apply(Lane::Bulk, vec![change]);
+        let write = engine.apply(Lane::Bulk, vec![change].into());
         // The call is dropped at its first wait.
         drop(tokio::time::timeout(Duration::ZERO, write).await);
     }

@@ -27,13 +27,13 @@ async fn filled(is_killed: bool) -> SimulatedDisk {
             }],
             ..Change::new(Kind::Occurrence, &key, Expect::Absent, put)
         };
-        engine.apply(Lane::Bulk, vec![change]).await.unwrap();
+        engine.apply(Lane::Bulk, vec![change].into()).await.unwrap();
     }
     drop(engine);
     let engine = open(&disk).unwrap();
     // The very last commit of a killed life cannot be told from one that was torn.
     let last = Change::new(Kind::Health, b"last", Expect::Absent, Action::Put(vec![1]));
-    engine.apply(Lane::Bulk, vec![last]).await.unwrap();
+    engine.apply(Lane::Bulk, vec![last].into()).await.unwrap();
     // A killed process does nothing more, also not what dropping the engine does.
     let killed = disk.copy();
     drop(engine);

@@ -57,7 +57,7 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
     let last: BTreeSet<_> = last
         .unwrap()
         .into_iter()
-        .map(|found| found.map(|(key, _)| key[16..].to_vec()))
+        .map(|found| found.map(|found| found.entry[16..].to_vec()))
         .collect();
     assert!(last.len() <= 1, "a set is seen by half: {last:?}");
 }
@@ -80,7 +80,8 @@ async fn a_walk_beside_moves_and_unions_sees_each_set_whole_or_not_at_all() {
             let mut version = None;
             for number in 0..ROUNDS {
                 let set = round(number, version);
-                version = Some(engine.apply(Lane::Bulk, set).await.unwrap());
+                let applied = engine.apply(Lane::Bulk, set.into()).await.unwrap();
+                version = Some(applied.version);
             }
             is_over.store(true, Ordering::Relaxed);
         };
@@ -118,7 +119,7 @@ async fn nothing_is_seen_that_a_loss_of_power_would_take_back() {
                     let key = (group * 4 + number).to_be_bytes();
                     let put = Action::Put(vec![1; 200]);
                     let change = Change::new(Kind::Occurrence, &key, Expect::Absent, put);
-                    engine.apply(Lane::Bulk, vec![change])
+                    engine.apply(Lane::Bulk, vec![change].into())
                 });
                 for result in join_all(sets).await {
                     result.unwrap();
@@ -152,11 +153,14 @@ async fn a_kind_that_is_not_changed_says_so() {
         Change::new(Kind::Occurrence, &[key], Expect::Absent, put)
     };
     let rule = Change::new(Kind::Rule, b"r", Expect::Absent, Action::Put(b"1".into()));
-    let changed = engine.apply(Lane::Admin, vec![rule]).await.unwrap();
+    let changed = engine.apply(Lane::Admin, vec![rule].into()).await.unwrap();
     for key in 0..100 {
-        engine.apply(Lane::Bulk, vec![put(key)]).await.unwrap();
+        engine
+            .apply(Lane::Bulk, vec![put(key)].into())
+            .await
+            .unwrap();
     }
-    assert_eq!(engine.last_changed(&[Kind::Rule]), changed);
+    assert_eq!(engine.last_changed(&[Kind::Rule]), changed.place);
     assert_eq!(engine.last_changed(&[Kind::Client]), 0);
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);

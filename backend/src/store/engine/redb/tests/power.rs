@@ -109,7 +109,9 @@ async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Ve
             steps.push(Step(step));
             sets.push(set);
         }
-        let applied = sets.into_iter().map(|set| engine.apply(Lane::Bulk, set));
+        let applied = sets
+            .into_iter()
+            .map(|set| engine.apply(Lane::Bulk, set.into()));
         let mut unsure = Vec::new();
         for (step, result) in steps.into_iter().zip(join_all(applied).await) {
             match result {

@@ -8,10 +8,15 @@ use prost::{
     encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint, key_len},
 };
 
-use super::{AnnotationV1, EvaluationV1, FieldV1, HistoryEntryV1, NotifiedV1, close_reason};
+use super::{
+    AnnotationV1, EarlierV1, EvaluationV1, FieldV1, HistoryEntryV1, NotifiedV1, close_reason,
+};
 use crate::{
     domain::{HistoryEntry, Occurrence},
-    store::record::v1::value::FieldsV1,
+    store::record::v1::{
+        hold::{CauseMarkV1, HoldChangeV1, PendingV1},
+        value::FieldsV1,
+    },
 };
 
 /// Adds the bytes that the same occurrence has as [`super::OccurrenceV1`].
@@ -60,6 +65,21 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     }
     if let Some(reopened) = occurrence.reopened {
         encoding::uint32::encode(27, &reopened, to);
+    }
+    for silence in &occurrence.covered_by {
+        bytes(28, &silence.to_bytes(), to);
+    }
+    for pending in &occurrence.pending {
+        message(29, &PendingV1::from(pending), to);
+    }
+    for change in &occurrence.hold_changes {
+        message(30, &HoldChangeV1::from(change), to);
+    }
+    for earlier in &occurrence.earlier {
+        message(31, &EarlierV1::from(earlier), to);
+    }
+    for cause in &occurrence.causes {
+        message(32, &CauseMarkV1::from(cause), to);
     }
 }
 
@@ -175,7 +195,14 @@ mod tests {
         empty.dimensions.clear();
         empty.history.clear();
         empty.content_ms = Some(0);
-        for occurrence in [samples::occurrence(1), full, empty] {
+        for occurrence in [
+            samples::occurrence(1),
+            samples::held_occurrence(),
+            samples::returned_occurrence(),
+            samples::cause(),
+            full,
+            empty,
+        ] {
             assert!(!differs(&occurrence), "{occurrence:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Room on the disk: how much there is, and a reserve for when there is none.
+//! Space on the disk: how much is free, and a reserve for when there is none.
 //!
 //! On a full disk even a delete fails, because what replaces the deleted must be written first. So
 //! a file of no use is kept, and given up when the disk is full.
@@ -13,7 +13,7 @@ use std::{
 use rustix::fs::FallocateFlags;
 
 use super::folder::{Folder, private_file};
-use crate::store::engine::DiskRoom;
+use crate::store::engine::FreeSpace;
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
 /// What a row takes in the file, in bytes for each that it has in the log: pages are replaced before
@@ -22,9 +22,9 @@ const GROWTH: u64 = 2;
 /// How long a reading of the free space holds.
 const READING_AGE_MAX: Duration = Duration::from_millis(100);
 
-/// Room on the disk of a folder.
+/// Space on the disk of a folder.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct DiskSpace {
     folder: PathBuf,
     floor_bytes: u64,
     state: Mutex<State>,
@@ -43,21 +43,21 @@ struct Reading {
     is_short: bool,
 }
 
-impl Room {
-    /// The room beside a folder, with a reserve when there is room for one.
+impl DiskSpace {
+    /// The space beside a folder, with a reserve when there is room for one.
     pub(super) fn new(folder: &Folder, floor_bytes: u64) -> Self {
-        let room = Self {
+        let space = Self {
             folder: folder.path().into(),
             floor_bytes,
             state: Mutex::default(),
         };
-        room.is_short(0);
-        room
+        space.is_short(0);
+        space
     }
 
-    /// How much room there is; none when the system does not tell.
-    pub(super) fn room(&self, bytes_on_way: u64) -> Option<DiskRoom> {
-        Some(DiskRoom {
+    /// How much is free; none when the system does not tell.
+    pub(super) fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {
+        Some(FreeSpace {
             free_bytes: self.free_bytes()?,
             floor_bytes: self.floor_bytes(bytes_on_way),
         })
@@ -89,7 +89,7 @@ impl Room {
         let is_short = free_bytes < floor_bytes || state.is_spent;
         let was_short = state.last.is_some_and(|reading| reading.is_short);
         if was_short != is_short {
-            tracing::warn!(free_bytes, floor_bytes, is_short, "room on the disk");
+            tracing::warn!(free_bytes, floor_bytes, is_short, "space on the disk");
         }
         let at = Instant::now();
         state.last = Some(Reading { at, is_short });

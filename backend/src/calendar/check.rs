@@ -1,0 +1,78 @@
+//! What a window must be beyond its form: begin when its own rule says, and again within a few years.
+
+use jiff::{Span, civil::DateTime, tz::TimeZone};
+
+use super::starts::{Starts, Steps};
+use crate::{
+    domain::calendar::{Recurrence, Until, Window},
+    limits::{CALENDAR_CANDIDATES_MAX, CALENDAR_FIRST_YEARS},
+};
+
+/// A zone that this machine does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is no time zone that this machine knows; give an IANA name, as Europe/Berlin")]
+pub struct MissingZone;
+
+/// The zone of an IANA name.
+///
+/// # Errors
+/// [`MissingZone`].
+pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
+    let known = TimeZone::get(name).ok();
+    let known = known.filter(|it| it.iana_name().is_some() && !it.is_unknown());
+    known.ok_or(MissingZone)
+}
+
+/// Checks that a window begins when its rule says.
+///
+/// # Errors
+/// The field that is wrong, and what is.
+pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
+    let Some(rule) = &window.recurrence else {
+        return Ok(());
+    };
+    let starts = Starts::of(&Window {
+        recurrence: Some(Recurrence {
+            count: None,
+            until: None,
+            ..rule.clone()
+        }),
+        ..window.clone()
+    });
+    let first = window.start.date();
+    let last = first.saturating_add(Span::new().years(CALENDAR_FIRST_YEARS));
+    let mut fits = None;
+    let mut steps = Steps::new(CALENDAR_CANDIDATES_MAX);
+    starts.days((first, last), &mut steps, &mut |day| {
+        fits = Some(day);
+        false
+    });
+    let Some(fits) = fits else {
+        let fault = format!("produces nothing within {CALENDAR_FIRST_YEARS} years of `dtstart`");
+        return Err(("rrule", fault));
+    };
+    if fits != first {
+        let nearest = fits.to_datetime(window.start.time());
+        let fault = format!("is not among what its `rrule` produces; the next that is: {nearest}");
+        return Err(("dtstart", fault));
+    }
+    if ends_before(rule, window.start, zone) {
+        return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
+    }
+    if !Starts::of(window).is_counted() {
+        let fault = "has a `COUNT` that is reached too late to be followed; give an `UNTIL`";
+        return Err(("rrule", fault.into()));
+    }
+    Ok(())
+}
+
+fn ends_before(rule: &Recurrence, start: DateTime, zone: &TimeZone) -> bool {
+    match rule.until {
+        None => false,
+        Some(Until::Day(day)) => day < start.date(),
+        Some(Until::Moment(at)) => {
+            let start = zone.to_ambiguous_timestamp(start).compatible();
+            start.is_ok_and(|start| at < start)
+        }
+    }
+}

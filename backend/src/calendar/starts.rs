@@ -1,0 +1,283 @@
+//! On which days a window begins: period by period, from any day on without those before it.
+
+use jiff::{
+    Span, Unit,
+    civil::{Date, DateTime, Weekday},
+};
+
+use super::is_out;
+use crate::{
+    domain::calendar::{Frequency, Place, Recurrence, Until, WeekdayRule, Window},
+    limits::CALENDAR_COUNTED_MAX,
+};
+
+/// Days that may still be looked at.
+#[derive(Debug)]
+pub(super) struct Steps(usize);
+
+impl Steps {
+    pub(super) fn new(most: usize) -> Self {
+        Self(most)
+    }
+
+    /// Takes one; whether there was one.
+    fn take(&mut self) -> bool {
+        let left = self.0.checked_sub(1);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// How many are left.
+    pub(super) fn left(&self) -> usize {
+        self.0
+    }
+}
+
+/// The local starts of a window.
+#[derive(Debug)]
+pub(super) struct Starts {
+    window: Window,
+    /// The last day of a rule that counts; none for no such.
+    last: Option<Date>,
+    is_counted: bool,
+}
+
+impl Starts {
+    pub(super) fn of(window: &Window) -> Self {
+        let mut starts = Self {
+            window: window.clone(),
+            last: None,
+            is_counted: true,
+        };
+        let recurrence = window.recurrence.as_ref();
+        if let Some(count) = recurrence.and_then(|it| it.count) {
+            let (mut seen, mut last) = (0_u16, window.start.date());
+            let mut steps = Steps::new(CALENDAR_COUNTED_MAX);
+            let all = (window.start.date(), Date::MAX);
+            let stopped = starts.days(all, &mut steps, &mut |day| {
+                seen += 1;
+                last = day;
+                seen < count
+            });
+            starts.is_counted = stopped.is_none();
+            starts.last = Some(last);
+        }
+        starts
+    }
+
+    /// Whether the end of a rule that counts was found.
+    pub(super) fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
+    /// Shows the starts of a range, in order, but for those that are left out; answers the day from
+    /// which on nothing was looked at, when the steps were used up.
+    pub(super) fn visit(
+        &self,
+        (from, through): (DateTime, DateTime),
+        steps: &mut Steps,
+        see: &mut dyn FnMut(DateTime),
+    ) -> Option<Date> {
+        let time = self.window.start.time();
+        self.days((from.date(), through.date()), steps, &mut |day| {
+            let start = day.to_datetime(time);
+            if (from..=through).contains(&start) && !is_out(&self.window, start) {
+                see(start);
+            }
+            true
+        })
+    }
+
+    /// Shows the days of a range that the rule produces, in order, until it is told to stop; answers
+    /// the day from which on nothing was looked at, when the steps were used up.
+    pub(super) fn days(
+        &self,
+        (from, through): (Date, Date),
+        steps: &mut Steps,
+        see: &mut dyn FnMut(Date) -> bool,
+    ) -> Option<Date> {
+        let first = self.window.start.date();
+        let Some(rule) = &self.window.recurrence else {
+            if (from..=through).contains(&first) {
+                see(first);
+            }
+            return None;
+        };
+        let until = match rule.until {
+            Some(Until::Day(day)) => Some(day),
+            // What is meant is a moment somewhere around that day.
+            Some(Until::Moment(at)) => {
+                let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
+                utc.checked_add(Span::new().days(2)).ok()
+            }
+            None => self.last,
+        };
+        let from = from.max(first);
+        let through = until.map_or(through, |until| through.min(until));
+        let mut days = Vec::new();
+        let mut period = period_before(rule, first, from);
+        while let Some(begins) = nth_period(rule, first, period).filter(|it| *it <= through) {
+            days.clear();
+            if !fill(rule, first, begins, steps, &mut days) {
+                return Some(begins);
+            }
+            for day in days.drain(..).filter(|it| *it >= from) {
+                if day > through || !see(day) {
+                    return None;
+                }
+            }
+            period += 1;
+        }
+        None
+    }
+}
+
+/// The first day of the period that a day is in.
+fn period_of(rule: &Recurrence, day: Date) -> Option<Date> {
+    match rule.frequency {
+        Frequency::Daily => Some(day),
+        Frequency::Weekly => {
+            let back = days_since(rule.week_start, day.weekday());
+            day.checked_sub(Span::new().days(back)).ok()
+        }
+        Frequency::Monthly => Some(day.first_of_month()),
+        Frequency::Yearly => Some(day.first_of_year()),
+    }
+}
+
+fn days_since(start: Weekday, day: Weekday) -> i8 {
+    (day.to_monday_zero_offset() - start.to_monday_zero_offset()).rem_euclid(7)
+}
+
+/// The number of the last period of the rule that begins no later than a day, counted from the one of
+/// the first start.
+fn period_before(rule: &Recurrence, first: Date, day: Date) -> i64 {
+    let Some(first) = period_of(rule, first) else {
+        return 0;
+    };
+    let months = |it: Date| i64::from(it.year()) * 12 + i64::from(it.month());
+    let days = || {
+        let since = day.since((Unit::Day, first));
+        since.map_or(0, |it| i64::from(it.get_days()))
+    };
+    let passed = match rule.frequency {
+        Frequency::Daily => days(),
+        Frequency::Weekly => days() / 7,
+        Frequency::Monthly => months(day) - months(first),
+        Frequency::Yearly => i64::from(day.year()) - i64::from(first.year()),
+    };
+    (passed / i64::from(rule.interval)).max(0)
+}
+
+/// The first day of a period; none beyond all time.
+fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
+    let count = number.checked_mul(i64::from(rule.interval))?;
+    let span = match rule.frequency {
+        Frequency::Daily => Span::new().try_days(count),
+        Frequency::Weekly => Span::new().try_weeks(count),
+        Frequency::Monthly => Span::new().try_months(count),
+        Frequency::Yearly => Span::new().try_years(count),
+    };
+    period_of(rule, first)?.checked_add(span.ok()?).ok()
+}
+
+/// The days of one period that the rule produces; false when the steps are used up before.
+fn fill(
+    rule: &Recurrence,
+    first: Date,
+    begins: Date,
+    steps: &mut Steps,
+    days: &mut Vec<Date>,
+) -> bool {
+    let mut see = |day: Date| {
+        let is_taken = steps.take();
+        if is_taken && is_produced(rule, first, day) {
+            days.push(day);
+        }
+        is_taken
+    };
+    let whole = match rule.frequency {
+        Frequency::Weekly => following(begins, 7).all(&mut see),
+        Frequency::Monthly if is_in_months(rule, first, begins) => month(begins).all(&mut see),
+        // Of a month that is not meant, one day is looked at, so that all looking ends.
+        Frequency::Daily | Frequency::Monthly => see(begins),
+        Frequency::Yearly => {
+            let months = (1..=12).filter_map(|it| Date::new(begins.year(), it, 1).ok());
+            let mut months = months.filter(|it| is_in_months(rule, first, *it));
+            months.all(|it| month(it).all(&mut see))
+        }
+    };
+    if !rule.positions.is_empty() {
+        let all = std::mem::take(days);
+        let at = |position: i16| {
+            let position = isize::from(position);
+            let length = isize::try_from(all.len()).ok()?;
+            let at = if position > 0 {
+                position - 1
+            } else {
+                length + position
+            };
+            all.get(usize::try_from(at).ok()?).copied()
+        };
+        days.extend(rule.positions.iter().filter_map(|it| at(*it)));
+        days.sort_unstable();
+        days.dedup();
+    }
+    whole
+}
+
+fn following(first: Date, count: i8) -> impl Iterator<Item = Date> {
+    (0..count).filter_map(move |it| first.checked_add(Span::new().days(it)).ok())
+}
+
+fn month(first: Date) -> impl Iterator<Item = Date> {
+    (1..=first.days_in_month())
+        .filter_map(move |it| Date::new(first.year(), first.month(), it).ok())
+}
+
+/// Whether a rule names no day at all, so that the first start's is meant.
+fn is_bare(rule: &Recurrence) -> bool {
+    rule.month_days.is_empty() && rule.weekdays.is_empty()
+}
+
+fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
+    let of_first = rule.frequency == Frequency::Yearly && rule.months.is_empty() && is_bare(rule);
+    if of_first {
+        return day.month() == first.month();
+    }
+    rule.months.is_empty() || rule.months.contains(&day.month())
+}
+
+/// Whether a day of a period passes everything that the rule says of days.
+fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
+    if !is_in_months(rule, first, day) {
+        return false;
+    }
+    if is_bare(rule) {
+        return match rule.frequency {
+            Frequency::Daily => true,
+            Frequency::Weekly => day.weekday() == first.weekday(),
+            Frequency::Monthly | Frequency::Yearly => day.day() == first.day(),
+        };
+    }
+    let from_end = day.day() - day.days_in_month() - 1;
+    let is_month_day = |it: &i8| *it == day.day() || *it == from_end;
+    (rule.month_days.is_empty() || rule.month_days.iter().any(is_month_day))
+        && (rule.weekdays.is_empty() || rule.weekdays.iter().any(|it| is_weekday(rule, *it, day)))
+}
+
+fn is_weekday(rule: &Recurrence, asked: WeekdayRule, day: Date) -> bool {
+    if asked.weekday != day.weekday() {
+        return false;
+    }
+    let Some(ordinal) = asked.ordinal else {
+        return true;
+    };
+    let (at, length) = match rule.ordinals_in() {
+        Some(Place::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
+        Some(Place::Year) => (day.day_of_year(), day.days_in_year()),
+        None => return false,
+    };
+    let ordinal = i16::from(ordinal);
+    ordinal == (at - 1) / 7 + 1 || ordinal == -((length - at) / 7 + 1)
+}

@@ -1,0 +1,444 @@
+//! What spans are, for nights at which clocks change, for every part of a rule, and by brute force.
+
+use std::fmt::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    domain::{Name, RecordId, calendar::WindowText},
+    limits::CALENDAR_COUNT_MAX,
+};
+
+fn window(dtstart: &str, length: &str, rrule: &str) -> WindowText {
+    let is_duration = length.starts_with('P');
+    WindowText {
+        dtstart: dtstart.into(),
+        duration: if is_duration { length } else { "" }.into(),
+        end_time_of_day: if is_duration { "" } else { length }.into(),
+        rrule: rrule.into(),
+        ..WindowText::default()
+    }
+}
+
+fn calendar(zone: &str, windows: &[WindowText]) -> Calendar {
+    Calendar {
+        id: RecordId::from_parts(1, 1),
+        name: Name::parse("c").unwrap(),
+        description: String::new(),
+        tags: Vec::new(),
+        time_zone: zone.into(),
+        windows: windows.iter().map(|it| Window::read(it).unwrap()).collect(),
+        except: Vec::new(),
+        revision: 1,
+        create_ms: 0,
+        update_ms: 0,
+    }
+}
+
+fn prepared(zone: &str, windows: &[WindowText]) -> Prepared {
+    Prepared::new(&calendar(zone, windows), Vec::new()).unwrap()
+}
+
+fn ms(text: &str) -> i64 {
+    text.parse::<Timestamp>().unwrap().as_millisecond()
+}
+
+fn shown(span: &Span) -> String {
+    let at = |ms| {
+        let at = Timestamp::from_millisecond(ms).unwrap();
+        at.strftime("%m-%d %H:%M").to_string()
+    };
+    let longer = match span.longer_ms / 60_000 {
+        0 => String::new(),
+        minutes => format!(" {minutes:+}"),
+    };
+    format!("{}–{}{longer}", at(span.start_ms), at(span.end_ms))
+}
+
+fn spans(of: &Prepared, from: &str, to: &str) -> Vec<String> {
+    let found = of.between(ms(from), ms(to));
+    assert_eq!(found.until_ms, ms(to));
+    found.spans.iter().map(shown).collect()
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn spans_on_nights_at_which_clocks_change_are_as_written() {
+    const BERLIN: &str = "Europe/Berlin";
+    let daily = "FREQ=DAILY";
+    for (zone, dtstart, length, rrule, noon, expected) in [
+        (
+            BERLIN,
+            "2026-01-01T02:30:00",
+            "PT1H",
+            daily,
+            "2027-03-27",
+            "03-28 01:30–03-28 02:30",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T02:30:00",
+            "PT1H",
+            daily,
+            "2026-10-24",
+            "10-25 00:30–10-25 01:30",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T22:00:00",
+            "07:00",
+            daily,
+            "2027-03-27",
+            "03-27 21:00–03-28 05:00 -60",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T22:00:00",
+            "07:00",
+            daily,
+            "2026-10-24",
+            "10-24 20:00–10-25 06:00 +60",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T22:00:00",
+            "PT9H",
+            daily,
+            "2027-03-27",
+            "03-27 21:00–03-28 06:00",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T22:00:00",
+            "PT9H",
+            daily,
+            "2026-10-24",
+            "10-24 20:00–10-25 05:00",
+        ),
+        (
+            BERLIN,
+            "2026-10-25T00:00:00",
+            "P1D",
+            "",
+            "2026-10-24",
+            "10-24 22:00–10-25 23:00 +60",
+        ),
+        (
+            BERLIN,
+            "2026-01-01T01:00:00",
+            "02:30",
+            daily,
+            "2026-10-24",
+            "10-24 23:00–10-25 01:30 +60",
+        ),
+        (
+            "Australia/Lord_Howe",
+            "2027-01-01T01:45:00",
+            "PT15M",
+            daily,
+            "2027-04-03",
+            "04-03 14:45–04-03 15:00",
+        ),
+        (
+            "America/Santiago",
+            "2027-01-01T00:30:00",
+            "PT1H",
+            daily,
+            "2027-09-04",
+            "09-05 04:30–09-05 05:30",
+        ),
+        // Both ends are skipped: the window keeps its length.
+        (
+            BERLIN,
+            "2026-01-01T02:15:00",
+            "02:45",
+            daily,
+            "2027-03-27",
+            "03-28 01:15–03-28 01:45",
+        ),
+    ] {
+        let calendar = prepared(zone, &[window(dtstart, length, rrule)]);
+        let noon = format!("{noon}T12:00:00Z");
+        let next = Timestamp::from_millisecond(ms(&noon) + 22 * 3_600_000).unwrap();
+        let found = spans(&calendar, &noon, &next.to_string());
+        assert_eq!(found, [expected], "{zone} {dtstart} {length}");
+    }
+}
+
+#[test]
+fn a_span_includes_its_start_and_not_its_end_and_spans_that_touch_are_one() {
+    let mornings = window(
+        "2027-01-04T08:00:00",
+        "PT4H",
+        "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    );
+    let noons = window(
+        "2027-01-04T12:00:00",
+        "18:00",
+        "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    );
+    let office = prepared("Europe/Berlin", &[mornings, noons]);
+    let found = spans(&office, "2027-01-04T12:00:00Z", "2027-01-06T00:00:00Z");
+    assert_eq!(
+        found,
+        ["01-04 07:00–01-04 17:00", "01-05 07:00–01-05 17:00"]
+    );
+    for (at, in_window, changes) in [
+        ("2027-01-04T06:59:59.999Z", false, "2027-01-04T07:00:00Z"),
+        ("2027-01-04T07:00:00Z", true, "2027-01-04T17:00:00Z"),
+        ("2027-01-04T16:59:59.999Z", true, "2027-01-04T17:00:00Z"),
+        ("2027-01-08T17:00:00Z", false, "2027-01-11T07:00:00Z"),
+    ] {
+        let expected = Standing {
+            in_window,
+            changes_ms: Some(ms(changes)),
+        };
+        assert_eq!(office.at(ms(at)), expected, "{at}");
+        assert_eq!(office.at(ms(at)), expected, "{at}, remembered");
+    }
+}
+
+#[test]
+fn what_other_calendars_name_is_taken_out() {
+    let days = window("2027-01-04T08:00:00", "18:00", "FREQ=DAILY");
+    let holiday = window("2027-01-06T00:00:00", "P1D", "FREQ=YEARLY");
+    let lunch = window("2027-01-04T12:00:00", "13:00", "FREQ=DAILY");
+    let except = [holiday, lunch].map(|it| Arc::new(prepared("UTC", &[it])));
+    let calendar = Prepared::new(&calendar("UTC", &[days]), except.to_vec()).unwrap();
+    let found = spans(&calendar, "2027-01-05T00:00:00Z", "2027-01-07T10:00:00Z");
+    let expected = [
+        "01-05 08:00–01-05 12:00",
+        "01-05 13:00–01-05 18:00",
+        "01-07 08:00–01-07 12:00",
+    ];
+    assert_eq!(found, expected);
+    let standing = calendar.at(ms("2027-01-05T18:00:00Z"));
+    assert_eq!(standing.changes_ms, Some(ms("2027-01-07T08:00:00Z")));
+}
+
+#[test]
+fn dates_that_are_left_out_and_added_are_so() {
+    let mut daily = window("2027-01-04T08:00:00", "PT1H", "FREQ=DAILY;COUNT=5");
+    daily.exdate = vec![
+        "2027-01-05".into(),
+        "2027-01-06T08:00:00".into(),
+        "2027-01-07T09:00:00".into(),
+    ];
+    daily.rdate = vec!["2027-01-05T09:30:00".into(), "2027-02-01T00:00:00".into()];
+    let calendar = prepared("UTC", &[daily]);
+    let found = spans(&calendar, "2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z");
+    // A day that is left out counts, and takes out what is added there as well.
+    let expected = [
+        "01-04 08:00–01-04 09:00",
+        "01-07 08:00–01-07 09:00",
+        "01-08 08:00–01-08 09:00",
+        "02-01 00:00–02-01 01:00",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_rule_that_cannot_be_meant_is_refused_with_the_nearest_start_at_once() {
+    let begun = std::time::Instant::now();
+    for (rrule, field, fault) in [
+        ("FREQ=SECONDLY", "rrule", "DAILY, WEEKLY, MONTHLY or YEARLY"),
+        ("FREQ=DAILY;COUNT=1000000000", "rrule", "give 1 to 10000"),
+        (
+            "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+            "rrule",
+            "nothing within 10 years",
+        ),
+        ("FREQ=WEEKLY;BYDAY=MO", "dtstart", "2027-01-11T08:00:00"),
+        ("FREQ=WEEKLY;BYDAY=2TU", "rrule", "MONTHLY"),
+        ("FREQ=DAILY;COUNT=3;UNTIL=20280101", "rrule", "give one"),
+        ("FREQ=DAILY;UNTIL=20260101", "rrule", "before `dtstart`"),
+        ("FREQ=DAILY;BYHOUR=3", "rrule", "`BYHOUR`"),
+        ("FREQ=DAILY;BYSETPOS=1", "rrule", "another"),
+        ("FREQ=MONTHLY;BYDAY=6TU", "rrule", "sixth"),
+        (
+            "FREQ=YEARLY;BYDAY=1TU;BYMONTH=1;COUNT=10000",
+            "rrule",
+            "`COUNT`",
+        ),
+        ("INTERVAL=2", "rrule", "`FREQ`"),
+        ("FREQ=DAILY;FREQ=DAILY", "rrule", "twice"),
+    ] {
+        let text = window("2027-01-05T08:00:00", "PT1H", rrule);
+        let found = match Window::read(&text) {
+            Err(faults) => faults[0].clone(),
+            Ok(window) => {
+                let (field, fault) = check(&window, &TimeZone::UTC).unwrap_err();
+                (field.to_owned(), fault)
+            }
+        };
+        assert_eq!(found.0, field, "{rrule}");
+        assert!(found.1.contains(fault), "{rrule}: {}", found.1);
+    }
+    for (change, field) in [
+        (window("2027-01-05T08:00:00Z", "PT1H", ""), "dtstart"),
+        (window("2027-01-05", "PT1H", ""), "dtstart"),
+        (window("", "PT1H", ""), "dtstart"),
+        (window("2027-01-05T08:00:00", "P1M", ""), "duration"),
+        (window("2027-01-05T08:00:00", "PT0S", ""), "duration"),
+        (window("2027-01-05T08:00:00", "P400D", ""), "duration"),
+        (window("2027-01-05T08:00:00", "", ""), "duration"),
+        (window("2027-01-05T08:00:00", "25:00", ""), "endTimeOfDay"),
+    ] {
+        let faults = Window::read(&change).unwrap_err();
+        assert_eq!(faults[0].0, field, "{change:?}");
+    }
+    assert_eq!(zone("Mars/Olympus").err(), Some(MissingZone));
+    // Each is refused within 10 ms; all of them together take less than that many times as long.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(1));
+}
+
+#[test]
+fn looking_up_a_moment_costs_little_however_old_and_rare_a_rule_is() {
+    let ancient = window("1970-01-01T00:00:00", "PT1S", "FREQ=DAILY");
+    let rare = window("2000-02-29T00:00:00", "PT1S", "FREQ=YEARLY");
+    let never = window("2027-01-01T00:00:00", "PT1S", "FREQ=YEARLY;UNTIL=20280101");
+    let always = window("2027-01-01T00:00:00", "P1D", "FREQ=DAILY");
+    let begun = std::time::Instant::now();
+    let at = ms("2031-05-06T07:08:09Z");
+    let changes = [ancient, rare, never, always].map(|it| prepared("UTC", &[it]).at(at));
+    assert!(begun.elapsed() < std::time::Duration::from_millis(500));
+    let expected = [
+        (false, Some(ms("2031-05-07T00:00:00Z"))),
+        (false, Some(ms("2032-02-29T00:00:00Z"))),
+        (false, None),
+        (true, None),
+    ];
+    assert_eq!(changes.map(|it| (it.in_window, it.changes_ms)), expected);
+    let many: Vec<_> = (0..50)
+        .map(|_| window("1970-01-01T00:00:00", "P366D", "FREQ=DAILY"))
+        .collect();
+    let wide = prepared("UTC", &many);
+    assert!(wide.between(at, at + 400 * 24 * 3_600_000).until_ms < at);
+    let expected = Standing {
+        in_window: true,
+        changes_ms: None,
+    };
+    assert_eq!(wide.at(at), expected, "what is not known is not told");
+}
+
+/// Texts of rules of every kind that begin on a day.
+fn rule() -> impl Strategy<Value = String> {
+    let months = prop::option::of(prop::collection::vec(1..=12_i8, 1..3));
+    let month_days = prop::option::of(prop::collection::vec(
+        prop_oneof![1..=31_i8, -31..=-1_i8],
+        1..3,
+    ));
+    let weekdays = prop::option::of(prop::collection::vec((-2..=3_i8, 0..7_usize), 1..4));
+    let positions = prop::option::of(prop_oneof![Just("1"), Just("-1"), Just("2,-1")]);
+    let rest = (
+        1..5_u16,
+        0..4_usize,
+        months,
+        month_days,
+        weekdays,
+        positions,
+        any::<bool>(),
+    );
+    rest.prop_map(
+        |(interval, frequency, months, month_days, weekdays, positions, sunday)| {
+            let words = ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"];
+            let mut text = format!("FREQ={};INTERVAL={interval}", words[frequency]);
+            let joined = |all: Vec<i8>| {
+                let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+                all.join(",")
+            };
+            let mut is_by = false;
+            if let Some(months) = months {
+                is_by = true;
+                write!(text, ";BYMONTH={}", joined(months)).unwrap();
+            }
+            if let (Some(days), true) = (month_days, frequency != 1) {
+                is_by = true;
+                write!(text, ";BYMONTHDAY={}", joined(days)).unwrap();
+            }
+            if let Some(weekdays) = weekdays {
+                is_by = true;
+                let names = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+                let name = |(ordinal, day): &(i8, usize)| match ordinal {
+                    ordinal if *ordinal != 0 && frequency > 1 => {
+                        format!("{ordinal}{}", names[*day])
+                    }
+                    _ => names[*day].to_owned(),
+                };
+                let all: Vec<_> = weekdays.iter().map(name).collect();
+                write!(text, ";BYDAY={}", all.join(",")).unwrap();
+            }
+            if let (Some(positions), true) = (positions, is_by) {
+                write!(text, ";BYSETPOS={positions}").unwrap();
+            }
+            if sunday {
+                text += ";WKST=SU";
+            }
+            text
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn where_looking_begins_makes_no_difference(
+        rrule in rule(),
+        (first, ahead) in (0..800_i64, 0..3_000_i64),
+    ) {
+        let start = ms("2027-01-01T08:00:00Z") + first * 24 * 3_600_000;
+        let dtstart = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(start).unwrap());
+        let text = window(&dtstart.to_string(), "PT1H", &rrule);
+        let read = Window::read(&text).unwrap();
+        let again = read.text();
+        prop_assert_eq!(&Window::read(&again).unwrap(), &read, "{} is {}", rrule, again.rrule);
+        let starts = Starts::of(&read);
+        let all_from = |from| {
+            let mut all = Vec::new();
+            let last = from + jiff::Span::new().days(2_000);
+            let mut steps = Steps::new(1_000_000);
+            starts.days((from, last), &mut steps, &mut |day| {
+                all.push(day);
+                true
+            });
+            all
+        };
+        let first = dtstart.date();
+        let from = first + jiff::Span::new().days(ahead.min(1_900));
+        let until = first + jiff::Span::new().days(2_000);
+        let whole: Vec<_> = all_from(first).into_iter().filter(|it| *it >= from).collect();
+        let part: Vec<_> = all_from(from).into_iter().filter(|it| *it <= until).collect();
+        prop_assert_eq!(whole, part);
+    }
+
+    #[test]
+    fn what_holds_at_a_moment_is_what_the_spans_say(
+        rrule in rule(),
+        hours in 1..60_i64,
+        offsets in prop::collection::vec(0..40_000_i64, 20),
+    ) {
+        let text = window("2026-09-01T02:30:00", &format!("PT{hours}H"), &rrule);
+        let calendar = prepared("Europe/Berlin", &[text]);
+        let begin = ms("2026-09-01T00:00:00Z");
+        let spans = calendar.between(begin, begin + 60_000 * 60_000).spans;
+        for minutes in offsets {
+            let at = begin + minutes * 60_000;
+            let holds = spans.iter().find(|it| it.start_ms <= at && at < it.end_ms);
+            let standing = calendar.at(at);
+            prop_assert_eq!(standing.in_window, holds.is_some());
+            if let Some(span) = holds.filter(|it| it.end_ms < begin + 59_000 * 60_000) {
+                prop_assert_eq!(standing.changes_ms, Some(span.end_ms));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_count_is_reached_as_far_as_it_says() {
+    let rrule = format!("FREQ=DAILY;COUNT={CALENDAR_COUNT_MAX}");
+    let daily = prepared("UTC", &[window("2000-01-01T00:00:00", "PT1H", &rrule)]);
+    // The day after the last.
+    let last = ms("2027-05-19T00:30:00Z");
+    assert!(daily.at(last - 24 * 3_600_000).in_window);
+    assert!(!daily.at(last).in_window);
+}

@@ -1,0 +1,45 @@
+//! A rule with a calendar notifies of openings inside its windows.
+
+use super::{super::condition::moment, HoldCondition};
+use crate::{
+    decide::Tense,
+    domain::{HeldBy, HoldKind},
+};
+
+pub(super) const HOLD: HoldCondition = HoldCondition {
+    name: "active times",
+    kind: HoldKind::ActiveTimes,
+    held_by: |sending| {
+        let rule = sending.rule.filter(|_| sending.is_opening);
+        let name = rule.and_then(|rule| rule.active_calendar.as_ref());
+        let calendar = name.and_then(|name| sending.calendars.get(name));
+        let held = calendar.and_then(|loaded| {
+            let standing = loaded.at(sending.now_ms);
+            let calendar = &loaded.calendar;
+            (!standing.in_window).then(|| HeldBy {
+                kind: HoldKind::ActiveTimes,
+                id: calendar.id,
+                name: calendar.name.clone(),
+                revision: calendar.revision,
+                since_ms: sending.now_ms,
+                until_ms: standing.changes_ms,
+                author: None,
+                detail: format!(
+                    "the rule notifies inside the windows of `{}`",
+                    calendar.name
+                ),
+            })
+        });
+        held.into_iter().collect()
+    },
+    detail: |all, tense| {
+        let of_what = all.first().map_or("", |it| it.name.as_str());
+        let until = all.first().and_then(|it| it.until_ms);
+        let until = until.map_or_else(
+            || "for as long as can be seen".into(),
+            |at_ms| format!("until {}", moment(at_ms)),
+        );
+        let is = if tense == Tense::Now { "is" } else { "was" };
+        format!("it {is} outside the windows of calendar `{of_what}`, {until}")
+    },
+};

@@ -1,0 +1,61 @@
+//! A rule waits for what mostly closes by itself.
+
+use super::{super::condition::moment, HoldCondition, length};
+use crate::{
+    decide::Tense,
+    domain::{Earlier, HeldBy, HoldKind},
+};
+
+/// Earlier occurrences that must be known.
+const KNOWN_MIN: usize = 5;
+/// How long ago they may have ended, in milliseconds.
+const KNOWN_FOR_MS: i64 = 30 * 24 * 3_600_000;
+
+pub(super) const HOLD: HoldCondition = HoldCondition {
+    name: "auto-pause",
+    kind: HoldKind::AutoPause,
+    held_by: |sending| {
+        let rule = sending.rule.filter(|_| sending.is_opening);
+        let rule = rule.filter(|rule| rule.auto_pause_ms > 0);
+        let held = rule.and_then(|rule| {
+            let until_ms = sending.first_ms.saturating_add(rule.auto_pause_ms);
+            let (short, known) = short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
+            (until_ms > sending.now_ms).then(|| HeldBy {
+                kind: HoldKind::AutoPause,
+                id: rule.id,
+                name: rule.name.clone(),
+                revision: rule.revision,
+                since_ms: sending.first_ms,
+                until_ms: Some(until_ms),
+                author: None,
+                detail: format!(
+                    "{short} of the last {known} occurrences closed by themselves within {}",
+                    length(rule.auto_pause_ms)
+                ),
+            })
+        });
+        held.into_iter().collect()
+    },
+    detail: |all, tense| {
+        let until = all.first().and_then(|it| it.until_ms);
+        let until = until.map_or_else(String::new, |at_ms| format!(", until {}", moment(at_ms)));
+        let waits = if tense == Tense::Now {
+            "waits"
+        } else {
+            "waited"
+        };
+        let why = all.first().map_or("", |it| &it.detail);
+        format!("the rule {waits} to see whether it closes: {why}{until}")
+    },
+};
+
+/// How many of the known earlier occurrences their sender closed within that time, and how many are
+/// known; none where it is not to be waited for: too few are known, or less than four of five were
+/// short.
+fn short(earlier: &[Earlier], within_ms: i64, now_ms: i64) -> Option<(usize, usize)> {
+    let is_known = |it: &&Earlier| now_ms.saturating_sub(it.end_ms) <= KNOWN_FOR_MS;
+    let known = earlier.iter().filter(is_known).count();
+    let is_short = |it: &&Earlier| it.by_sender && it.length_ms <= within_ms;
+    let short = earlier.iter().filter(is_known).filter(is_short).count();
+    (known >= KNOWN_MIN && short * 5 >= known * 4).then_some((short, known))
+}

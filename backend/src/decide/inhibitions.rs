@@ -1,0 +1,297 @@
+//! The inhibitions in force, and what holds an occurrence by them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::Causes;
+use crate::{
+    domain::{
+        CauseMark, EqualFields, HeldBy, HoldKind, Inhibition, Occurrence, RecordId, Status,
+        inhibition::EqualValues, is_own,
+    },
+    limits::{INHIBITION_CAUSES_MAX, INHIBITION_CHAIN_MAX},
+    matching::{
+        self, CompiledQuery, TriggerSet,
+        field::{Field, Found},
+        fold::fold,
+    },
+};
+
+/// An inhibition, ready for matching.
+#[derive(Debug)]
+pub struct LoadedInhibition {
+    /// The inhibition as stored.
+    pub inhibition: Inhibition,
+    source: CompiledQuery,
+    target: CompiledQuery,
+    source_fields: Vec<Field>,
+    target_fields: Vec<Field>,
+}
+
+impl LoadedInhibition {
+    /// Makes an inhibition ready; none when what is stored cannot be asked: it holds nothing.
+    pub fn new(inhibition: Inhibition) -> Option<Self> {
+        let fields = |of: fn(&EqualFields) -> &String| {
+            let all = inhibition.equal.iter();
+            all.map(|it| Field::parse(of(it)).ok())
+                .collect::<Option<Vec<_>>>()
+        };
+        Some(Self {
+            source: matching::compile(&inhibition.source).ok()?,
+            target: matching::compile(&inhibition.target).ok()?,
+            source_fields: fields(|it| &it.source)?,
+            target_fields: fields(|it| &it.target)?,
+            inhibition,
+        })
+    }
+
+    /// Whether an occurrence is one of its sources, and what its fields hold then.
+    pub fn of_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+        let is_up = occurrence.status != Status::Closed;
+        let is_source = is_up && self.source.matches(occurrence);
+        is_source.then(|| values(&self.source_fields, occurrence))?
+    }
+
+    /// Whether an occurrence is one of its targets, and what its fields hold then. What is a source as
+    /// well never is.
+    pub fn of_target(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+        let is_target = occurrence.status != Status::Closed
+            && !is_own(&occurrence.dimensions)
+            && self.target.matches(occurrence)
+            && !self.source.matches(occurrence);
+        is_target.then(|| values(&self.target_fields, occurrence))?
+    }
+}
+
+/// A digest of what fields hold, without regard to letter case; none when one is missing.
+fn values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
+    let mut digest = Sha256::new();
+    for field in fields {
+        let mut first = None;
+        field.any(occurrence, &mut |found| {
+            first = Some(match found {
+                Found::Text(text) => fold(text).into_owned(),
+                Found::Number(number) => number.to_string(),
+                Found::Bool(flag) => flag.to_string(),
+            });
+            true
+        });
+        let first = first?;
+        digest.update((first.len() as u64).to_be_bytes());
+        digest.update(first);
+    }
+    let digest = digest.finalize();
+    digest.first_chunk().copied()
+}
+
+/// The inhibitions that are enabled.
+#[derive(Debug, Default)]
+pub struct Inhibitions {
+    all: Vec<Arc<LoadedInhibition>>,
+    by_source: Option<TriggerSet<usize>>,
+    by_target: Option<TriggerSet<usize>>,
+}
+
+impl Inhibitions {
+    /// Puts inhibitions together.
+    pub fn new(all: Vec<Arc<LoadedInhibition>>) -> Self {
+        let set = |of: fn(&LoadedInhibition) -> &CompiledQuery| {
+            let queries = (0..).zip(&all).map(|(at, it)| (at, of(it).clone()));
+            (!all.is_empty()).then(|| TriggerSet::build(queries.collect()))
+        };
+        Self {
+            by_source: set(|it| &it.source),
+            by_target: set(|it| &it.target),
+            all,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Arc<LoadedInhibition>] {
+        &self.all
+    }
+
+    fn find<'a>(
+        &'a self,
+        set: Option<&'a TriggerSet<usize>>,
+        occurrence: &Occurrence,
+    ) -> impl Iterator<Item = &'a LoadedInhibition> {
+        let places = set.map(|set| set.matching(occurrence));
+        let places = places.into_iter().flatten();
+        places.filter_map(|at| self.all.get(*at)).map(AsRef::as_ref)
+    }
+
+    /// Of which of them an occurrence is a source, or was so lately that they hold on.
+    /// With `is_look`, what it held was decided anew before.
+    pub(super) fn marks(
+        &self,
+        occurrence: &Occurrence,
+        is_look: bool,
+        now_ms: i64,
+    ) -> Vec<CauseMark> {
+        let before = &occurrence.causes;
+        if self.all.is_empty() && before.is_empty() {
+            return Vec::new();
+        }
+        let mut marks: Vec<CauseMark> = Vec::new();
+        for loaded in self.find(self.by_source.as_ref(), occurrence) {
+            if let Some(values) = loaded.of_source(occurrence) {
+                marks.push(CauseMark {
+                    inhibition: loaded.inhibition.id,
+                    values,
+                    until_ms: None,
+                    is_freed: false,
+                });
+            }
+        }
+        for mark in before {
+            let is_still =
+                |it: &CauseMark| it.inhibition == mark.inhibition && it.values == mark.values;
+            let mut all = self.all.iter();
+            let loaded = all.find(|it| it.inhibition.id == mark.inhibition);
+            if marks.iter().any(is_still) {
+                continue;
+            }
+            // What is deleted or disabled holds nothing: what it held is decided anew with its edit.
+            let Some(loaded) = loaded else { continue };
+            let linger_ms = loaded.inhibition.linger_ms;
+            let until_ms = mark.until_ms.unwrap_or(now_ms.saturating_add(linger_ms));
+            let lingering = CauseMark {
+                until_ms: Some(until_ms),
+                ..*mark
+            };
+            if is_look {
+                marks.extend(lingering.looked_at(now_ms));
+            } else {
+                marks.push(lingering);
+            }
+        }
+        marks
+    }
+
+    /// What holds an occurrence: an entry for each inhibition, with the first of its causes. Nothing
+    /// does where that would let nobody hear of anything: of a ring of causes, the one opened first
+    /// is free.
+    pub(super) fn held_by(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Vec<HeldBy> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let direct = self.causes_of(target, causes, now_ms);
+        if direct.is_empty() || !self.is_somebody_free(target, causes, now_ms) {
+            return Vec::new();
+        }
+        let mut held: Vec<HeldBy> = Vec::new();
+        for (loaded, cause) in direct {
+            let inhibition = &loaded.inhibition;
+            if held.iter().any(|it| it.name == inhibition.name) {
+                continue;
+            }
+            let marks = cause.causes.iter();
+            let marks = marks.filter(|it| it.inhibition == inhibition.id);
+            let ends = marks.map(|it| it.until_ms).collect::<Option<Vec<_>>>();
+            held.push(HeldBy {
+                kind: HoldKind::Inhibition,
+                id: cause.key,
+                name: inhibition.name.clone(),
+                revision: inhibition.revision,
+                since_ms: now_ms,
+                until_ms: ends.and_then(|ends| ends.into_iter().max()),
+                author: None,
+                detail: format!("`{}` {} is open", cause.name, cause.event),
+            });
+        }
+        held
+    }
+
+    /// The causes of an occurrence, each after the inhibition.
+    fn causes_of(
+        &self,
+        target: &Occurrence,
+        causes: &Causes,
+        now_ms: i64,
+    ) -> Vec<(&LoadedInhibition, Arc<Occurrence>)> {
+        let mut found = Vec::new();
+        for loaded in self.find(self.by_target.as_ref(), target) {
+            let Some(values) = loaded.of_target(target) else {
+                continue;
+            };
+            let id = loaded.inhibition.id;
+            let others = causes.of((id, values)).into_iter();
+            let holds = |it: &Arc<Occurrence>| {
+                let mut marks = it.causes.iter();
+                let is_own = |mark: &CauseMark| mark.inhibition == id && mark.values == values;
+                it.key != target.key && marks.any(|mark| is_own(mark) && mark.holds(now_ms))
+            };
+            found.extend(others.filter(holds).map(|it| (loaded, it)));
+        }
+        found
+    }
+
+    /// Whether the chain of causes above an occurrence ends in one that nothing holds, and that is
+    /// another one.
+    fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
+        let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
+        let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
+        let mut next = VecDeque::from([(Arc::new(target.clone()), 0)]);
+        opened.insert(target.key, (target.start_ms, target.key));
+        let mut is_cut = false;
+        while let Some((at, links)) = next.pop_front() {
+            let over = self.causes_of(&at, causes, now_ms);
+            if over.is_empty() {
+                // Nothing holds it: whatever is below it is held for good reason.
+                return at.key != target.key;
+            }
+            let keys: BTreeSet<_> = over.iter().map(|(_, it)| it.key).collect();
+            above.insert(at.key, keys.into_iter().collect());
+            for (_, cause) in over {
+                if opened.contains_key(&cause.key) {
+                    continue;
+                }
+                if links >= INHIBITION_CHAIN_MAX || opened.len() >= INHIBITION_CAUSES_MAX {
+                    is_cut = true;
+                    continue;
+                }
+                opened.insert(cause.key, (cause.start_ms, cause.key));
+                next.push_back((cause, links + 1));
+            }
+        }
+        if is_cut {
+            return false;
+        }
+        // Every chain above goes in a ring. Those from which the target is reached are in its own.
+        let ring: Vec<_> = opened
+            .keys()
+            .filter(|key| reaches(&above, **key, target.key))
+            .collect();
+        let is_in_ring = above
+            .get(&target.key)
+            .is_some_and(|over| over.iter().any(|it| ring.contains(&it)));
+        if !is_in_ring || ring.len() < opened.len() {
+            return true;
+        }
+        let first = ring.iter().filter_map(|key| opened.get(*key)).min();
+        first.is_some_and(|(_, key)| *key != target.key)
+    }
+}
+
+/// Whether a chain of causes leads from one occurrence up to another.
+fn reaches(above: &BTreeMap<RecordId, Vec<RecordId>>, from: RecordId, to: RecordId) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(at) = next.pop() {
+        if at == to {
+            return true;
+        }
+        if seen.insert(at) {
+            next.extend(above.get(&at).into_iter().flatten().copied());
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

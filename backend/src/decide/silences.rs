@@ -1,0 +1,183 @@
+//! The silences that are not over, and which of them cover an occurrence.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Calendars, LoadedCalendar};
+use crate::{
+    domain::{Name, Occurrence, RecordId, Silence, SilenceState, Status, is_own},
+    matching::{self, CompiledQuery, TriggerSet},
+};
+
+/// A silence and its query, ready for matching.
+#[derive(Debug, Clone)]
+pub struct LoadedSilence {
+    /// The silence as stored.
+    pub silence: Silence,
+    /// Its query; none when it has none.
+    query: Option<CompiledQuery>,
+    /// The calendar inside whose windows it holds.
+    calendar: Option<Arc<LoadedCalendar>>,
+}
+
+impl LoadedSilence {
+    /// Makes a silence's query ready; none when what is stored does not compile: it covers nothing.
+    pub fn new(silence: Silence) -> Option<Self> {
+        let query = match &silence.query {
+            None => None,
+            Some(query) => Some(matching::compile(query).ok()?),
+        };
+        Some(Self {
+            silence,
+            query,
+            calendar: None,
+        })
+    }
+
+    /// The same inside the windows of its calendar, if it has one. Without its zone, a calendar has no
+    /// window.
+    #[must_use]
+    pub fn on(self, calendars: &Calendars) -> Self {
+        let name = self.silence.calendar.as_ref();
+        let calendar = name.and_then(|name| calendars.get(name)).cloned();
+        Self { calendar, ..self }
+    }
+
+    /// When it changes next whether it holds, in milliseconds since 1970; none when no time does that.
+    fn changes_ms(&self, now_ms: i64) -> Option<i64> {
+        self.calendar
+            .as_ref()
+            .and_then(|it| it.at(now_ms).changes_ms)
+    }
+
+    /// When it ceases to hold, in milliseconds since 1970; none when no time ends it.
+    pub fn ends_ms(&self, now_ms: i64) -> Option<i64> {
+        let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
+        ends.into_iter().flatten().min()
+    }
+
+    /// When it begins to hold, in milliseconds since 1970; none when it does, is over, or never will.
+    pub fn begins_ms(&self, now_ms: i64) -> Option<i64> {
+        if self.is_in_force(now_ms) || self.silence.state(now_ms) == SilenceState::Expired {
+            return None;
+        }
+        let first_ms = self.silence.start_ms.max(now_ms);
+        let begins_ms = match (&self.silence.calendar, &self.calendar) {
+            (None, _) => Some(first_ms),
+            (Some(_), None) => None,
+            (Some(_), Some(calendar)) => {
+                let standing = calendar.at(first_ms);
+                if standing.in_window {
+                    Some(first_ms)
+                } else {
+                    standing.changes_ms
+                }
+            }
+        };
+        begins_ms.filter(|at_ms| *at_ms < self.silence.end_ms)
+    }
+
+    /// Where it stands at a moment: between two windows it is to begin again.
+    pub fn state(&self, now_ms: i64) -> SilenceState {
+        match self.silence.state(now_ms) {
+            SilenceState::Active if !self.is_in_force(now_ms) => SilenceState::Scheduled,
+            state => state,
+        }
+    }
+
+    /// Whether its query is true of an occurrence, or it has none.
+    pub fn matches(&self, occurrence: &Occurrence) -> bool {
+        let query = self.query.as_ref();
+        !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
+    }
+
+    /// Whether it is for that rule.
+    pub fn concerns(&self, rule: &Name) -> bool {
+        let names = &self.silence.rule_names;
+        names.is_empty() || names.contains(rule)
+    }
+
+    /// Whether it holds at that moment.
+    pub fn is_in_force(&self, now_ms: i64) -> bool {
+        let is_inside = match (&self.silence.calendar, &self.calendar) {
+            (None, _) => true,
+            (Some(_), calendar) => calendar.as_ref().is_some_and(|it| it.at(now_ms).in_window),
+        };
+        is_inside && self.silence.state(now_ms) == SilenceState::Active
+    }
+
+    /// Whether it covers an open occurrence; `matching_rules` are the rules that match it.
+    pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
+        let is_for_all = self.silence.rule_names.is_empty();
+        let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.concerns(rule));
+        occurrence.status == Status::Open && is_for_any && self.matches(occurrence)
+    }
+}
+
+/// The silences that are not over.
+#[derive(Debug, Default)]
+pub struct Silences {
+    all: Vec<Arc<LoadedSilence>>,
+    /// Those with a query, by their place.
+    by_query: Option<TriggerSet<usize>>,
+    /// Those without, by their place.
+    without_query: Vec<usize>,
+}
+
+impl Silences {
+    /// Puts silences together; those that are over are left out.
+    pub fn new(all: Vec<Arc<LoadedSilence>>) -> Self {
+        let with_query = (0..).zip(&all);
+        let with_query = with_query.filter_map(|(at, it)| Some((at, it.query.clone()?)));
+        let with_query: Vec<(usize, CompiledQuery)> = with_query.collect();
+        let without = (0..).zip(&all).filter(|(_, it)| it.query.is_none());
+        Self {
+            without_query: without.map(|(at, _)| at).collect(),
+            by_query: (!with_query.is_empty()).then(|| TriggerSet::build(with_query)),
+            all,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Arc<LoadedSilence>] {
+        &self.all
+    }
+
+    /// Those in force whose query is true of an occurrence; the one that ends last comes first.
+    pub fn matching(&self, occurrence: &Occurrence, now_ms: i64) -> Vec<&LoadedSilence> {
+        if self.all.is_empty() || is_own(&occurrence.dimensions) {
+            return Vec::new();
+        }
+        let by_query = self.by_query.as_ref();
+        let by_query = by_query.map(|set| set.matching(occurrence));
+        let places = by_query.into_iter().flatten().copied();
+        let places = places.chain(self.without_query.iter().copied());
+        let found = places.filter_map(|at| self.all.get(at));
+        let mut found: Vec<&LoadedSilence> = found
+            .map(AsRef::as_ref)
+            .filter(|it| it.is_in_force(now_ms))
+            .collect();
+        found.sort_by_key(|it| (std::cmp::Reverse(it.silence.end_ms), it.silence.id));
+        found
+    }
+}
+
+/// Those of the silences that cover an occurrence, by identity. One that is for some rules covers
+/// what one of these matches.
+pub(super) fn covering(
+    silences: &[&LoadedSilence],
+    occurrence: &Occurrence,
+    matching_rules: impl Fn() -> BTreeSet<Name>,
+) -> Vec<RecordId> {
+    if silences.is_empty() || occurrence.status != Status::Open {
+        return Vec::new();
+    }
+    let mut known: Option<BTreeSet<Name>> = None;
+    let covering = silences.iter().filter(|it| {
+        let names = &it.silence.rule_names;
+        names.is_empty() || {
+            let known = known.get_or_insert_with(&matching_rules);
+            names.iter().any(|name| known.contains(name))
+        }
+    });
+    covering.map(|it| it.silence.id).collect()
+}

@@ -1,0 +1,160 @@
+//! What waits of an occurrence during one step: what waited before, what goes on waiting, what was
+//! sent and what is spared.
+
+use std::collections::BTreeSet;
+
+use super::{Snapshot, Step, StepKind};
+use crate::{
+    domain::{Held, HeldBy, HoldChange, LastTold, Name, Occurrence, Pending, RecordId, Status},
+    limits::HOLD_CHANGES_MAX,
+};
+
+/// What waits of one occurrence while a step of it is decided.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    now_ms: i64,
+    before: Vec<Pending>,
+    after: Vec<Pending>,
+    sent: BTreeSet<RecordId>,
+    changes: Vec<HoldChange>,
+}
+
+impl Waiting {
+    pub(super) fn new(occurrence: &Occurrence, step: &Step<'_>) -> Self {
+        Self {
+            now_ms: step.now_ms,
+            before: occurrence.pending.clone(),
+            after: Vec::new(),
+            sent: BTreeSet::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// What of a rule waited before this step.
+    pub(super) fn before(&self, rule: RecordId) -> Option<&Pending> {
+        self.before.iter().find(|it| it.rule == rule)
+    }
+
+    /// Lets something of a rule wait, or wait on: an opening, where nobody was told before.
+    pub(super) fn wait(
+        &mut self,
+        (rule, rule_name): (RecordId, &Name),
+        last_told: Option<LastTold>,
+        repeat_due: bool,
+        mut held_by: Vec<HeldBy>,
+    ) {
+        if let Some(known) = self.after.iter_mut().find(|it| it.rule == rule) {
+            known.repeat_due |= repeat_due;
+            return;
+        }
+        let before = self.before(rule).cloned();
+        let held_before = before.as_ref().map_or(&[][..], |it| &it.held_by);
+        let same = |it: &HeldBy, other: &HeldBy| it.kind == other.kind && it.id == other.id;
+        for hold in &mut held_by {
+            let known = held_before.iter().find(|it| same(it, hold));
+            hold.since_ms = known.map_or(self.now_ms, |it| it.since_ms);
+        }
+        let is_as_before = held_before.len() == held_by.len()
+            && held_by
+                .iter()
+                .all(|it| held_before.iter().any(|other| same(it, other)));
+        if !is_as_before {
+            self.note(rule, Held::Waits, held_by.clone());
+        }
+        let told_before = before.as_ref().and_then(|it| it.last_told);
+        self.after.push(Pending {
+            rule,
+            rule_name: rule_name.clone(),
+            is_opening: last_told.is_none(),
+            since_ms: before.as_ref().map_or(self.now_ms, |it| it.since_ms),
+            repeat_due: repeat_due || before.is_some_and(|it| it.repeat_due),
+            last_told: last_told.and(told_before.or(last_told)),
+            held_by,
+        });
+    }
+
+    /// Notes that something of a rule is sent.
+    pub(super) fn sent(&mut self, rule: RecordId) {
+        self.sent.insert(rule);
+    }
+
+    /// Notes that something of a rule would be sent, is held, and is over already.
+    pub(super) fn spare(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
+        if self.before(rule).is_none() {
+            self.note(rule, Held::Closed, held_by);
+        }
+    }
+
+    fn note(&mut self, rule: RecordId, what: Held, held_by: Vec<HeldBy>) {
+        self.changes.push(HoldChange {
+            at_ms: self.now_ms,
+            rule,
+            what,
+            held_by,
+        });
+    }
+
+    /// Notes in the occurrence what waits after the step and what became of the rest; answers
+    /// whether that is any news.
+    pub(super) fn finish(
+        mut self,
+        occurrence: &mut Occurrence,
+        step: &Step<'_>,
+        snapshot: &Snapshot,
+    ) -> bool {
+        for pending in std::mem::take(&mut self.before) {
+            if self.after.iter().any(|it| it.rule == pending.rule) {
+                continue;
+            }
+            let what = if self.sent.contains(&pending.rule) {
+                match step.kind {
+                    StepKind::Release(_) => Held::ReleasedByHand,
+                    _ => Held::Released,
+                }
+            } else if occurrence.status == Status::Suppressed || !is_asked(&pending, step) {
+                self.after.push(pending);
+                continue;
+            } else {
+                why_spared(&pending, occurrence, step, snapshot)
+            };
+            self.note(pending.rule, what, pending.held_by);
+        }
+        let is_news = !self.changes.is_empty() || occurrence.pending != self.after;
+        occurrence.pending = self.after;
+        for change in self.changes {
+            let of_rule = occurrence.hold_changes.iter();
+            let count = of_rule.filter(|it| it.rule == change.rule).count();
+            if count >= HOLD_CHANGES_MAX {
+                let mut all = occurrence.hold_changes.iter();
+                let oldest = all.position(|it| it.rule == change.rule);
+                oldest.map(|at| occurrence.hold_changes.remove(at));
+            }
+            occurrence.hold_changes.push(change);
+        }
+        is_news
+    }
+}
+
+/// Whether a step decides what waits of a rule.
+fn is_asked(pending: &Pending, step: &Step<'_>) -> bool {
+    let mut matches = step.matches.iter();
+    step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
+}
+
+fn why_spared(
+    pending: &Pending,
+    occurrence: &Occurrence,
+    step: &Step<'_>,
+    snapshot: &Snapshot,
+) -> Held {
+    if occurrence.status == Status::Closed {
+        return Held::Closed;
+    }
+    match snapshot.rule(pending.rule) {
+        None => Held::RuleDeleted,
+        Some(rule) if !rule.enabled => Held::RuleDisabled,
+        Some(_) if !pending.is_opening => Held::Unchanged,
+        Some(rule) if step.matches.iter().any(|it| it.rule.id == rule.id) => Held::Blocked,
+        Some(_) => Held::NoLongerMatched,
+    }
+}

@@ -1,0 +1,77 @@
+//! Addresses with variables in their path and query.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{
+    destination::Checks,
+    limits::URL_CHARACTERS_MAX,
+    message::Facts,
+    template::{Escape, Template},
+};
+
+const WHAT: &str = "the webhook's url";
+/// Bytes of an address when it is filled in.
+const FILLED_BYTES_MAX: usize = 8 * 1024;
+
+/// Whether there are variables in an address.
+pub(super) fn is_template(url: &str) -> bool {
+    url.contains("{{")
+}
+
+/// Checks an address: what stands before its path is the same for every message.
+pub(super) fn check(url: &str, checks: &mut Checks<'_>) {
+    if !is_template(url) {
+        return checks.url("url", url);
+    }
+    let host = url.find("://").map_or(url, |at| &url[at + 3..]);
+    let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains("{{") || !url.contains("://") {
+        return checks.add(
+            "url",
+            "has variables before its path; they can stand in the path and the query",
+        );
+    }
+    if url.chars().count() > URL_CHARACTERS_MAX {
+        return checks.url("url", url);
+    }
+    // What is wrong with it as a template is said where all templates are checked.
+    let Ok(template) = Template::parse(url) else {
+        return;
+    };
+    if template.has_raw() {
+        checks.add(
+            "url",
+            "holds `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
+        );
+    }
+    checks.url("url", &blank(&template));
+}
+
+/// The address for a message; none when it is the same for all.
+pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
+    if !is_template(url) {
+        return None;
+    }
+    let filled = facts.fill(WHAT, url, Escape::Percent);
+    if let Some(filled) = filled {
+        if filled.len() <= FILLED_BYTES_MAX {
+            return Some(filled);
+        }
+        let bytes = filled.len();
+        facts.warn(
+            WHAT,
+            &format!("has {bytes} bytes; without its variables it has at most {FILLED_BYTES_MAX}"),
+        );
+    }
+    let template = Template::parse(url).ok();
+    let blank = template.as_ref().map(blank);
+    Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
+}
+
+/// The address with every variable empty.
+fn blank(template: &Template) -> Cow<'static, str> {
+    let blank = template.render(&Value::Null, Escape::Percent, FILLED_BYTES_MAX);
+    blank.unwrap_or_default().into()
+}

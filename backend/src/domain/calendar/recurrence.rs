@@ -1,0 +1,326 @@
+//! The part of RFC 5545's `RRULE` that says on which days a window begins.
+
+use std::{fmt, str::FromStr};
+
+use jiff::{
+    Timestamp,
+    civil::{Date, Weekday},
+};
+
+use crate::limits::{CALENDAR_COUNT_MAX, CALENDAR_INTERVAL_MAX};
+
+/// On which days a window begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recurrence {
+    /// How long a period is.
+    pub frequency: Frequency,
+    /// Every how many periods.
+    pub interval: u16,
+    /// How many starts there are; none for as many as fall before `until`.
+    pub count: Option<u16>,
+    /// The last start; none for no last.
+    pub until: Option<Until>,
+    /// Only in these months.
+    pub months: Vec<i8>,
+    /// Only on these days of the month, counted from its end when negative.
+    pub month_days: Vec<i8>,
+    /// Only on these days of the week.
+    pub weekdays: Vec<WeekdayRule>,
+    /// Only these of a period's starts, counted from its end when negative.
+    pub positions: Vec<i16>,
+    /// The day on which a week begins.
+    pub week_start: Weekday,
+}
+
+/// How long a period is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Frequency {
+    /// A day.
+    Daily,
+    /// A week.
+    Weekly,
+    /// A month.
+    Monthly,
+    /// A year.
+    Yearly,
+}
+
+/// The last moment at which a window may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Through that local day.
+    Day(Date),
+    /// That moment.
+    Moment(Timestamp),
+}
+
+/// A day of the week, or one of those of a month or year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeekdayRule {
+    /// Which of them, counted from the end when negative; none for each.
+    pub ordinal: Option<i8>,
+    /// The day.
+    pub weekday: Weekday,
+}
+
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("MO", Weekday::Monday),
+    ("TU", Weekday::Tuesday),
+    ("WE", Weekday::Wednesday),
+    ("TH", Weekday::Thursday),
+    ("FR", Weekday::Friday),
+    ("SA", Weekday::Saturday),
+    ("SU", Weekday::Sunday),
+];
+
+const FREQUENCIES: [(&str, Frequency); 4] = [
+    ("DAILY", Frequency::Daily),
+    ("WEEKLY", Frequency::Weekly),
+    ("MONTHLY", Frequency::Monthly),
+    ("YEARLY", Frequency::Yearly),
+];
+
+/// How `UNTIL` writes a day, and a moment.
+const DAY_FORMAT: &str = "%Y%m%d";
+const MOMENT_FORMAT: &str = "%Y%m%dT%H%M%SZ";
+
+/// What comes from outside is not read further than this.
+const TEXT_BYTES_MAX: usize = 1_000;
+
+/// Which way days of the week may be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the month.
+    Month,
+    /// In the year.
+    Year,
+}
+
+impl Recurrence {
+    /// In what days of the week are counted; none where they cannot be.
+    pub fn ordinals_in(&self) -> Option<Place> {
+        match self.frequency {
+            Frequency::Daily | Frequency::Weekly => None,
+            Frequency::Yearly if self.months.is_empty() => Some(Place::Year),
+            Frequency::Monthly | Frequency::Yearly => Some(Place::Month),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let has_ordinal = self.weekdays.iter().any(|it| it.ordinal.is_some());
+        if has_ordinal && self.ordinals_in().is_none() {
+            return Err("counts days of the week, which `FREQ=MONTHLY` and `YEARLY` can".into());
+        }
+        let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
+        let is_month = self.ordinals_in() == Some(Place::Month);
+        if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
+            return Err("asks for a sixth day of the week in a month".into());
+        }
+        if self.frequency == Frequency::Weekly && !self.month_days.is_empty() {
+            return Err("has `BYMONTHDAY`, which is not for `FREQ=WEEKLY`".into());
+        }
+        if self.count.is_some() && self.until.is_some() {
+            return Err("has both `COUNT` and `UNTIL`; give one".into());
+        }
+        let is_by =
+            !self.months.is_empty() || !self.month_days.is_empty() || !self.weekdays.is_empty();
+        if !self.positions.is_empty() && !is_by {
+            return Err("has `BYSETPOS`, which needs another part, as `BYDAY`".into());
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Recurrence {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(format!("is longer than {TEXT_BYTES_MAX} characters"));
+        }
+        let text = text.trim();
+        let text = text.strip_prefix("RRULE:").unwrap_or(text);
+        let text = text.to_ascii_uppercase();
+        let mut frequency = None;
+        let mut read = Self {
+            frequency: Frequency::Daily,
+            interval: 1,
+            count: None,
+            until: None,
+            months: Vec::new(),
+            month_days: Vec::new(),
+            weekdays: Vec::new(),
+            positions: Vec::new(),
+            week_start: Weekday::Monday,
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for part in text.split(';') {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("has a part `{part}`, which is no `NAME=VALUE`"))?;
+            if seen.contains(&name) {
+                return Err(format!("has `{name}` twice"));
+            }
+            seen.push(name);
+            match name {
+                "FREQ" => {
+                    let mut all = FREQUENCIES.iter();
+                    let found = all.find(|(word, _)| *word == value);
+                    let refused =
+                        || format!("has `FREQ={value}`; give DAILY, WEEKLY, MONTHLY or YEARLY");
+                    frequency = Some(found.ok_or_else(refused)?.1);
+                }
+                "INTERVAL" => read.interval = number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
+                "COUNT" => read.count = Some(number(name, value, 1..=CALENDAR_COUNT_MAX)?),
+                "UNTIL" => read.until = Some(until(value)?),
+                "BYMONTH" => read.months = list(value, |it| number(name, it, 1..=12))?,
+                "BYMONTHDAY" => {
+                    read.month_days = list(value, |it| number_not_zero(name, it, -31..=31))?;
+                }
+                "BYDAY" => read.weekdays = list(value, weekday_rule)?,
+                "BYSETPOS" => {
+                    read.positions = list(value, |it| number_not_zero(name, it, -366..=366))?;
+                }
+                "WKST" => read.week_start = weekday(value)?,
+                other => {
+                    return Err(format!(
+                        "has `{other}`; give FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, BYMONTHDAY, \
+                         BYDAY, BYSETPOS and WKST"
+                    ));
+                }
+            }
+        }
+        read.frequency = frequency.ok_or("has no `FREQ`")?;
+        read.check()?;
+        Ok(read)
+    }
+}
+
+/// Values of a list, at most.
+const LIST_MAX: usize = 400;
+
+fn list<T: PartialEq>(
+    value: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let mut all = Vec::new();
+    for text in value.split(',').take(LIST_MAX) {
+        let value = read(text)?;
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    Ok(all)
+}
+
+fn number<T>(name: &str, text: &str, range: std::ops::RangeInclusive<T>) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + fmt::Display,
+{
+    let read = text.parse().ok().filter(|it| range.contains(it));
+    read.ok_or_else(|| {
+        let (first, last) = (range.start(), range.end());
+        format!("has `{name}={text}`; give {first} to {last}")
+    })
+}
+
+fn number_not_zero<T>(
+    name: &str,
+    text: &str,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + fmt::Display + Default,
+{
+    let read = number(name, text, range)?;
+    if read == T::default() {
+        return Err(format!(
+            "has `{name}=0`; count from 1, or from the end from -1"
+        ));
+    }
+    Ok(read)
+}
+
+fn weekday(text: &str) -> Result<Weekday, String> {
+    let found = WEEKDAYS.iter().find(|(word, _)| *word == text);
+    let weekday = found.map(|(_, weekday)| *weekday);
+    weekday.ok_or_else(|| format!("has the day `{text}`; give MO, TU, WE, TH, FR, SA or SU"))
+}
+
+fn weekday_rule(text: &str) -> Result<WeekdayRule, String> {
+    let at = text.len().saturating_sub(2);
+    let (ordinal, day) = text.split_at_checked(at).unwrap_or(("", text));
+    let weekday = weekday(day)?;
+    let ordinal = match ordinal {
+        "" => None,
+        ordinal => Some(number_not_zero("BYDAY", ordinal, -53..=53)?),
+    };
+    Ok(WeekdayRule { ordinal, weekday })
+}
+
+fn until(text: &str) -> Result<Until, String> {
+    let day = || Date::strptime(DAY_FORMAT, text).map(Until::Day).ok();
+    let moment = || {
+        let local = jiff::civil::DateTime::strptime(MOMENT_FORMAT, text).ok()?;
+        let moment = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Until::Moment(moment.timestamp()))
+    };
+    day().or_else(moment).ok_or_else(|| {
+        format!("has `UNTIL={text}`; give a day as 20271231 or a moment as 20271231T220000Z")
+    })
+}
+
+impl fmt::Display for Recurrence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut frequencies = FREQUENCIES.iter();
+        let frequency = frequencies.find(|(_, it)| *it == self.frequency);
+        write!(out, "FREQ={}", frequency.map_or("", |(word, _)| word))?;
+        if self.interval != 1 {
+            write!(out, ";INTERVAL={}", self.interval)?;
+        }
+        if let Some(count) = self.count {
+            write!(out, ";COUNT={count}")?;
+        }
+        match self.until {
+            Some(Until::Day(day)) => write!(out, ";UNTIL={}", day.strftime(DAY_FORMAT))?,
+            Some(Until::Moment(at)) => write!(out, ";UNTIL={}", at.strftime(MOMENT_FORMAT))?,
+            None => {}
+        }
+        write_list(out, "BYMONTH", &self.months)?;
+        write_list(out, "BYMONTHDAY", &self.month_days)?;
+        write_list(out, "BYDAY", &self.weekdays)?;
+        write_list(out, "BYSETPOS", &self.positions)?;
+        if self.week_start != Weekday::Monday {
+            write!(out, ";WKST={}", word(self.week_start))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_list(
+    out: &mut fmt::Formatter<'_>,
+    name: &str,
+    values: &[impl fmt::Display],
+) -> fmt::Result {
+    for (at, value) in values.iter().enumerate() {
+        match at {
+            0 => write!(out, ";{name}={value}")?,
+            _ => write!(out, ",{value}")?,
+        }
+    }
+    Ok(())
+}
+
+fn word(weekday: Weekday) -> &'static str {
+    let found = WEEKDAYS.iter().find(|(_, it)| *it == weekday);
+    found.map_or("", |(word, _)| word)
+}
+
+impl fmt::Display for WeekdayRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(ordinal) = self.ordinal {
+            write!(out, "{ordinal}")?;
+        }
+        out.write_str(word(self.weekday))
+    }
+}

@@ -1,0 +1,254 @@
+//! A window of a calendar: when it begins and how long it lasts, in local time.
+
+use jiff::{
+    SignedDuration, Span, Unit,
+    civil::{Date, DateTime, Time},
+};
+
+use super::Recurrence;
+use crate::limits::{CALENDAR_DATES_MAX, CALENDAR_LENGTH_DAYS_MAX};
+
+/// When a span of a calendar begins, and how long it lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The first start.
+    pub start: DateTime,
+    /// How long each span lasts.
+    pub length: Length,
+    /// On which later days it begins again; none for once.
+    pub recurrence: Option<Recurrence>,
+    /// Starts that are left out.
+    pub without: Vec<Excluded>,
+    /// Further starts.
+    pub with: Vec<DateTime>,
+}
+
+/// How long a window lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// So many days on the local calendar, and then exactly so much more.
+    For {
+        /// The days.
+        days: i32,
+        /// The rest.
+        exact: SignedDuration,
+    },
+    /// Up to the next time of day after the start.
+    Until(Time),
+}
+
+/// Starts that are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excluded {
+    /// All of that day.
+    Day(Date),
+    /// That one.
+    Start(DateTime),
+}
+
+/// A window as text, in the terms of RFC 5545.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WindowText {
+    /// The first start.
+    pub dtstart: String,
+    /// How long it lasts.
+    pub duration: String,
+    /// The time of day at which it ends.
+    pub end_time_of_day: String,
+    /// On which later days it begins again.
+    pub rrule: String,
+    /// Starts that are left out.
+    pub exdate: Vec<String>,
+    /// Further starts.
+    pub rdate: Vec<String>,
+}
+
+/// Years that local times may have.
+const YEARS: std::ops::RangeInclusive<i16> = 1970..=9000;
+
+const MOMENT_FORM: &str = "a local date and time without a zone, as 2027-03-28T02:30:00";
+
+impl Window {
+    /// Reads a window.
+    ///
+    /// # Errors
+    /// Every wrong field and what is wrong with it.
+    pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
+        let mut faults = Vec::new();
+        let start = date_time(&text.dtstart)
+            .map_err(|fault| faults.push(("dtstart".into(), fault)))
+            .ok();
+        let length = length(text)
+            .map_err(|(field, fault)| faults.push((field.to_owned(), fault)))
+            .ok();
+        let recurrence = match text.rrule.as_str() {
+            "" => None,
+            rrule => rrule
+                .parse()
+                .map_err(|fault| faults.push(("rrule".into(), fault)))
+                .ok(),
+        };
+        let without = each(&text.exdate, "exdate", excluded, &mut faults);
+        let with = each(&text.rdate, "rdate", date_time, &mut faults);
+        match (start, length) {
+            (Some(start), Some(length)) if faults.is_empty() => Ok(Self {
+                start,
+                length,
+                recurrence,
+                without,
+                with,
+            }),
+            _ => Err(faults),
+        }
+    }
+
+    /// Writes it so that it reads the same.
+    pub fn text(&self) -> WindowText {
+        let (duration, end_time_of_day) = match self.length {
+            Length::For { days, exact } => (written(days, exact), String::new()),
+            Length::Until(time) if time.second() == 0 => {
+                (String::new(), time.strftime("%H:%M").to_string())
+            }
+            Length::Until(time) => (String::new(), time.strftime("%H:%M:%S").to_string()),
+        };
+        let recurrence = self.recurrence.as_ref().map(ToString::to_string);
+        let excluded = |it: &Excluded| match it {
+            Excluded::Day(day) => day.to_string(),
+            Excluded::Start(start) => start.to_string(),
+        };
+        WindowText {
+            dtstart: self.start.to_string(),
+            duration,
+            end_time_of_day,
+            rrule: recurrence.unwrap_or_default(),
+            exdate: self.without.iter().map(excluded).collect(),
+            rdate: self.with.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+fn each<T>(
+    texts: &[String],
+    field: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+    faults: &mut Vec<(String, String)>,
+) -> Vec<T> {
+    if texts.len() > CALENDAR_DATES_MAX {
+        let count = texts.len();
+        let fault = format!("holds {count} dates; at most {CALENDAR_DATES_MAX} are kept");
+        faults.push((field.into(), fault));
+        return Vec::new();
+    }
+    let mut all = Vec::with_capacity(texts.len());
+    for (at, text) in texts.iter().enumerate() {
+        match read(text) {
+            Ok(value) => all.push(value),
+            Err(fault) => faults.push((format!("{field}[{at}]"), fault)),
+        }
+    }
+    all
+}
+
+/// Whether a text has only what dates and times without a zone are written with.
+fn is_plain(text: &str) -> bool {
+    let is_part = |it: char| it.is_ascii_digit() || matches!(it, '-' | ':' | 'T');
+    text.len() <= 19 && text.chars().all(is_part)
+}
+
+fn date_time(text: &str) -> Result<DateTime, String> {
+    if text.is_empty() {
+        return Err(format!("is required: {MOMENT_FORM}"));
+    }
+    let read = text.parse::<DateTime>().ok();
+    let read = read.filter(|it| is_plain(text) && text.contains('T') && YEARS.contains(&it.year()));
+    read.ok_or_else(|| format!("is no time; give {MOMENT_FORM}"))
+}
+
+fn excluded(text: &str) -> Result<Excluded, String> {
+    if text.contains('T') {
+        return date_time(text).map(Excluded::Start);
+    }
+    let day = text.parse().ok().filter(|_| is_plain(text));
+    let fault = || format!("is no day; give a day as 2027-03-28, or {MOMENT_FORM}");
+    day.map(Excluded::Day).ok_or_else(fault)
+}
+
+fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
+    match (text.duration.as_str(), text.end_time_of_day.as_str()) {
+        ("", "") => Err((
+            "duration",
+            "is required, unless there is an `endTimeOfDay`: as PT8H or P1D".into(),
+        )),
+        (duration, "") => duration_of(duration).map_err(|fault| ("duration", fault)),
+        ("", time) => {
+            let read = time.parse::<Time>().ok();
+            let read = read.filter(|it| is_plain(time) && it.subsec_nanosecond() == 0);
+            let fault = || {
+                (
+                    "endTimeOfDay",
+                    "is no time of day; give one as 07:00".into(),
+                )
+            };
+            read.map(Length::Until).ok_or_else(fault)
+        }
+        _ => Err((
+            "endTimeOfDay",
+            "stands beside `duration`; send one of the two".into(),
+        )),
+    }
+}
+
+fn duration_of(text: &str) -> Result<Length, String> {
+    let fault = || {
+        "is no duration of weeks, days, hours, minutes and seconds; give one as PT8H or P1D"
+            .to_owned()
+    };
+    if !text.starts_with('P') || text.len() > 40 {
+        return Err(fault());
+    }
+    let span: Span = text.parse().map_err(|_fault| fault())?;
+    let is_nominal = span.get_years() == 0 && span.get_months() == 0 && !span.is_negative();
+    let is_whole =
+        span.get_milliseconds() == 0 && span.get_microseconds() == 0 && span.get_nanoseconds() == 0;
+    if !is_nominal || !is_whole {
+        return Err(fault());
+    }
+    let days = span
+        .get_weeks()
+        .saturating_mul(7)
+        .saturating_add(span.get_days());
+    let clock = Span::new()
+        .try_hours(span.get_hours())
+        .and_then(|it| it.try_minutes(span.get_minutes()))
+        .and_then(|it| it.try_seconds(span.get_seconds()))
+        .map_err(|_fault| fault())?;
+    let exact = clock.total(Unit::Second).map_err(|_fault| fault())?;
+    let exact = SignedDuration::try_from_secs_f64(exact).map_err(|_fault| fault())?;
+    let whole_days = exact.as_hours() / 24 + i64::from(days);
+    if whole_days > i64::from(CALENDAR_LENGTH_DAYS_MAX) {
+        return Err(format!("is longer than {CALENDAR_LENGTH_DAYS_MAX} days"));
+    }
+    if days == 0 && exact.is_zero() {
+        return Err("is nothing; give more".into());
+    }
+    Ok(Length::For { days, exact })
+}
+
+/// A duration in the form of RFC 5545.
+fn written(days: i32, exact: SignedDuration) -> String {
+    let seconds = exact.as_secs();
+    let part = |count: i64, unit: char| match count {
+        0 => String::new(),
+        count => format!("{count}{unit}"),
+    };
+    let clock = [
+        part(seconds / 3_600, 'H'),
+        part(seconds / 60 % 60, 'M'),
+        part(seconds % 60, 'S'),
+    ];
+    let date = part(days.into(), 'D');
+    match clock.concat() {
+        clock if clock.is_empty() => format!("P{date}"),
+        clock => format!("P{date}T{clock}"),
+    }
+}

@@ -1,0 +1,167 @@
+//! What waits until nothing holds it back, and what became of it.
+
+use crate::domain::{Name, RecordId, Severity};
+
+/// What can hold a notification back for a while. Numbers are written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HoldKind {
+    /// An operator or the sender suppressed the event. Told of, and never waited for.
+    Suppressed = 1,
+    /// Something else is open that it is an effect of.
+    Inhibition = 2,
+    /// A silence covers the event.
+    Silence = 3,
+    /// It is outside the windows of the rule's calendar.
+    ActiveTimes = 4,
+    /// The rule waits before it notifies.
+    Delay = 5,
+    /// The event mostly closes by itself, and the rule waits for that.
+    AutoPause = 6,
+}
+
+impl HoldKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Suppressed,
+        Self::Inhibition,
+        Self::Silence,
+        Self::ActiveTimes,
+        Self::Delay,
+        Self::AutoPause,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Suppressed => "suppressed",
+            Self::Inhibition => "inhibition",
+            Self::Silence => "silence",
+            Self::ActiveTimes => "active times",
+            Self::Delay => "delay",
+            Self::AutoPause => "auto-pause",
+        }
+    }
+}
+
+/// A named reason why something is not sent now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBy {
+    /// What kind of reason.
+    pub kind: HoldKind,
+    /// The thing that holds, by identity.
+    pub id: RecordId,
+    /// Its name.
+    pub name: Name,
+    /// Its revision then.
+    pub revision: u64,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Until when; none when no time ends it.
+    pub until_ms: Option<i64>,
+    /// Who is behind it; none where nobody is to be named.
+    pub author: Option<Name>,
+    /// Why, for people.
+    pub detail: String,
+}
+
+/// What is decided to be sent and waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The rule, by identity.
+    pub rule: RecordId,
+    /// Its name.
+    pub rule_name: Name,
+    /// Whether it is an opening; else those who know hear of what changed.
+    pub is_opening: bool,
+    /// Since when it waits, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Whether a repeat fell due meanwhile.
+    pub repeat_due: bool,
+    /// For what is no opening: what those who know were told last.
+    pub last_told: Option<LastTold>,
+    /// What holds it back, in the order in which it was asked; never empty.
+    pub held_by: Vec<HeldBy>,
+}
+
+impl Pending {
+    /// When to look again, in milliseconds since 1970: at the first moment at which all that holds it
+    /// may have ended. None when no time ends it.
+    pub fn due_ms(&self) -> Option<i64> {
+        let ends = self.held_by.iter().map(|it| it.until_ms);
+        let last = ends.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+        Some(last)
+    }
+}
+
+/// The state that receivers know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastTold {
+    /// The severity.
+    pub severity: Severity,
+    /// Whether it was acknowledged.
+    pub acknowledged: bool,
+}
+
+/// That something of a rule was held, or was not any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldChange {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The rule, by identity.
+    pub rule: RecordId,
+    /// What happened.
+    pub what: Held,
+    /// What holds it since then, or held it until then.
+    pub held_by: Vec<HeldBy>,
+}
+
+/// What happened to something that waits. Numbers are written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// It waits.
+    Waits = 1,
+    /// It was sent.
+    Released = 2,
+    /// An operator had it sent although it was held.
+    ReleasedByHand = 3,
+    /// Spared: the occurrence was closed.
+    Closed = 4,
+    /// Spared: no trigger of the rule matched any more.
+    NoLongerMatched = 5,
+    /// Spared: the rule was disabled.
+    RuleDisabled = 6,
+    /// Spared: the rule was deleted.
+    RuleDeleted = 7,
+    /// Spared: something that no time ends stood against it, such as a rule without destinations.
+    Blocked = 8,
+    /// Spared: the state was again what had been told.
+    Unchanged = 9,
+}
+
+impl Held {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Waits,
+        Self::Released,
+        Self::ReleasedByHand,
+        Self::Closed,
+        Self::NoLongerMatched,
+        Self::RuleDisabled,
+        Self::RuleDeleted,
+        Self::Blocked,
+        Self::Unchanged,
+    ];
+
+    /// Why something was spared, for people; none when it was not.
+    pub fn spared_reason(self) -> Option<&'static str> {
+        match self {
+            Self::Waits | Self::Released | Self::ReleasedByHand => None,
+            Self::Closed => Some("the occurrence was closed before"),
+            Self::NoLongerMatched => Some("it no longer matched"),
+            Self::RuleDisabled => Some("the rule was disabled"),
+            Self::RuleDeleted => Some("the rule was deleted"),
+            Self::Blocked => Some("something else stood against it by then"),
+            Self::Unchanged => Some("by then everything was again as it had been told"),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What is counted while the service works, for whoever reads it at `/metrics`.
+//!
+//! Labels are words of the program's own, so that nobody who calls can make them many.
+
+use std::{sync::Arc, time::Duration};
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Metric, Registry},
+};
+use tonic::Code;
+
+/// What every name begins with.
+pub const PREFIX: &str = "bellwether";
+
+/// Upper bounds, in seconds, for what takes as long as a disk or a call does.
+const QUICK: [f64; 12] = [
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+/// The same for what takes as long as somebody else needs, or is tried for days.
+const SLOW: [f64; 14] = [
+    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
+];
+
+type Label = (&'static str, &'static str);
+type Counters<const N: usize> = Family<[Label; N], Counter>;
+type Histograms<const N: usize> = Family<[Label; N], Histogram, fn() -> Histogram>;
+
+/// Counts. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics(Arc<Families>);
+
+#[derive(Debug)]
+struct Families {
+    registry: Registry,
+    events_accepted: Counters<1>,
+    events_deduplicated: Counters<1>,
+    events_refused: Counters<2>,
+    events_replayed: Counters<1>,
+    intake_commit_seconds: Histogram,
+    intake_wait_seconds: Histogram,
+    evaluations: Counter,
+    matches: Counter,
+    notifications: Counters<1>,
+    deliveries: Counters<2>,
+    delivery_seconds: Histograms<1>,
+    attempts: Counters<2>,
+    attempt_seconds: Histograms<1>,
+    test_sends: Counters<2>,
+    calls: Counters<2>,
+    call_seconds: Histograms<1>,
+    refusals: Counters<1>,
+}
+
+/// What a commit did to a delivery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DeliveryStep {
+    /// It was decided that there is to be one to a destination of that type.
+    Decided(&'static str),
+    /// It ended in that state, so long after it was decided.
+    Ended {
+        /// The type of its destination.
+        kind: &'static str,
+        /// The state.
+        state: &'static str,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A test to a destination of that type ended in that state.
+    Tested {
+        /// The type of the destination.
+        kind: &'static str,
+        /// The state.
+        state: &'static str,
+    },
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        let mut to = Registering(Registry::with_prefix(PREFIX));
+        Self {
+            events_accepted: to.counters("events_accepted", "Events taken in"),
+            events_deduplicated: to.counters(
+                "events_deduplicated",
+                "Events taken in that told of an occurrence that was there already",
+            ),
+            events_refused: to.counters("events_refused", "Events not taken in"),
+            events_replayed: to.counters(
+                "events_replayed",
+                "Events of requests that came again under their idempotency key",
+            ),
+            intake_commit_seconds: to.histogram(
+                "intake_commit_seconds",
+                "Time to decide about a batch of events and to have it on disk",
+            ),
+            intake_wait_seconds: to.histogram(
+                "intake_wait_seconds",
+                "Time that events waited in the queue before it was decided about them",
+            ),
+            evaluations: to.counter(
+                "evaluations",
+                "Times that all rules were asked about an occurrence that changed",
+            ),
+            matches: to.counter("matches", "Rules whose triggers matched then"),
+            notifications: to.counters("notifications", "Deliveries that were decided on"),
+            deliveries: to.counters("deliveries", "Deliveries that ended"),
+            delivery_seconds: to.histograms(
+                "delivery_seconds",
+                "Time from the decision until the destination took the message",
+                || Histogram::new(SLOW),
+            ),
+            attempts: to.counters("attempts", "Attempts made"),
+            attempt_seconds: to.histograms("attempt_seconds", "Time that attempts took", quick),
+            test_sends: to.counters("test_sends", "Tests of destinations that were sent"),
+            calls: to.counters("calls", "Calls answered"),
+            call_seconds: to.histograms(
+                "call_seconds",
+                "Time to answer a call; of a stream, until it began",
+                quick,
+            ),
+            refusals: to.counters(
+                "refusals",
+                "Calls refused for their key, their role or their rate",
+            ),
+            registry: to.0,
+        }
+    }
+}
+
+/// Registers each family as it is made.
+struct Registering(Registry);
+
+impl Registering {
+    fn family<M: Metric + Clone>(&mut self, name: &str, help: &str, family: M) -> M {
+        self.0.register(name, help, family.clone());
+        family
+    }
+
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.family(name, help, Counter::default())
+    }
+
+    fn counters<const N: usize>(&mut self, name: &str, help: &str) -> Counters<N> {
+        self.family(name, help, Counters::default())
+    }
+
+    fn histogram(&mut self, name: &str, help: &str) -> Histogram {
+        self.family(name, help, quick())
+    }
+
+    fn histograms<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        made: fn() -> Histogram,
+    ) -> Histograms<N> {
+        self.family(name, help, Family::new_with_constructor(made))
+    }
+}
+
+fn quick() -> Histogram {
+    Histogram::new(QUICK)
+}
+
+impl Metrics {
+    /// What was counted.
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// So many events were taken in, of which so many told of an occurrence that was not there yet.
+    pub fn accepted(&self, dialect: &'static str, events: usize, opened: usize) {
+        let label = [("dialect", dialect)];
+        let repeated = events.saturating_sub(opened);
+        add(&self.0.events_accepted, &label, events);
+        add(&self.0.events_deduplicated, &label, repeated);
+    }
+
+    /// So many events were not taken in.
+    pub fn refused(&self, dialect: &'static str, code: Code, events: usize) {
+        let labels = [("dialect", dialect), ("code", word(code))];
+        add(&self.0.events_refused, &labels, events);
+    }
+
+    /// A request with so many events was answered as the first time.
+    pub fn replayed(&self, dialect: &'static str, events: usize) {
+        add(&self.0.events_replayed, &[("dialect", dialect)], events);
+    }
+
+    /// A batch of events was decided about and is on disk.
+    pub fn intake_committed(&self, took: Duration) {
+        self.0.intake_commit_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Events waited so long before that.
+    pub fn intake_waited(&self, waited: Duration) {
+        self.0.intake_wait_seconds.observe(waited.as_secs_f64());
+    }
+
+    /// All rules were asked, and so many matched.
+    pub fn evaluated(&self, matches: usize) {
+        self.0.evaluations.inc();
+        self.0.matches.inc_by(matches as u64);
+    }
+
+    /// A commit that did this to deliveries is on disk.
+    pub fn committed(&self, steps: &[DeliveryStep]) {
+        for step in steps {
+            match *step {
+                DeliveryStep::Decided(kind) => {
+                    add(&self.0.notifications, &[("type", kind)], 1);
+                }
+                DeliveryStep::Ended { kind, state, took } => {
+                    add(&self.0.deliveries, &[("type", kind), ("state", state)], 1);
+                    if state == "delivered" {
+                        let seconds = self.0.delivery_seconds.get_or_create(&[("type", kind)]);
+                        seconds.observe(took.as_secs_f64());
+                    }
+                }
+                DeliveryStep::Tested { kind, state } => {
+                    add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
+                }
+            }
+        }
+    }
+
+    /// An attempt to a destination of that type ended.
+    pub fn attempted(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+        let labels = [("type", kind), ("outcome", outcome)];
+        add(&self.0.attempts, &labels, 1);
+        let seconds = self.0.attempt_seconds.get_or_create(&[("type", kind)]);
+        seconds.observe(took.as_secs_f64());
+    }
+
+    /// A call was answered.
+    pub fn called(&self, method: &'static str, code: Code, took: Duration) {
+        add(
+            &self.0.calls,
+            &[("method", method), ("code", word(code))],
+            1,
+        );
+        let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
+        seconds.observe(took.as_secs_f64());
+    }
+
+    /// A call was refused, or a key before there was a call.
+    pub fn refused_call(&self, why: &'static str) {
+        add(&self.0.refusals, &[("why", why)], 1);
+    }
+}
+
+fn add<const N: usize>(counters: &Counters<N>, labels: &[Label; N], count: usize) {
+    if count > 0 {
+        counters.get_or_create(labels).inc_by(count as u64);
+    }
+}
+
+/// The word for a code.
+fn word(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "unknown",
+        Code::InvalidArgument => "invalid_argument",
+        Code::DeadlineExceeded => "deadline_exceeded",
+        Code::NotFound => "not_found",
+        Code::AlreadyExists => "already_exists",
+        Code::PermissionDenied => "permission_denied",
+        Code::ResourceExhausted => "resource_exhausted",
+        Code::FailedPrecondition => "failed_precondition",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out_of_range",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data_loss",
+        Code::Unauthenticated => "unauthenticated",
+    }
+}

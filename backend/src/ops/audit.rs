@@ -1,0 +1,322 @@
+//! The audit log: read, added to where a call was refused or only reads, and forgotten in time.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, millis},
+    domain::{AuditAction, AuditEntry},
+    error::Error,
+    limits::{AUDIT_REFUSALS_MAX, AUDIT_SCAN_MAX, LIST_PAGE_BYTES},
+    ops::page::{PageRequest, Scope},
+    store::{Direction, Index, Lane, Range, Store, audit::By, record::bytes::Key},
+};
+
+/// How soon a refused call is written down that is the first of its kind.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// How often those that follow are.
+const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
+/// How often old entries are looked for.
+const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
+/// Entries that one commit forgets, and that one read looks at.
+const STEP: usize = 500;
+/// Stands for all refused callers whom there is no room for.
+const OTHERS: &str = "others";
+
+/// Which entries to list; an empty list is all.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Of these clients.
+    pub clients: Vec<String>,
+    /// About these kinds of things.
+    pub kinds: Vec<String>,
+    /// About things of these names.
+    pub names: Vec<String>,
+    /// That did this.
+    pub actions: Vec<AuditAction>,
+    /// From this moment on, in milliseconds since 1970.
+    pub start_ms: Option<i64>,
+    /// Before this moment.
+    pub end_ms: Option<i64>,
+    /// Without what is for admins alone.
+    pub without_clients: bool,
+}
+
+impl AuditFilter {
+    fn passes(&self, entry: &AuditEntry) -> bool {
+        let among = |list: &[String], text: &String| list.is_empty() || list.contains(text);
+        let is_named =
+            self.names.is_empty() || entry.names.iter().any(|it| self.names.contains(it));
+        let concerns_clients = entry.action == AuditAction::Refused || entry.kind == "client";
+        among(&self.clients, &entry.client)
+            && among(&self.kinds, &entry.kind)
+            && is_named
+            && (self.actions.is_empty() || self.actions.contains(&entry.action))
+            && self
+                .start_ms
+                .is_none_or(|start_ms| entry.time_ms >= start_ms)
+            && self.end_ms.is_none_or(|end_ms| entry.time_ms < end_ms)
+            && !(self.without_clients && concerns_clients)
+    }
+
+    fn scope(&self) -> Scope {
+        let moment = |at_ms: Option<i64>| at_ms.map(|at_ms| at_ms.to_string());
+        Scope::new("audit")
+            .with("clients", &self.clients)
+            .with("kinds", &self.kinds)
+            .with("names", &self.names)
+            .with("actions", self.actions.iter().map(|it| format!("{it:?}")))
+            .with("start", moment(self.start_ms))
+            .with("end", moment(self.end_ms))
+            .with("without clients", self.without_clients.then_some("true"))
+    }
+}
+
+/// Whose call was refused, and which.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Refused {
+    client: String,
+    address: Option<IpAddr>,
+    method: &'static str,
+    reason: String,
+}
+
+#[derive(Debug, Default)]
+struct Refusals {
+    /// When the window began.
+    since_ms: i64,
+    /// How many came since they were last written down, and whether they were in this window.
+    counts: HashMap<Refused, (u32, bool)>,
+}
+
+/// The audit log of a service.
+#[derive(Debug)]
+pub struct AuditLog {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    keep: Duration,
+    refusals: Mutex<Refusals>,
+}
+
+impl AuditLog {
+    /// The log in that store, whose entries are kept for so long.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, keep: Duration) -> Self {
+        Self {
+            store,
+            clock,
+            keep,
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Writes down that everything is about to be read.
+    ///
+    /// # Errors
+    /// Those of the store; nothing may be read then.
+    pub async fn reads(&self, by: &By, what: &str) -> Result<(), Error> {
+        let entry = AuditEntry {
+            kind: what.into(),
+            ..by.entry(AuditAction::Read)
+        };
+        Ok(self.store.write_audit(vec![entry]).await?)
+    }
+
+    /// Notes that a call was refused; it is written down soon, and with others like it.
+    pub fn refused(&self, by: By, reason: &str) {
+        let refused = Refused {
+            client: by.client,
+            address: by.address,
+            method: by.method,
+            reason: reason.into(),
+        };
+        // It is whole between any two statements.
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = if refusals.counts.len() < AUDIT_REFUSALS_MAX
+            || refusals.counts.contains_key(&refused)
+        {
+            refused
+        } else {
+            Refused {
+                client: OTHERS.into(),
+                address: None,
+                method: "",
+                reason: "more callers were refused than are told apart".into(),
+            }
+        };
+        let (count, _) = refusals.counts.entry(refused).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Writes refused calls down and forgets old entries, until shutdown.
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        let mut forget_at_ms = self.clock.now_ms();
+        loop {
+            let next_ms = self.clock.now_ms().saturating_add(millis(FLUSH_INTERVAL));
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.clock.wait_until(next_ms) => {}
+            }
+            self.flush(false).await;
+            if self.clock.now_ms() >= forget_at_ms {
+                forget_at_ms = self.clock.now_ms().saturating_add(millis(FORGET_INTERVAL));
+                match self.forget().await {
+                    Ok(0) => {}
+                    Ok(forgotten) => tracing::info!(forgotten, "old audit entries are forgotten"),
+                    Err(error) => tracing::warn!(%error, "old audit entries are still there"),
+                }
+            }
+        }
+        self.flush(true).await;
+    }
+
+    async fn flush(&self, all: bool) {
+        let entries = self.due(all);
+        if entries.is_empty() {
+            return;
+        }
+        let count = entries.len();
+        if let Err(error) = self.store.write_audit(entries).await {
+            tracing::warn!(%error, count, "refused calls are not in the audit log");
+        }
+    }
+
+    /// The refused calls that are to be written down now.
+    fn due(&self, all: bool) -> Vec<AuditEntry> {
+        let now_ms = self.clock.now_ms();
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = now_ms.saturating_sub(refusals.since_ms) >= millis(REFUSALS_WINDOW);
+        let mut entries = Vec::new();
+        for (refused, (count, is_told)) in &mut refusals.counts {
+            if *count == 0 || (*is_told && !is_over && !all) {
+                continue;
+            }
+            let by = By {
+                client: refused.client.clone(),
+                address: refused.address,
+                method: refused.method,
+                time_ms: now_ms,
+            };
+            entries.push(AuditEntry {
+                count: std::mem::take(count),
+                reason: refused.reason.clone(),
+                ..by.entry(AuditAction::Refused)
+            });
+            *is_told = true;
+        }
+        if is_over {
+            refusals.since_ms = now_ms;
+            refusals.counts.clear();
+        }
+        entries
+    }
+
+    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain goes
+    /// on from it.
+    ///
+    /// # Errors
+    /// Those of the store; what was forgotten before stays forgotten.
+    pub async fn forget(&self) -> Result<usize, Error> {
+        let until_ms = self.clock.now_ms().saturating_sub(millis(self.keep));
+        let mut forgotten = 0;
+        loop {
+            let page =
+                self.store
+                    .page::<AuditEntry>(Range::under(&[]), Direction::Ascending, STEP + 1);
+            let page = page.await?;
+            let kept = page.len().saturating_sub(1);
+            let old = page.iter().take(kept);
+            let old: Vec<_> = old.take_while(|it| it.value.time_ms < until_ms).collect();
+            if old.is_empty() {
+                return Ok(forgotten);
+            }
+            let mut changes = self.store.changes();
+            for entry in &old {
+                changes.delete(entry);
+            }
+            self.store.apply(Lane::Bulk, changes).await?;
+            forgotten += old.len();
+        }
+    }
+
+    /// Lists entries, the newest first, and the token of the next page. A page ends after
+    /// [`AUDIT_SCAN_MAX`] entries were looked at.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a wrong page size or token.
+    pub async fn list(
+        &self,
+        filter: &AuditFilter,
+        page: &PageRequest,
+    ) -> Result<(Vec<AuditEntry>, String), Error> {
+        let (limit, scope) = (page.limit()?, filter.scope());
+        let mut before = scope.last_key(&page.token)?;
+        let (mut found, mut bytes, mut looked) = (Vec::new(), 0, 0);
+        loop {
+            let step = self.step(filter, before.as_deref()).await?;
+            let is_last = step.len() < STEP;
+            for (entry, size) in step {
+                let key = entry.number.to_be_bytes().to_vec();
+                looked += 1;
+                if filter
+                    .start_ms
+                    .is_some_and(|start_ms| entry.time_ms < start_ms - SLACK_MS)
+                {
+                    return Ok((found, String::new()));
+                }
+                if filter.passes(&entry) {
+                    bytes += size;
+                    found.push(entry);
+                }
+                before = Some(key);
+                if found.len() == limit || bytes > LIST_PAGE_BYTES || looked >= AUDIT_SCAN_MAX {
+                    let token = before.as_deref().map(|key| scope.token(key));
+                    return Ok((found, token.unwrap_or_default()));
+                }
+            }
+            if is_last {
+                return Ok((found, String::new()));
+            }
+        }
+    }
+
+    /// Some entries before a number, the newest first, with their sizes; those about one thing are
+    /// found by its name.
+    async fn step(
+        &self,
+        filter: &AuditFilter,
+        before: Option<&[u8]>,
+    ) -> Result<Vec<(AuditEntry, usize)>, Error> {
+        let prefix = match (&*filter.kinds, &*filter.names) {
+            ([kind], [name]) => Some(Key::new().name(kind).name(name).build()),
+            _ => None,
+        };
+        let mut range = Range::under(prefix.as_deref().unwrap_or_default());
+        if let Some(before) = before {
+            range.end = Some([prefix.as_deref().unwrap_or_default(), before].concat());
+        }
+        let stored = if prefix.is_some() {
+            let index = Index::AuditByName;
+            let page = self
+                .store
+                .page_by::<AuditEntry>(index, range, Direction::Descending, STEP);
+            page.await?.into_iter().map(|(_, stored)| stored).collect()
+        } else {
+            let page = self.store.page(range, Direction::Descending, STEP);
+            page.await?
+        };
+        let sized = stored.into_iter().map(|it| (it.value, it.bytes));
+        Ok(sized.collect())
+    }
+}
+
+/// How much later than another an entry may stand that came in before it.
+const SLACK_MS: i64 = 10 * 60_000;
+
+#[cfg(test)]
+mod tests;

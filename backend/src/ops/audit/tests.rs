@@ -1,0 +1,227 @@
+//! Tests of the audit log, at the operations.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{AuditFilter, AuditLog};
+use crate::{
+    clock::ManualClock,
+    domain::{AuditAction, AuditEntry, Trigger},
+    ops::{page::PageRequest, samples as service},
+    store::{
+        Direction, Lane, Range, Store,
+        audit::{By, by},
+        record::chained,
+        samples, verify,
+    },
+};
+
+const NOW_MS: i64 = 1_800_000_000_000;
+
+fn jane() -> By {
+    By {
+        client: "jane".into(),
+        address: None,
+        method: "/bellwether.v1.TriggerService/CreateTrigger",
+        time_ms: NOW_MS,
+    }
+}
+
+/// Stores a trigger, or another revision of it, for somebody.
+async fn put(store: &Store, name: &str) {
+    let work = async {
+        let mut changes = store.changes();
+        let stored = store.get::<Trigger>(name.into()).await.unwrap();
+        match stored {
+            None => changes.insert(&samples::trigger(name)),
+            Some(stored) => {
+                let mut new = stored.value.clone();
+                new.revision += 1;
+                changes.update(&stored, &new);
+            }
+        }
+        store.apply(Lane::Admin, changes).await.unwrap();
+    };
+    by(jane(), work).await;
+}
+
+fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(NOW_MS));
+    let log = AuditLog::new(
+        store.clone(),
+        Arc::clone(&clock) as _,
+        Duration::from_secs(60),
+    );
+    (log, clock)
+}
+
+async fn all(log: &AuditLog, filter: &AuditFilter) -> Vec<AuditEntry> {
+    let mut all = Vec::new();
+    let mut page = PageRequest {
+        size: 2,
+        ..PageRequest::default()
+    };
+    loop {
+        let (found, token) = log.list(filter, &page).await.unwrap();
+        all.extend(found);
+        if token.is_empty() {
+            return all;
+        }
+        page.token = token;
+    }
+}
+
+async fn faults(store: &Store) -> Vec<String> {
+    verify(store, &|_| {}).await.told
+}
+
+#[tokio::test]
+async fn what_somebody_stores_is_written_down_with_it_and_what_the_service_does_is_not() {
+    let store = service::store();
+    let mut changes = store.changes();
+    changes.insert(&samples::trigger("by itself"));
+    store.apply(Lane::Admin, changes).await.unwrap();
+    for _ in 0..3 {
+        put(&store, "disk").await;
+    }
+    put(&store, "load").await;
+    let (log, _) = log(&store);
+    let entries = all(&log, &AuditFilter::default()).await;
+    let told: Vec<_> = entries
+        .iter()
+        .map(|it| (it.number, it.action, it.names[0].as_str()))
+        .collect();
+    let expected = [
+        (4, AuditAction::Created, "load"),
+        (3, AuditAction::Updated, "disk"),
+        (2, AuditAction::Updated, "disk"),
+        (1, AuditAction::Created, "disk"),
+    ];
+    assert_eq!(told, expected);
+    let of_disk = AuditFilter {
+        kinds: vec!["trigger".into()],
+        names: vec!["disk".into()],
+        ..AuditFilter::default()
+    };
+    let numbers: Vec<_> = all(&log, &of_disk)
+        .await
+        .iter()
+        .map(|it| it.number)
+        .collect();
+    assert_eq!(numbers, [3, 2, 1]);
+    assert_eq!(faults(&store).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn changes_at_once_make_one_chain_and_none_conflicts() {
+    let store = service::store();
+    let names: Vec<_> = (0..50).map(|it| format!("trigger {it}")).collect();
+    let puts = names.iter().map(|name| put(&store, name));
+    futures_util::future::join_all(puts).await;
+    let (log, _) = log(&store);
+    assert_eq!(all(&log, &AuditFilter::default()).await.len(), 50);
+    assert_eq!(faults(&store).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_made_leaves_no_entry_and_the_next_one_follows() {
+    let store = service::store();
+    put(&store, "disk").await;
+    let twice = async {
+        let mut changes = store.changes();
+        changes.insert(&samples::trigger("disk"));
+        store.apply(Lane::Admin, changes).await.unwrap_err();
+    };
+    by(jane(), twice).await;
+    put(&store, "load").await;
+    let (log, _) = log(&store);
+    let numbers: Vec<_> = all(&log, &AuditFilter::default()).await;
+    assert_eq!(
+        numbers.iter().map(|it| it.number).collect::<Vec<_>>(),
+        [2, 1]
+    );
+    assert_eq!(faults(&store).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_entry_that_is_changed_or_gone_is_found() {
+    let entries = async |store: &Store| {
+        let page = store.page::<AuditEntry>(Range::under(&[]), Direction::Ascending, 3);
+        page.await.unwrap()
+    };
+    let store = service::store();
+    for _ in 0..3 {
+        put(&store, "disk").await;
+    }
+    let mut changes = store.changes();
+    changes.delete(&entries(&store).await[1]);
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let told = faults(&store).await.join("; ");
+    assert!(told.contains("others are missing"), "{told}");
+    // Who mends the hash of what was changed breaks the next one.
+    let store = service::store();
+    for _ in 0..3 {
+        put(&store, "disk").await;
+    }
+    let entry = entries(&store).await.remove(1);
+    let changed = AuditEntry {
+        client: "john".into(),
+        ..entry.value.clone()
+    };
+    let mut changes = store.changes();
+    changes.update(&entry, &chained(changed, 2, entry.value.previous));
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let told = faults(&store).await.join("; ");
+    assert!(told.contains("does not follow"), "{told}");
+}
+
+#[tokio::test]
+async fn old_entries_are_forgotten_and_the_chain_goes_on() {
+    let store = service::store();
+    for _ in 0..3 {
+        put(&store, "disk").await;
+    }
+    let (log, clock) = log(&store);
+    assert_eq!(log.forget().await.unwrap(), 0);
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(log.forget().await.unwrap(), 2);
+    put(&store, "disk").await;
+    let entries = all(&log, &AuditFilter::default()).await;
+    assert_eq!(
+        entries.iter().map(|it| it.number).collect::<Vec<_>>(),
+        [4, 3]
+    );
+    assert_eq!(faults(&store).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn refused_calls_are_written_down_once_a_minute_with_how_many_they_were() {
+    let store = service::store();
+    let (log, clock) = log(&store);
+    let counts = async || {
+        let entries = all(&log, &AuditFilter::default()).await;
+        entries.iter().map(|it| it.count).collect::<Vec<_>>()
+    };
+    log.flush(false).await;
+    for _ in 0..3 {
+        log.refused(jane(), "this needs the role `editor`");
+        log.flush(false).await;
+    }
+    assert_eq!(counts().await, [1]);
+    clock.advance(Duration::from_secs(61));
+    log.flush(false).await;
+    assert_eq!(counts().await, [2, 1]);
+    for number in 0..1_000 {
+        let address = std::net::Ipv4Addr::from_bits(number).into();
+        log.refused(
+            By {
+                address: Some(address),
+                ..jane()
+            },
+            "no key",
+        );
+    }
+    log.flush(false).await;
+    let counts = counts().await;
+    assert!(counts.len() < 110, "{}", counts.len());
+    assert_eq!(counts.iter().sum::<u32>(), 1_003);
+}

@@ -1,0 +1,59 @@
+//! What can be said of documents before the store is asked.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use super::{Document, OWNER};
+use crate::{
+    error::{Error, Violation},
+    limits::{CONFIG_DOCUMENTS_MAX, TAG_CHARACTERS_MAX},
+};
+
+/// Characters of an owner: the tag starts with `owner:`.
+pub const OWNER_CHARACTERS_MAX: usize = TAG_CHARACTERS_MAX - OWNER.len();
+
+/// Refuses what no store can make good.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that is wrong.
+pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(), Error> {
+    let mut violations = Vec::new();
+    let mut add = |field: String, why: String| violations.push(Violation::new(field, why));
+    let characters = prune_owner.chars().count();
+    if characters > OWNER_CHARACTERS_MAX {
+        let why = format!("has {characters} characters; give at most {OWNER_CHARACTERS_MAX}");
+        add("pruneOwner".into(), why);
+    }
+    let count = documents.len();
+    if count > CONFIG_DOCUMENTS_MAX {
+        let why = format!("holds {count} documents; at most {CONFIG_DOCUMENTS_MAX} are taken");
+        add("documents".into(), why);
+    } else if count == 0 && prune_owner.is_empty() {
+        let why = format!("is empty; give 1 to {CONFIG_DOCUMENTS_MAX} documents");
+        add("documents".into(), why);
+    }
+    let mut seen = HashMap::new();
+    let tag = format!("{OWNER}{prune_owner}");
+    for (at, document) in documents.iter().enumerate().take(CONFIG_DOCUMENTS_MAX) {
+        let identity = document.draft.identity();
+        let kind = identity.0;
+        match seen.entry(identity) {
+            Entry::Occupied(first) => add(
+                format!("documents[{at}].{kind}.name"),
+                format!("is described by documents[{}] too", first.get()),
+            ),
+            Entry::Vacant(free) => {
+                free.insert(at);
+            }
+        }
+        if !prune_owner.is_empty() && !document.draft.tags().contains(&tag) {
+            add(
+                format!("documents[{at}].{kind}.tags"),
+                format!("lacks `{tag}`, without which it would not be pruned later"),
+            );
+        }
+    }
+    if violations.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Invalid(violations))
+}

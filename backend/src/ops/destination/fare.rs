@@ -1,0 +1,190 @@
+//! How a destination fares, with what that is known from.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    clock::{Clock, millis},
+    domain::{
+        Health, HealthState, RecordId,
+        counter::{Subject, Tally},
+        destination::Tried,
+    },
+    limits::{BEHIND_FROM, FLAKY_FAILURES_MIN, FLAKY_FROM, SLOW_FROM, WELL_AGAIN_AFTER},
+    ops::statistics::Counting,
+    store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
+};
+
+/// Waiting deliveries of which the oldest is looked for.
+const WAITING_LOOKED_AT: usize = 1_000;
+
+/// The verdict on a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing was sent to it yet.
+    Untried,
+    /// What is sent to it is delivered.
+    Healthy,
+    /// It takes long.
+    Slow,
+    /// What waits for it has waited long.
+    Behind,
+    /// The last attempts failed, or many of them.
+    Failing,
+    /// Nothing is sent until somebody resumes it.
+    Paused,
+}
+
+/// How a destination fares.
+#[derive(Debug, Clone)]
+pub struct Fare {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What its attempts left; none when there were none.
+    pub health: Option<Health>,
+    /// How long half of the last attempts that were delivered took at most.
+    pub p50: Option<Duration>,
+    /// How long nearly all of them took at most.
+    pub p95: Option<Duration>,
+    /// Deliveries that have not ended.
+    pub waiting: i64,
+    /// When the oldest of these was decided, in milliseconds since 1970.
+    pub oldest_ms: Option<i64>,
+    /// How long they take at the rate of the last hour; none when nothing was delivered then.
+    pub drain: Option<Duration>,
+}
+
+impl Fare {
+    /// Looks at a destination.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn of(
+        store: &Store,
+        clock: &Arc<dyn Clock>,
+        id: RecordId,
+        health: Option<Health>,
+    ) -> Result<Self, EngineError> {
+        let now = store.counted_now(&[Subject::Destination(id)]).await?;
+        let waiting = now.first().map_or(0, |now| now.of(Tally::Waiting));
+        let (mut oldest_ms, mut drain) = (None, None);
+        if waiting > 0 {
+            oldest_ms = oldest(store, id).await?;
+            let counting = Counting::new(store.clone(), Arc::clone(clock));
+            drain = drained_in(
+                waiting,
+                counting.last_hour(id).await?.total(Tally::Delivered),
+            );
+        }
+        let tried = health.as_ref().map_or(&[][..], |health| &health.tried);
+        let fare = Self {
+            verdict: Verdict::Untried,
+            p50: percentile(tried, 50),
+            p95: percentile(tried, 95),
+            health: None,
+            waiting,
+            oldest_ms,
+            drain,
+        };
+        Ok(Self {
+            verdict: fare.judge(health.as_ref(), clock.now_ms()),
+            health,
+            ..fare
+        })
+    }
+
+    fn judge(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
+        let state = health.map(|health| health.state);
+        let is_flaky = health.is_some_and(|health| is_flaky(&health.tried));
+        let is_behind = self
+            .oldest_ms
+            .is_some_and(|oldest_ms| now_ms - oldest_ms >= millis(BEHIND_FROM));
+        match state {
+            Some(HealthState::Paused) => Verdict::Paused,
+            Some(HealthState::Failing) => Verdict::Failing,
+            Some(HealthState::Healthy) if is_flaky => Verdict::Failing,
+            _ if is_behind => Verdict::Behind,
+            None => Verdict::Untried,
+            Some(HealthState::Healthy) if self.p95 >= Some(SLOW_FROM) => Verdict::Slow,
+            Some(HealthState::Healthy) => Verdict::Healthy,
+        }
+    }
+}
+
+/// Whether so many of the last attempts failed that the last one says little.
+fn is_flaky(tried: &[Tried]) -> bool {
+    let failed = tried.iter().filter(|one| !one.is_delivered).count();
+    let last = tried.iter().rev().take(WELL_AGAIN_AFTER);
+    let is_well_again = tried.len() >= WELL_AGAIN_AFTER && last.clone().all(|it| it.is_delivered);
+    failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
+}
+
+/// How long that share of the attempts that were delivered took at most.
+fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
+    let delivered = tried.iter().filter(|one| one.is_delivered);
+    let mut took: Vec<_> = delivered.map(|one| one.took_ms).collect();
+    took.sort_unstable();
+    let at = (took.len() * share).div_ceil(100).checked_sub(1)?;
+    took.get(at).map(|ms| Duration::from_millis((*ms).into()))
+}
+
+/// How long it takes to deliver what waits at the rate of an hour.
+fn drained_in(waiting: i64, an_hour: i64) -> Option<Duration> {
+    let seconds = waiting.saturating_mul(3600).checked_div(an_hour)?;
+    Some(Duration::from_secs(seconds.unsigned_abs()))
+}
+
+async fn oldest(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
+    let (index, range) = (Index::DeliveryByDue, Range::under(&id.to_bytes()));
+    let engine = store.engine();
+    let waiting = engine.entries(index, range, Direction::Ascending, WAITING_LOOKED_AT);
+    let decided = waiting
+        .await?
+        .into_iter()
+        .filter_map(|(_, key)| id_at(&key, 0));
+    let oldest = decided.map(RecordId::time_ms).min();
+    Ok(oldest.and_then(|ms| i64::try_from(ms).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(ends: &str) -> Vec<Tried> {
+        let one = |(at, end): (usize, char)| Tried {
+            took_ms: u32::try_from(at).unwrap() * 10 + 10,
+            is_delivered: end == '+',
+        };
+        ends.chars().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn percentiles_are_of_what_was_delivered() {
+        assert_eq!(percentile(&tried(""), 50), None);
+        assert_eq!(percentile(&tried("--"), 95), None);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(percentile(&tried("+"), 95), ms(10));
+        assert_eq!(percentile(&tried("+-++"), 50), ms(30));
+        assert_eq!(percentile(&tried("++++++++++"), 95), ms(100));
+        assert_eq!(percentile(&tried("++++++++++"), 50), ms(50));
+    }
+
+    #[test]
+    fn many_failures_among_successes_are_failing_until_some_in_a_row_succeed() {
+        for (ends, expected) in [
+            ("", false),
+            ("+-", false),
+            ("+-+-+-+-+", true),
+            ("----+++++", false),
+            ("----++++", true),
+            ("++++++++++++++++++++++----+", false),
+        ] {
+            assert_eq!(is_flaky(&tried(ends)), expected, "{ends}");
+        }
+    }
+
+    #[test]
+    fn a_backlog_takes_as_long_as_it_does_at_the_rate_of_the_last_hour() {
+        assert_eq!(drained_in(100, 0), None);
+        assert_eq!(drained_in(100, 50), Some(Duration::from_secs(7200)));
+    }
+}

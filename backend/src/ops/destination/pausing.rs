@@ -1,0 +1,103 @@
+//! Destinations paused and resumed by hand.
+
+use super::{DestinationView, Destinations};
+use crate::{
+    domain::{Delivery, Destination, Health, HealthState, Name, RecordId},
+    error::Error,
+    ops::{commit::commit, delivery::hastened},
+    store::{Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
+};
+
+/// Deliveries that one commit makes due.
+const STEP: usize = 500;
+/// Where the time stands in an entry by due time.
+const DUE_AT: usize = 16;
+
+impl Destinations {
+    /// Has nothing sent to a destination until it is resumed or edited. One that is paused stays
+    /// so.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; those of the store.
+    pub async fn pause(&self, name: &str, author: &Name) -> Result<DestinationView, Error> {
+        let decide = || async {
+            let mut changes = self.store.changes();
+            let (destination, health) = self.found(name).await?;
+            // Whoever edits it later resumes it.
+            let now_ms = self.clock.now_ms().max(destination.value.update_ms);
+            match health {
+                Some(health) if health.value.state == HealthState::Paused => {
+                    return Ok((changes, ()));
+                }
+                Some(old) => {
+                    let next = old.value.clone().paused_by(author, now_ms);
+                    changes.update(&old, &next);
+                }
+                None => {
+                    let untried = Health::untried(destination.value.id, now_ms);
+                    changes.insert(&untried.paused_by(author, now_ms));
+                }
+            }
+            // The change log does not tell of health: that of its destination does.
+            changes.act_on(&destination);
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        self.get(name).await
+    }
+
+    /// Has what waits for a destination sent now. One that is not paused only has what waits for a
+    /// further attempt tried at once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; those of the store.
+    pub async fn resume(&self, name: &str) -> Result<DestinationView, Error> {
+        let decide = || async {
+            let mut changes = self.store.changes();
+            let (destination, health) = self.found(name).await?;
+            if let Some(old) = health.filter(|it| it.value.state == HealthState::Paused) {
+                changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
+                changes.act_on(&destination);
+            }
+            Ok((changes, destination.value.id))
+        };
+        let (id, _) = commit(&self.store, Lane::Admin, decide).await?;
+        self.hasten(id).await?;
+        self.get(name).await
+    }
+
+    /// Makes everything due that waits for a further attempt.
+    async fn hasten(&self, destination: RecordId) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        let decide = || async {
+            let range = Range::under(&destination.to_bytes());
+            let engine = self.store.engine();
+            let last = engine.entries(Index::DeliveryByDue, range, Direction::Descending, STEP);
+            let later = last.await?.into_iter();
+            let later = later.filter(|(entry, _)| moment_at(entry, DUE_AT) > Some(now_ms));
+            let keys: Vec<_> = later.map(|(_, key)| key).collect();
+            let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
+            let mut changes = self.store.changes();
+            for old in found.into_iter().flatten() {
+                if let Some(next) = hastened(&old.value, now_ms) {
+                    changes.update(&old, &next);
+                }
+            }
+            let count = changes.len();
+            Ok((changes, count))
+        };
+        while commit(&self.store, Lane::Bulk, decide).await?.0 > 0 {}
+        Ok(())
+    }
+
+    async fn found(
+        &self,
+        name: &str,
+    ) -> Result<(Stored<Destination>, Option<Stored<Health>>), Error> {
+        let found = self.store.get::<Destination>(name.into()).await?;
+        let found =
+            found.ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+        let health = found.value.id.to_bytes().into();
+        Ok((found, self.store.get::<Health>(health).await?))
+    }
+}

@@ -1,0 +1,102 @@
+//! What holds a rule's message back, held it at a decision, and what became of what waited.
+
+use super::{Gate, NextStep};
+use crate::{
+    decide::{HOLDS, Snapshot, Tense, hold::of_kind},
+    domain::{Field, Held, HeldBy, HoldChange, HoldKind, Name, Occurrence, Pending, RecordId},
+};
+
+/// What held something of a rule back at a moment, as it was noted then.
+pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
+    let mut changes = occurrence.hold_changes.iter().rev();
+    let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
+    let held = last.filter(|it| match it.what {
+        Held::Waits => true,
+        Held::Released | Held::ReleasedByHand => false,
+        // What was over when it was decided was never noted to wait.
+        _ => it.at_ms == at_ms,
+    });
+    held.map_or_else(Vec::new, |it| it.held_by.clone())
+}
+
+/// The hold that suppression is: since when, and by whom.
+pub(super) fn suppressed(
+    rule_name: &Name,
+    rule: RecordId,
+    occurrence: &Occurrence,
+) -> Option<HeldBy> {
+    let mut changes = occurrence.history.iter().rev();
+    let change = changes.find(|it| it.field == Field::Status)?;
+    Some(HeldBy {
+        kind: HoldKind::Suppressed,
+        id: rule,
+        name: rule_name.clone(),
+        revision: 0,
+        since_ms: change.at_ms,
+        until_ms: None,
+        author: change.author.clone(),
+        detail: "the event is suppressed, until somebody opens it again".into(),
+    })
+}
+
+/// The kinds of hold that hold something back, each with what it saw.
+pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Gate> {
+    HOLDS.iter().filter_map(move |hold| {
+        Some(Gate {
+            name: hold.name,
+            passed: false,
+            detail: of_kind(held_by, hold, tense)?,
+        })
+    })
+}
+
+/// What all of them say, as one sentence.
+pub(super) fn sentence(held_by: &[HeldBy], tense: Tense) -> Option<String> {
+    let details: Vec<_> = gates(held_by, tense).map(|gate| gate.detail).collect();
+    (!details.is_empty()).then(|| details.join("; "))
+}
+
+/// What is to come of what waits.
+pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
+    let rule = snapshot.rule(pending.rule);
+    let condition = if pending.is_opening {
+        "if it is still open and the rule still matches"
+    } else if pending.repeat_due {
+        "once, as it is then"
+    } else {
+        "if it is other than what they were told last"
+    };
+    NextStep {
+        at_ms: pending.due_ms(),
+        destinations: rule.map_or_else(Vec::new, |it| it.destination_names.clone()),
+        condition,
+    }
+}
+
+/// Why nothing was sent yet of what waits, and what is to come.
+pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String> {
+    let held = sentence(&pending.held_by, Tense::Now)?;
+    let names: Vec<_> = next.destinations.iter().map(Name::as_str).collect();
+    let whom = match names.as_slice() {
+        [] => "nobody".to_owned(),
+        names => names.join(", "),
+    };
+    let condition = next.condition;
+    Some(if pending.is_opening {
+        format!("nobody was notified: {held}; then {whom}, {condition}")
+    } else {
+        format!("they were notified, and news of it waits: {held}; then {whom}, {condition}")
+    })
+}
+
+/// Why what waited last of a rule was never sent; none when it was, or nothing ever waited.
+pub(super) fn spared(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
+    let last: &HoldChange = occurrence
+        .hold_changes
+        .iter()
+        .rev()
+        .find(|it| it.rule == rule)?;
+    let why = last.what.spared_reason()?;
+    let held = sentence(&last.held_by, Tense::Then)?;
+    Some(format!("{why}, while {held}"))
+}

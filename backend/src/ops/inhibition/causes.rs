@@ -1,0 +1,33 @@
+//! Reads the sources of inhibitions that decisions ask for.
+
+use crate::{
+    decide::Causes,
+    domain::Occurrence,
+    limits::INHIBITION_SOURCES_MAX,
+    store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
+};
+
+/// Reads what a decision asked for and did not know; whether it knew everything. If not, it is to be
+/// made again.
+///
+/// # Errors
+/// Those of the store.
+pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
+    let wanted = causes.begin_again();
+    let is_settled = wanted.is_empty();
+    for key in wanted {
+        let (inhibition, values) = key;
+        let prefix = Key::new().id(inhibition).rest(&values).build();
+        let found = store
+            .page_by::<Occurrence>(
+                Index::OccurrenceByCause,
+                Range::under(&prefix),
+                Direction::Ascending,
+                INHIBITION_SOURCES_MAX,
+            )
+            .await?;
+        let found = found.into_iter().map(|(_, it)| it.value).collect();
+        causes.learn(key, found);
+    }
+    Ok(is_settled)
+}

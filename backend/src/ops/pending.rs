@@ -1,0 +1,205 @@
+//! What waits until nothing holds it back: listed, sent by hand, and decided anew.
+
+pub mod look;
+
+use crate::{
+    decide::{Causes, Step, StepKind, Transition, notify},
+    domain::{EventId, HoldKind, Name, Occurrence, Pending, RecordId},
+    error::Error,
+    limits::DELIVERIES_SCANNED_MAX,
+    ops::{
+        commit::commit,
+        deciding::{Deciding, new_id},
+        edit::{Edits, Target},
+        inhibition::causes::settle,
+        intake::Intake,
+        loop_guard::Reports,
+        page::{PageRequest, Scope},
+        revision,
+    },
+    store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
+};
+
+/// Entries read at once.
+const BATCH: usize = 200;
+
+/// Which of what waits to list. What is empty does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Whether to list openings, updates, or both.
+    pub is_opening: Option<bool>,
+    /// Only of these rules.
+    pub rule_names: Vec<String>,
+    /// Only what this silence holds.
+    pub silence_name: String,
+    /// Only about this event.
+    pub event: Option<EventId>,
+    /// Only what is decided anew before, in milliseconds since 1970.
+    pub before_ms: Option<i64>,
+}
+
+impl Filter {
+    fn scope(&self) -> Scope {
+        Scope::new("pending")
+            .with("kinds", self.is_opening.map(|it| [u8::from(it)]))
+            .with("ruleNames", &self.rule_names)
+            .with("silenceName", [&self.silence_name])
+            .with("eventId", self.event.map(EventId::to_bytes))
+            .with("before", self.before_ms.map(i64::to_be_bytes))
+    }
+
+    fn passes(&self, occurrence: &Occurrence, pending: &Pending) -> bool {
+        let is_named = |name: &String| *name == pending.rule_name.as_str();
+        let silence = &self.silence_name;
+        let mut silences = pending
+            .held_by
+            .iter()
+            .filter(|it| it.kind == HoldKind::Silence);
+        self.is_opening.is_none_or(|it| it == pending.is_opening)
+            && (self.rule_names.is_empty() || self.rule_names.iter().any(is_named))
+            && (silence.is_empty() || silences.any(|it| it.name.as_str() == silence))
+            && self.event.is_none_or(|it| it == occurrence.event)
+    }
+}
+
+/// Something that waits.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// What waits.
+    pub pending: Pending,
+    /// The occurrence it is about.
+    pub occurrence: Occurrence,
+    /// Who would be notified.
+    pub destinations: Vec<Name>,
+}
+
+/// Lists what waits, what is decided anew first coming first; answers the token of the next page,
+/// empty at the end.
+///
+/// # Errors
+/// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+pub async fn list(
+    deciding: &Deciding,
+    filter: &Filter,
+    page: &PageRequest,
+) -> Result<(Vec<Waits>, String), Error> {
+    let limit = page.limit()?;
+    let scope = filter.scope();
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let end = filter.before_ms.map(|it| Key::new().moment(it).build());
+    let mut range = Range {
+        start: Vec::new(),
+        end,
+    };
+    if let Some(last) = scope.last_key(&page.token)? {
+        range.go_on_after(&last);
+    }
+    let (mut items, mut looked_at) = (Vec::new(), 0);
+    loop {
+        let found = deciding.store.page_by::<Occurrence>(
+            Index::OccurrenceByDue,
+            range.clone(),
+            Direction::Ascending,
+            BATCH.min(limit),
+        );
+        let found = found.await?;
+        let Some((last, _)) = found.last() else {
+            return Ok((items, String::new()));
+        };
+        range.go_on_after(last);
+        for (key, stored) in found {
+            looked_at += 1;
+            let occurrence = stored.value;
+            for pending in &occurrence.pending {
+                if filter.passes(&occurrence, pending) {
+                    let rule = snapshot.rule(pending.rule);
+                    items.push(Waits {
+                        destinations: rule.map_or_else(Vec::new, |it| it.destination_names.clone()),
+                        pending: pending.clone(),
+                        occurrence: occurrence.clone(),
+                    });
+                }
+            }
+            if items.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
+                return Ok((items, scope.token(&key)));
+            }
+        }
+    }
+}
+
+/// Sends what waits of one rule about one occurrence, whatever holds it; answers the deliveries.
+///
+/// # Errors
+/// [`Error::NotFound`] when nothing of the rule waits there, and [`Error::FailedPrecondition`] when
+/// something else stands against it.
+pub async fn release(
+    (deciding, intake): (&Deciding, &Intake),
+    rule: &str,
+    target: Target,
+) -> Result<Vec<RecordId>, Error> {
+    let store = &deciding.store;
+    let decide = async || {
+        let causes = Causes::default();
+        loop {
+            let decided = released(deciding, rule, target, &causes).await?;
+            if settle(store, &causes).await? {
+                return Ok(decided);
+            }
+        }
+    };
+    let ((ids, reports), _) = commit(store, Lane::Admin, decide).await?;
+    intake.report_all(reports);
+    Ok(ids)
+}
+
+/// What is sent of what waits of a rule, as far as the causes are known that hold back the rest.
+async fn released(
+    deciding: &Deciding,
+    rule: &str,
+    target: Target,
+    causes: &Causes,
+) -> Result<(Changes, (Vec<RecordId>, Reports)), Error> {
+    let store = &deciding.store;
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let mut edits = Edits::read(store, &[target]).await?;
+    let past = revision::past(store, &snapshot, edits.occurrences())
+        .await?
+        .asking(causes);
+    let Some(occurrence) = edits.get(0) else {
+        return Err(target.not_found());
+    };
+    let mut waiting = occurrence.pending.iter();
+    let waiting = waiting.find(|it| it.rule_name.as_str() == rule);
+    let Some(rule_id) = waiting.map(|it| it.rule) else {
+        let id = occurrence.id();
+        return Err(Error::NotFound(format!(
+            "nothing of rule `{rule}` waits of occurrence `{id}`"
+        )));
+    };
+    let now_ms = deciding.clock.now_ms();
+    let step = Step {
+        kind: StepKind::Release(rule_id),
+        transition: Transition::default(),
+        matches: &snapshot.matches(occurrence),
+        now_ms,
+        past: &past,
+    };
+    let notices = notify(occurrence, &step, &snapshot, &mut || new_id(now_ms));
+    if notices.deliveries.is_empty() {
+        let status = occurrence.status.word();
+        return Err(Error::FailedPrecondition(format!(
+            "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
+             now; what waits is decided anew by itself"
+        )));
+    }
+    let mut reports = Reports::default();
+    reports.note(&notices, occurrence, now_ms);
+    let mut changes = store.changes();
+    changes.rest_on(snapshot.place());
+    for delivery in &notices.deliveries {
+        changes.insert(delivery);
+    }
+    edits.write(&mut changes);
+    let ids: Vec<_> = notices.deliveries.iter().map(|it| it.id).collect();
+    Ok((changes, (ids, reports)))
+}

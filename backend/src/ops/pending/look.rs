@@ -1,0 +1,332 @@
+//! Decides what waits anew: when it is due, and when what it rests on was edited or is over.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tokio::sync::Mutex;
+use tracing::error;
+
+use crate::{
+    decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, notify},
+    domain::{CauseMark, Inhibition, Occurrence, Progress, RecordId, Status},
+    error::Error,
+    limits::LOOK_BATCH,
+    ops::{
+        commit::commit,
+        deciding::{Deciding, new_id},
+        inhibition::causes::settle,
+        intake::Intake,
+        loop_guard::Reports,
+        revision,
+        search::{Filter, NEWEST_FIRST, Walk},
+        silence::keeper,
+    },
+    store::{
+        Changes, Direction, Index, Lane, Record as _, Standing,
+        engine::Range,
+        record::bytes::{Key, id_at, moment_at},
+    },
+};
+
+/// Decides what waits anew.
+#[derive(Debug)]
+pub struct Looks {
+    deciding: Deciding,
+    intake: Intake,
+    seen: Mutex<Seen>,
+}
+
+/// What the last look rested on. Nothing is lost with it: what is under way is seen in the store.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Up to which edit of rules and triggers what waits was decided.
+    edition: Option<u64>,
+    /// The silences that were not over.
+    silences: Option<Arc<Silences>>,
+}
+
+impl Looks {
+    /// Decides what waits in that store; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self {
+            deciding,
+            intake,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Decides everything anew that may not be held any more at this moment.
+    ///
+    /// # Errors
+    /// Those of the store: what was not decided is at the next look.
+    pub async fn pass(&self) -> Result<(), Error> {
+        let mut seen = self.seen.lock().await;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let now_ms = self.deciding.clock.now_ms();
+        let in_force = in_force(&snapshot, now_ms);
+        self.free(&in_force).await?;
+        let is_edited = seen.edition != Some(snapshot.edition());
+        let is_first = seen.edition.is_none();
+        let all = snapshot.silences().all().iter();
+        let new: Vec<_> = all
+            .map(|it| &it.silence)
+            .filter(|it| in_force.contains(&(it.id, it.revision)))
+            .filter(|it| {
+                let is_counted = it.progress.counted_revision == it.revision;
+                let is_for_some = !it.rule_names.is_empty();
+                !is_counted || is_edited && !is_first && is_for_some
+            })
+            .collect();
+        let all = snapshot.inhibitions().all().iter();
+        let unseen = all.map(|it| &it.inhibition);
+        let unseen: Vec<_> = unseen
+            .filter(|it| it.counted_revision != it.revision)
+            .collect();
+        if !new.is_empty() || !unseen.is_empty() {
+            self.open().await?;
+        }
+        for inhibition in unseen {
+            self.note_counted(inhibition).await?;
+        }
+        for silence in new {
+            let revision = silence.revision;
+            let counted = |progress: &mut Progress| progress.counted_revision = revision;
+            keeper::note(&self.deciding, silence, &counted, None).await?;
+        }
+        let all = Key::new().moment(i64::MAX).byte(u8::MAX).build();
+        let due = Key::new().moment(now_ms.saturating_add(1)).build();
+        let end = if is_edited { all } else { due };
+        self.walk(Index::OccurrenceByDue, Range::under(&[]), Some(end))
+            .await?;
+        *seen = Seen {
+            edition: Some(snapshot.edition()),
+            silences: Some(Arc::clone(snapshot.silences())),
+        };
+        Ok(())
+    }
+
+    /// Whether rules, triggers or silences were edited since the last look.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn is_outdated(&self) -> Result<bool, Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let seen = self.seen.lock().await;
+        let silences = seen.silences.as_ref();
+        let is_same = silences.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.silences()));
+        Ok(!is_same || seen.edition != Some(snapshot.edition()))
+    }
+
+    /// Decides anew what silences hold or cover that are not in force.
+    async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
+        let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
+        for standing in [Standing::Covered, Standing::Pending] {
+            let mut range = Range::under(&[standing as u8]);
+            loop {
+                let engine = self.deciding.store.engine();
+                let index = Index::OccurrenceBySilence;
+                let next = engine.entries(index, range.clone(), Direction::Ascending, 1);
+                let next = next.await?;
+                let Some(id) = next.first().and_then(|(key, _)| id_at(key, 1)) else {
+                    break;
+                };
+                let prefix = Key::new().byte(standing as u8).id(id).build();
+                let under = Range::under(&prefix);
+                if let Some(end) = &under.end {
+                    range.start.clone_from(end);
+                }
+                if !ids.contains(&id) {
+                    self.walk(index, under, None).await?;
+                }
+                if under_is_last(&range) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks through everything that is open, for silences and inhibitions that are new or edited.
+    async fn open(&self) -> Result<(), Error> {
+        let open = Filter {
+            statuses: vec![Status::Open, Status::Suppressed],
+            ..Filter::default()
+        };
+        let store = self.deciding.store.clone();
+        let mut walk = Walk::new(&store, &open, NEWEST_FIRST, None);
+        loop {
+            let places = walk.next_places(LOOK_BATCH).await?;
+            if places.is_empty() {
+                return Ok(());
+            }
+            let keys = places.into_iter().map(|(_, key)| key).collect();
+            self.step(keys).await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Decides what an index leads to, from its first key on.
+    async fn walk(
+        &self,
+        index: Index,
+        mut range: Range,
+        end: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        range.end = end.or(range.end);
+        loop {
+            let engine = self.deciding.store.engine();
+            let found = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+            let found = found.await?;
+            let Some((last, _)) = found.last() else {
+                return Ok(());
+            };
+            range.go_on_after(last);
+            let keys = found.into_iter().map(|(_, record)| record).collect();
+            self.step(keys).await;
+        }
+    }
+
+    /// Notes that everything open was looked through for an inhibition.
+    async fn note_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let mut changes = store.changes();
+            let stored = store.get::<Inhibition>(inhibition.key()).await?;
+            if let Some(stored) = stored.filter(|it| it.value.id == inhibition.id) {
+                let mut next = stored.value.clone();
+                next.counted_revision = inhibition.revision;
+                changes.update(&stored, &next);
+            }
+            Ok((changes, ()))
+        };
+        commit(store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    /// Decides anew what was held by those of the occurrences that are causes no more.
+    async fn free_held(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        if snapshot.inhibitions().all().is_empty() {
+            return Ok(());
+        }
+        let now_ms = self.deciding.clock.now_ms();
+        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+        let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        let over = found.iter().flatten().map(|it| &it.value);
+        for cause in over.filter(|it| it.causes.iter().any(is_over)) {
+            let prefix = Key::new().byte(Standing::Inhibited as u8).id(cause.key);
+            let mut range = Range::under(&prefix.build());
+            loop {
+                let (engine, index) = (store.engine(), Index::OccurrenceBySilence);
+                let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+                let held = held.await?;
+                let Some((last, _)) = held.last() else { break };
+                range.go_on_after(last);
+                let keys = held.into_iter().map(|(_, record)| record).collect();
+                self.decide_all(keys).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides some occurrences anew in one commit, after what was held by them.
+    async fn step(&self, keys: Vec<Vec<u8>>) {
+        match self.free_held(&keys).await {
+            Ok(()) => self.decide_all(keys).await,
+            // They are due for as long as that was not done.
+            Err(error) => error!(%error, "what causes held that are over was not decided anew"),
+        }
+    }
+
+    /// Decides some occurrences anew in one commit; where that fails, one by one.
+    async fn decide_all(&self, keys: Vec<Vec<u8>>) {
+        let Err(fault) = self.decide(keys.clone()).await else {
+            return;
+        };
+        error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
+        for key in keys {
+            if let Err(error) = self.decide(vec![key]).await {
+                error!(%error, "what waits of an occurrence was not decided anew");
+            }
+        }
+    }
+
+    async fn decide(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let causes = Causes::default();
+            loop {
+                let decided = self.decided(&keys, &causes).await?;
+                if settle(store, &causes).await? {
+                    return Ok(decided);
+                }
+            }
+        };
+        let (reports, _) = commit(store, Lane::Bulk, decide).await?;
+        self.intake.report_all(reports);
+        Ok(())
+    }
+
+    /// What is to be changed of some occurrences, as far as their causes are known.
+    async fn decided(
+        &self,
+        keys: &[Vec<u8>],
+        causes: &Causes,
+    ) -> Result<(Changes, Reports), Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.asking(causes);
+        let now_ms = self.deciding.clock.now_ms();
+        let mut changes = store.changes();
+        changes.rest_on(snapshot.place());
+        let mut reports = Reports::default();
+        for stored in found {
+            let mut next = stored.value.clone();
+            let step = Step {
+                kind: StepKind::Look,
+                transition: Transition::default(),
+                matches: &snapshot.matches(&next),
+                now_ms,
+                past: &past,
+            };
+            let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+            reports.note(&notices, &next, now_ms);
+            for delivery in &notices.deliveries {
+                changes.insert(delivery);
+            }
+            if next != stored.value {
+                changes.update(&stored, &next);
+            }
+        }
+        Ok((changes, reports))
+    }
+
+    /// When something that waits is due that was not at that time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
+        let range = Range {
+            start: Key::new().moment(since_ms.saturating_add(1)).build(),
+            end: None,
+        };
+        let engine = self.deciding.store.engine();
+        let first = engine.entries(Index::OccurrenceByDue, range, Direction::Ascending, 1);
+        let first = first.await?;
+        Ok(first.first().and_then(|(key, _)| moment_at(key, 0)))
+    }
+}
+
+fn in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
+    let all = snapshot.silences().all().iter();
+    let all = all.filter(|it| it.is_in_force(now_ms));
+    all.map(|it| (it.silence.id, it.silence.revision)).collect()
+}
+
+/// Whether a range holds no key any more.
+fn under_is_last(range: &Range) -> bool {
+    range.end.as_ref().is_some_and(|end| *end <= range.start)
+}

@@ -1,0 +1,381 @@
+//! Silences: stored, edited, extended, ended, and never broader than their author means.
+
+mod act;
+mod breadth;
+pub mod keeper;
+mod preview;
+
+use std::time::Duration;
+
+use rand::{Rng as _, distr::Alphanumeric};
+
+use crate::{
+    decide::{Calendars, LoadedSilence},
+    domain::{
+        Calendar, EventId, Name, Query, Rule, Silence, SilenceState,
+        silence::{NEVER_MS, own_event},
+    },
+    error::{Error, Reason, Violation},
+    limits::{
+        SILENCE_IDLE_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_COUNTED_MAX,
+    },
+    matching,
+    ops::{
+        resource::{Drafted, Origin, Resources},
+        validate::Faults,
+    },
+    store::{Changes, EngineError, Index, Standing, Store, engine::Range, record::bytes::Key},
+};
+
+pub use act::{Extension, SilenceFilter, Silencing};
+pub use preview::{Preview, RuleMessages};
+
+/// Where the query stands in a request.
+pub const QUERY_PATH: &str = "query";
+
+/// A silence as its author describes it, not checked yet.
+#[derive(Debug, Clone)]
+pub struct SilenceDraft {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Why there is quiet.
+    pub reason: String,
+    /// The events it covers.
+    pub query: Option<Query>,
+    /// The rules it covers.
+    pub rule_names: Vec<String>,
+    /// The calendar inside whose windows it holds; empty for none.
+    pub calendar: String,
+    /// When it begins, in milliseconds since 1970.
+    pub start_ms: Option<i64>,
+    /// When it ends, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+    /// How long it may cover nothing, in milliseconds.
+    pub expire_when_idle_ms: Option<i64>,
+    /// How long before its end it warns, in milliseconds.
+    pub warn_before_ms: Option<i64>,
+    /// The event it is made from.
+    pub from_event: Option<EventId>,
+    /// Who asks for it.
+    pub editor: Name,
+    /// For an update: the etag that must be current; empty asks for no check.
+    pub etag: String,
+    /// What was wrong with how the draft was written.
+    pub faults: Vec<Violation>,
+}
+
+/// A silence, and what is known about its effect.
+#[derive(Debug, Clone)]
+pub struct SilenceView {
+    /// The silence.
+    pub silence: Silence,
+    /// Where it stands.
+    pub state: SilenceState,
+    /// When it ceases to hold, in milliseconds since 1970; none when no time ends it.
+    pub ends_ms: Option<i64>,
+    /// When it begins to hold, in milliseconds since 1970; none when it does, is over or never will.
+    pub begins_ms: Option<i64>,
+    /// Open events that it covers.
+    pub covered: usize,
+    /// Events of which it holds something back.
+    pub pending: usize,
+    /// Events of which something that it held became pointless.
+    pub spared: usize,
+    /// What its author may not have meant; told only when it is stored.
+    pub warnings: Vec<String>,
+}
+
+/// Manages silences.
+pub type Silences = Resources<Silence>;
+
+impl Drafted for Silence {
+    type Draft = SilenceDraft;
+    type View = SilenceView;
+
+    fn named(draft: &SilenceDraft) -> (&str, &str) {
+        (&draft.name, &draft.etag)
+    }
+
+    async fn checked(
+        all: &Silences,
+        draft: &SilenceDraft,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let now_ms = origin.update_ms;
+        if let Some(stored) = stored {
+            refuse_expired(stored, now_ms)?;
+        }
+        let mut changes = all.store.changes();
+        let mut faults = Faults::new(&draft.faults);
+        let name = faults.name(&draft.name, stored.is_none());
+        faults.texts(&draft.description, &draft.tags);
+        faults.sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
+        covers_something(draft, &mut faults);
+        let rules = all
+            .referred::<Rule>("ruleNames", &draft.rule_names, &mut faults)
+            .await?;
+        for rule in &rules {
+            changes.touch(rule);
+        }
+        let calendar = all
+            .referred_if_any::<Calendar>("calendar.calendarName", &draft.calendar, &mut faults)
+            .await?;
+        if let Some(calendar) = &calendar {
+            changes.touch(calendar);
+        }
+        let span = span(draft, stored, now_ms, &mut faults);
+        lengths(draft, span, &mut faults);
+        let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
+            id: origin.id,
+            name,
+            description: draft.description.clone(),
+            tags: draft.tags.clone(),
+            reason: draft.reason.clone(),
+            query: draft.query.clone(),
+            rule_names: rules.iter().map(|it| it.value.name.clone()).collect(),
+            calendar: calendar.map(|it| it.value.name),
+            start_ms,
+            end_ms,
+            expire_when_idle_ms: draft.expire_when_idle_ms,
+            warn_before_ms: draft.warn_before_ms,
+            comments: stored.map_or_else(Vec::new, |it| it.comments.clone()),
+            from_event: stored.map_or(draft.from_event, |it| it.from_event),
+            author: stored.map_or_else(|| draft.editor.clone(), |it| it.author.clone()),
+            last_editor: draft.editor.clone(),
+            progress: stored.map(|it| it.progress).unwrap_or_default(),
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(silence)?, changes))
+    }
+
+    async fn released(all: &Silences, _silence: &Self, _force: bool) -> Result<Changes, Error> {
+        Ok(all.store.changes())
+    }
+
+    fn bare(self) -> SilenceView {
+        SilenceView {
+            // Where it stands is known to whoever has the time.
+            state: self.state(self.update_ms),
+            ends_ms: self.ends_ms(),
+            begins_ms: None,
+            silence: self,
+            covered: 0,
+            pending: 0,
+            spared: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
+        let count = async |standing| counted(&all.store, standing, &silence).await;
+        let comments = silence.comments.iter();
+        let bytes = comments.map(|it| it.text.len() + it.author.as_str().len());
+        let bytes = bytes.sum();
+        let now_ms = all.clock.now_ms();
+        let loaded = LoadedSilence::new(silence.clone());
+        let loaded = match loaded {
+            Some(loaded) => Some(loaded.on(&calendars_of(&all.store, &silence).await?)),
+            None => None,
+        };
+        let loaded = loaded.as_ref();
+        let view = SilenceView {
+            state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
+            ends_ms: loaded.and_then(|it| {
+                let first_ms = it.begins_ms(now_ms).unwrap_or(now_ms);
+                it.ends_ms(first_ms)
+            }),
+            begins_ms: loaded.and_then(|it| it.begins_ms(now_ms)),
+            covered: count(Standing::Covered).await?,
+            pending: count(Standing::Pending).await?,
+            spared: count(Standing::Spared).await?,
+            warnings: Vec::new(),
+            silence,
+        };
+        Ok((view, bytes))
+    }
+
+    async fn answer(all: &Silences, silence: Self) -> Result<SilenceView, Error> {
+        let warnings = match &silence.query {
+            Some(query) => all.fields.warnings(query).await?,
+            None => Vec::new(),
+        };
+        let (view, _) = Self::view(all, silence).await?;
+        Ok(SilenceView { warnings, ..view })
+    }
+}
+
+/// The calendar of a silence, with those that it takes out.
+async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Error> {
+    let Some(name) = &silence.calendar else {
+        return Ok(Calendars::default());
+    };
+    let mut all = Vec::new();
+    let found = store.get::<Calendar>(name.as_str().into()).await?;
+    if let Some(found) = found {
+        let keys = found.value.except.iter().map(|it| it.as_str().into());
+        let except = store.get_many::<Calendar>(keys.collect()).await?;
+        all.extend(except.into_iter().flatten().map(|it| it.value));
+        all.push(found.value);
+    }
+    Ok(Calendars::new(all.iter()))
+}
+
+/// How many occurrences stand so to a silence.
+async fn counted(
+    store: &Store,
+    standing: Standing,
+    silence: &Silence,
+) -> Result<usize, EngineError> {
+    let prefix = Key::new().byte(standing as u8).id(silence.id).build();
+    let (engine, range) = (store.engine(), Range::under(&prefix));
+    engine
+        .count(Index::OccurrenceBySilence, range, SILENCES_COUNTED_MAX)
+        .await
+}
+
+/// Refuses to change what is over.
+fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
+    if silence.state(now_ms) != SilenceState::Expired {
+        return Ok(());
+    }
+    Err(Error::Refused {
+        reason: Reason::SilenceExpired,
+        message: format!(
+            "silence `{}` is over, and stays so; make a new one",
+            silence.name
+        ),
+    })
+}
+
+fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
+    match &draft.query {
+        Some(query) => {
+            if let Err(violations) = matching::compile(query) {
+                faults.add_under(QUERY_PATH, violations);
+            }
+        }
+        None if draft.rule_names.is_empty() => faults.add_new(
+            QUERY_PATH,
+            "is required, unless there are `ruleNames`: give the events, the rules, or both",
+        ),
+        None => {}
+    }
+}
+
+/// The start and the end of a draft.
+fn span(
+    draft: &SilenceDraft,
+    stored: Option<&Silence>,
+    now_ms: i64,
+    faults: &mut Faults,
+) -> Option<(i64, i64)> {
+    let (start_field, end_field) = if draft.calendar.is_empty() {
+        ("span.startTime", "span.endTime")
+    } else {
+        ("calendar.startTime", "calendar.endTime")
+    };
+    let begun = stored.filter(|it| it.start_ms <= now_ms);
+    let start_ms = match (begun, draft.start_ms) {
+        (Some(begun), Some(asked)) if asked != begun.start_ms => {
+            let fault = "has passed, and cannot be changed any more; leave it out";
+            faults.add(start_field, fault);
+            return None;
+        }
+        (Some(begun), _) => begun.start_ms,
+        (None, asked) => asked.unwrap_or(now_ms),
+    };
+    let Some(end_ms) = draft.end_ms else {
+        if draft.calendar.is_empty() {
+            faults.add_new(end_field, "is required");
+            return None;
+        }
+        return Some((start_ms, NEVER_MS));
+    };
+    if begun.is_some() && end_ms <= now_ms {
+        return Some((start_ms, now_ms));
+    }
+    let length_max_ms = millis(SILENCE_LENGTH_MAX);
+    let fault = if end_ms <= now_ms {
+        Some("has passed".to_owned())
+    } else if end_ms <= start_ms {
+        Some(format!("is not after `{start_field}`"))
+    } else if draft.calendar.is_empty() && end_ms.saturating_sub(start_ms) > length_max_ms {
+        Some(format!(
+            "is {} after the start; at most {} are allowed",
+            days(end_ms - start_ms),
+            days(length_max_ms)
+        ))
+    } else {
+        None
+    };
+    match fault {
+        None => Some((start_ms, end_ms)),
+        Some(fault) => {
+            faults.add(end_field, fault);
+            None
+        }
+    }
+}
+
+fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) {
+    let idle_max_ms = millis(SILENCE_IDLE_MAX);
+    let is_idle_wrong = |it: &i64| !(0..=idle_max_ms).contains(it);
+    if draft
+        .expire_when_idle_ms
+        .is_some_and(|it| is_idle_wrong(&it))
+    {
+        let fault = format!("is not a time from 0 to {}", days(idle_max_ms));
+        faults.add("expireWhenIdle", fault);
+    }
+    let (Some(before_ms), Some((start_ms, end_ms))) = (draft.warn_before_ms, span) else {
+        return;
+    };
+    if before_ms < 0 {
+        faults.add("warnBefore", "is negative; give 0 for no warning");
+    } else if !draft.calendar.is_empty() {
+        faults.add(
+            "warnBefore",
+            "is for a `span`; the windows of a calendar come without warning",
+        );
+    } else if before_ms > end_ms.saturating_sub(start_ms) {
+        faults.add("warnBefore", "is longer than the silence itself");
+    }
+}
+
+/// A length for people.
+fn days(ms: i64) -> String {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    match (ms / DAY_MS, ms % DAY_MS) {
+        (1, 0) => "1 day".into(),
+        (days, 0) => format!("{days} days"),
+        (days, rest) => format!("{days} days and {} minutes", (rest + 59_999) / 60_000),
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A name for a silence that was given none.
+pub fn made_name() -> String {
+    let mut chance = rand::rng();
+    let characters = (0..8).map(|_| char::from(chance.sample(Alphanumeric)));
+    let characters: String = characters.collect();
+    format!("silence-{}", characters.to_ascii_lowercase())
+}
+
+/// The event that tells of a silence.
+pub fn event_of(silence: &Name) -> EventId {
+    let (name, dimensions) = own_event(silence);
+    EventId::derive(name, &dimensions)
+}
+
+#[cfg(test)]
+mod tests;

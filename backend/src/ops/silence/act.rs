@@ -1,0 +1,392 @@
+//! What people do with silences.
+
+use std::sync::Arc;
+
+use super::{
+    SilenceDraft, SilenceView, Silences, breadth, made_name, millis,
+    preview::{self, Preview},
+    refuse_expired,
+};
+use crate::{
+    decide::LoadedSilence,
+    domain::{
+        Clause, Comment, EventId, Literal, Name, Occurrence, Progress, Query, RecordId, Silence,
+        SilenceState, Was,
+    },
+    error::Error,
+    limits::{SILENCE_COMMENTS_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_MAX},
+    ops::{
+        commit::commit,
+        deciding::Deciding,
+        find,
+        intake::Intake,
+        page::{Page, PageRequest},
+        resource::{self, Drafted as _, Filter},
+        revision,
+        silence::keeper,
+        validate::Faults,
+    },
+    store::Lane,
+};
+
+/// Makes, reads, edits and ends silences.
+#[derive(Debug, Clone)]
+pub struct Silencing {
+    all: Silences,
+    deciding: Deciding,
+    intake: Intake,
+}
+
+/// Which silences to list, beside what all lists filter.
+#[derive(Debug, Clone, Default)]
+pub struct SilenceFilter {
+    /// Names, tags and a text.
+    pub named: Filter,
+    /// Only those that stand so; empty for all.
+    pub states: Vec<SilenceState>,
+    /// Only those whose query is true of the newest occurrence of that event.
+    pub event: Option<EventId>,
+}
+
+/// How the end of a silence is to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extension {
+    /// By so many milliseconds.
+    By(i64),
+    /// To a moment, in milliseconds since 1970.
+    To(i64),
+}
+
+impl Silencing {
+    /// Manages the silences of that store; what the service has to say of them goes through the
+    /// intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        let all = Silences::new(deciding.store.clone(), Arc::clone(&deciding.clock));
+        Self {
+            all,
+            deciding,
+            intake,
+        }
+    }
+
+    /// Stores a new silence; with `validate_only`, only checks that it could. Once it is answered, it
+    /// holds for every event that is taken in.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong, [`Error::AlreadyExists`],
+    /// [`Error::Refused`] when it is too broad and that is not allowed, and [`Error::Exhausted`] when
+    /// there are too many.
+    pub async fn create(
+        &self,
+        mut draft: SilenceDraft,
+        validate_only: bool,
+        allow_broad: bool,
+    ) -> Result<SilenceView, Error> {
+        if draft.name.is_empty() {
+            draft.name = made_name();
+        }
+        self.fill_in(&mut draft).await?;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        if snapshot.silences().all().len() >= SILENCES_MAX {
+            return Err(Error::Exhausted {
+                message: format!(
+                    "there are {SILENCES_MAX} silences that are not over; end some first"
+                ),
+                retry_after: None,
+            });
+        }
+        let checked = self.all.create(draft.clone(), true).await?;
+        self.check_breadth(&checked.silence, allow_broad).await?;
+        if validate_only {
+            return Ok(checked);
+        }
+        self.all.create(draft, false).await
+    }
+
+    /// Replaces a silence; with `validate_only`, only checks that it could.
+    ///
+    /// # Errors
+    /// As [`Self::create`], [`Error::NotFound`], [`Error::Aborted`] when the draft's etag is not
+    /// current, and [`Error::Refused`] when the silence is over.
+    pub async fn update(
+        &self,
+        draft: SilenceDraft,
+        validate_only: bool,
+        allow_broad: bool,
+    ) -> Result<SilenceView, Error> {
+        let checked = self.all.update(draft.clone(), true).await?;
+        self.check_breadth(&checked.silence, allow_broad).await?;
+        if validate_only {
+            return Ok(checked);
+        }
+        self.all.update(draft, false).await
+    }
+
+    /// Reads a silence.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, name: &str) -> Result<SilenceView, Error> {
+        self.all.get(name).await
+    }
+
+    /// Lists silences by name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+    pub async fn list(
+        &self,
+        filter: &SilenceFilter,
+        page: &PageRequest,
+    ) -> Result<Page<SilenceView>, Error> {
+        let newest: Option<Occurrence> = match filter.event {
+            None => None,
+            Some(event) => find::newest(&self.deciding.store, event).await?,
+        };
+        let now_ms = self.deciding.clock.now_ms();
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let passes = |silence: &Silence| {
+            let states = &filter.states;
+            let asked = snapshot.silences().all().iter();
+            let mut asked = asked.filter(|it| it.silence.id == silence.id);
+            let stands = asked
+                .next()
+                .map_or(silence.state(now_ms), |it| it.state(now_ms));
+            let state = states.is_empty() || states.contains(&stands);
+            let covers = || {
+                let loaded = LoadedSilence::new(silence.clone());
+                loaded
+                    .zip(newest.as_ref())
+                    .is_some_and(|(it, newest)| it.matches(newest))
+            };
+            state && (filter.event.is_none() || covers())
+        };
+        self.all.list_where(&filter.named, page, &passes).await
+    }
+
+    /// Ends a silence and removes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
+    pub async fn delete(&self, name: &str, etag: &str) -> Result<(), Error> {
+        let view = self.all.get(name).await?;
+        self.all.delete(name, etag, false).await?;
+        let deciding = (&self.deciding, &self.intake);
+        keeper::say_over(deciding, &view.silence, "it was deleted").await
+    }
+
+    /// What a draft would cover now and would have held back lately; nothing is stored.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
+        self.fill_in(&mut draft).await?;
+        let silence = Self::sketch(&draft)?;
+        let warnings = match &silence.query {
+            Some(query) => self.all.fields.warnings(query).await?,
+            None => Vec::new(),
+        };
+        let mut preview = self.counted(&silence).await?;
+        let loaded = loaded(&silence)?;
+        let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
+        preview::sent(store, clock, &loaded, &mut preview).await?;
+        preview.too_broad = breadth::too_broad(silence.query.as_ref(), &preview);
+        preview.warnings = warnings;
+        preview.query.clone_from(&silence.query);
+        Ok(preview)
+    }
+
+    /// Moves the end of a silence.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Invalid`], and [`Error::Refused`] when it is over.
+    pub async fn extend(
+        &self,
+        name: &str,
+        extension: Extension,
+        editor: &Name,
+    ) -> Result<SilenceView, Error> {
+        let change = |silence: &mut Silence, now_ms: i64| {
+            refuse_expired(silence, now_ms)?;
+            if silence.calendar.is_some() {
+                return Err(Error::FailedPrecondition(
+                    "it holds in the windows of a calendar; edit its `calendar.endTime`".into(),
+                ));
+            }
+            let (field, end_ms) = match extension {
+                Extension::By(ms) => ("duration", silence.end_ms.saturating_add(ms)),
+                Extension::To(end_ms) => ("endTime", end_ms),
+            };
+            if end_ms <= silence.end_ms {
+                let fault = "does not move the end to a later moment; `:expire` ends a silence";
+                return Err(Error::invalid(field, fault));
+            }
+            if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
+                let fault = "makes it longer than 30 days";
+                return Err(Error::invalid(field, fault));
+            }
+            silence.end_ms = end_ms;
+            Ok(())
+        };
+        self.change(name, editor, change).await
+    }
+
+    /// Ends a silence now, and keeps it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::Refused`] when it is over.
+    pub async fn expire(&self, name: &str, editor: &Name) -> Result<SilenceView, Error> {
+        let change = |silence: &mut Silence, now_ms: i64| {
+            refuse_expired(silence, now_ms)?;
+            silence.end_ms = now_ms;
+            silence.start_ms = silence.start_ms.min(now_ms);
+            Ok(())
+        };
+        self.change(name, editor, change).await
+    }
+
+    /// Adds a comment to a silence.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Invalid`], and [`Error::Exhausted`] when there are too many.
+    pub async fn comment(
+        &self,
+        name: &str,
+        text: &str,
+        editor: &Name,
+    ) -> Result<SilenceView, Error> {
+        let mut faults = Faults::default();
+        faults.sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
+        faults.or(Some(()))?;
+        let change = |silence: &mut Silence, now_ms: i64| {
+            if silence.comments.len() >= SILENCE_COMMENTS_MAX {
+                return Err(Error::Exhausted {
+                    message: format!(
+                        "the silence has {SILENCE_COMMENTS_MAX} comments, and takes no more"
+                    ),
+                    retry_after: None,
+                });
+            }
+            silence.comments.push(Comment {
+                author: editor.clone(),
+                at_ms: now_ms,
+                text: text.to_owned(),
+            });
+            Ok(())
+        };
+        self.change(name, editor, change).await
+    }
+
+    /// Changes one silence and keeps what it was.
+    async fn change(
+        &self,
+        name: &str,
+        editor: &Name,
+        change: impl Fn(&mut Silence, i64) -> Result<(), Error>,
+    ) -> Result<SilenceView, Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let stored = resource::find::<Silence>(store, name).await?;
+            let now_ms = self.deciding.clock.now_ms();
+            let mut next = stored.value.clone();
+            change(&mut next, now_ms)?;
+            next.last_editor = editor.clone();
+            next.revision += 1;
+            next.update_ms = now_ms;
+            let mut changes = store.changes();
+            let was = Was::Silence(stored.value.clone());
+            revision::keep(store, was, now_ms, false, &mut changes).await?;
+            changes.update(&stored, &next);
+            Ok((changes, next))
+        };
+        let (next, _) = commit(store, Lane::Admin, decide).await?;
+        Ok(Silence::view(&self.all, next).await?.0)
+    }
+
+    /// Makes the query of a draft that names an event and nothing else: its name and all dimensions.
+    async fn fill_in(&self, draft: &mut SilenceDraft) -> Result<(), Error> {
+        let Some(event) = draft.from_event else {
+            return Ok(());
+        };
+        let newest = find::newest(&self.deciding.store, event).await?;
+        let Some(newest) = newest else {
+            return Err(Error::invalid(
+                "fromEventId",
+                format!("there is no event `{event}`"),
+            ));
+        };
+        let is_written = draft.query.is_some() || !draft.faults.is_empty();
+        if !is_written && draft.rule_names.is_empty() {
+            draft.query = Some(query_of(&newest));
+        }
+        Ok(())
+    }
+
+    async fn check_breadth(&self, silence: &Silence, allow_broad: bool) -> Result<(), Error> {
+        if allow_broad || silence.state(self.deciding.clock.now_ms()) == SilenceState::Expired {
+            return Ok(());
+        }
+        let preview = self.counted(silence).await?;
+        breadth::refuse(silence.query.as_ref(), &preview)
+    }
+
+    async fn counted(&self, silence: &Silence) -> Result<Preview, Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
+        preview::open(store, clock, &snapshot, &loaded(silence)?).await
+    }
+
+    /// A draft as far as it says what is covered.
+    fn sketch(draft: &SilenceDraft) -> Result<Silence, Error> {
+        let mut faults = Faults::new(&draft.faults);
+        super::covers_something(draft, &mut faults);
+        let names = draft.rule_names.iter().enumerate();
+        let rule_names = names.filter_map(|(at, text)| {
+            let fault = |fault| faults.add(format!("ruleNames[{at}]"), fault);
+            Name::parse(text).map_err(fault).ok()
+        });
+        let rule_names = rule_names.collect();
+        let silence = Silence {
+            id: RecordId::from_parts(0, 0),
+            name: draft.editor.clone(),
+            description: String::new(),
+            tags: Vec::new(),
+            reason: String::new(),
+            query: draft.query.clone(),
+            rule_names,
+            calendar: None,
+            start_ms: 0,
+            end_ms: i64::MAX,
+            expire_when_idle_ms: None,
+            warn_before_ms: None,
+            comments: Vec::new(),
+            from_event: None,
+            author: draft.editor.clone(),
+            last_editor: draft.editor.clone(),
+            progress: Progress::default(),
+            revision: 0,
+            create_ms: 0,
+            update_ms: 0,
+        };
+        faults.or(Some(silence))
+    }
+}
+
+/// A silence that was checked, ready for matching.
+fn loaded(silence: &Silence) -> Result<LoadedSilence, Error> {
+    LoadedSilence::new(silence.clone())
+        .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))
+}
+
+/// A query that is true of one event alone.
+fn query_of(occurrence: &Occurrence) -> Query {
+    let text = |text: &str| Literal::Text(text.to_owned());
+    let mut clauses = vec![Clause::Equals("name".into(), text(&occurrence.name))];
+    let dimensions = occurrence.dimensions.iter();
+    clauses.extend(
+        dimensions.map(|(key, value)| Clause::Equals(format!("dimensions.{key}"), text(value))),
+    );
+    Query {
+        clause: Clause::And(clauses),
+    }
+}

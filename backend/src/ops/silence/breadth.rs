@@ -1,0 +1,53 @@
+//! When a silence covers more than its author is likely to mean.
+
+use super::preview::Preview;
+use crate::{
+    domain::{Clause, Query},
+    error::{Error, Reason},
+    limits::{SILENCE_COVERS_MAX, SILENCE_SHARE_FROM},
+};
+
+/// Why a silence is too broad; none when it is not.
+pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<String> {
+    let Preview {
+        covered_count: covered,
+        open_count: open,
+        ..
+    } = preview;
+    if query.is_some_and(|query| is_true_of_nothing(&query.clause)) {
+        let why = "its query is true of an event without any field";
+        return Some(format!("{why}; it covers {covered} of {open} open events"));
+    }
+    if *covered > SILENCE_COVERS_MAX {
+        return Some(format!(
+            "it covers {covered} open events; more than {SILENCE_COVERS_MAX} are seldom meant"
+        ));
+    }
+    if *open >= SILENCE_SHARE_FROM && covered * 2 > *open {
+        return Some(format!(
+            "it covers {covered} of {open} open events, more than half"
+        ));
+    }
+    None
+}
+
+/// Refuses a silence that is too broad.
+pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Error> {
+    match too_broad(query, preview) {
+        None => Ok(()),
+        Some(why) => Err(Error::Refused {
+            reason: Reason::SilenceTooBroad,
+            message: format!("{why}; narrow the query, or say `allowBroad` if it is meant"),
+        }),
+    }
+}
+
+/// Whether a clause is true where every comparison is false.
+fn is_true_of_nothing(clause: &Clause) -> bool {
+    match clause {
+        Clause::And(clauses) => clauses.iter().all(is_true_of_nothing),
+        Clause::Or(clauses) => clauses.iter().any(is_true_of_nothing),
+        Clause::Not(clause) => !is_true_of_nothing(clause),
+        _ => false,
+    }
+}

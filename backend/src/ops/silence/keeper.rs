@@ -1,0 +1,262 @@
+//! Tells of silences that begin, end soon and are over, and ends those that cover nothing any more.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{counted, event_of};
+use crate::{
+    decide::{LoadedSilence, Snapshot},
+    domain::{
+        IncomingEvent, Progress, Severity, Silence, SilenceState, Stage, Status, silence::own_event,
+    },
+    error::Error,
+    ops::{commit::commit, deciding::Deciding, find, intake::Intake},
+    store::{Direction, Index, Lane, Record, Standing, engine::Range, record::bytes::Key},
+};
+
+/// Silences read at once.
+const PAGE: usize = 500;
+
+/// Says what is to be said of every silence at this moment.
+///
+/// # Errors
+/// Those of the store; what was not said is said the next time.
+pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let now_ms = deciding.clock.now_ms();
+    for loaded in snapshot.silences().all() {
+        let silence = &loaded.silence;
+        let stage = stage(loaded, now_ms);
+        if stage == silence.progress.stage {
+            continue;
+        }
+        if stage == Stage::Unsaid {
+            say_over((deciding, intake), silence, "until its next window").await?;
+        } else if stage == Stage::Over {
+            say_over((deciding, intake), silence, "its time is up").await?;
+        } else {
+            let event = in_force(loaded, stage, now_ms);
+            intake.submit_internal(event, Vec::new()).await?;
+        }
+        let change = |progress: &mut Progress| {
+            progress.stage = stage;
+            if stage == Stage::Unsaid {
+                // What is open when the next window begins is looked through again.
+                progress.counted_revision = 0;
+            }
+        };
+        note(deciding, silence, &change, None).await?;
+    }
+    Ok(())
+}
+
+/// What there is to say of a silence at a moment.
+fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
+    let silence = &loaded.silence;
+    match loaded.state(now_ms) {
+        SilenceState::Expired => Stage::Over,
+        SilenceState::Scheduled => Stage::Unsaid,
+        SilenceState::Active if silence.warns_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
+            Stage::EndsSoon
+        }
+        SilenceState::Active => Stage::InForce,
+    }
+}
+
+/// Ends the silences that have covered something and then nothing for long enough.
+///
+/// # Errors
+/// Those of the store.
+pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let now_ms = deciding.clock.now_ms();
+    for loaded in snapshot.silences().all() {
+        let silence = &loaded.silence;
+        let is_asked = silence.expire_when_idle_ms.is_some();
+        if !is_asked || !loaded.is_in_force(now_ms) {
+            continue;
+        }
+        let covers = covers_anything(deciding, silence).await?;
+        let known = silence.progress;
+        let next = match (covers, known.idle_since_ms) {
+            (true, _) => Progress {
+                has_covered: true,
+                idle_since_ms: None,
+                ..known
+            },
+            (false, None) if known.has_covered => Progress {
+                idle_since_ms: Some(now_ms),
+                ..known
+            },
+            (false, _) => known,
+        };
+        let ends_ms = Silence {
+            progress: next,
+            ..silence.clone()
+        };
+        let is_over = ends_ms.idle_ends_ms().is_some_and(|it| it <= now_ms);
+        if next != known || is_over {
+            let change = |progress: &mut Progress| {
+                progress.has_covered = next.has_covered;
+                progress.idle_since_ms = next.idle_since_ms;
+            };
+            note(deciding, silence, &change, is_over.then_some(now_ms)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn covers_anything(deciding: &Deciding, silence: &Silence) -> Result<bool, Error> {
+    let prefix = Key::new().byte(Standing::Covered as u8).id(silence.id);
+    let range = Range::under(&prefix.build());
+    let engine = deciding.store.engine();
+    let found = engine.entries(Index::OccurrenceBySilence, range, Direction::Ascending, 1);
+    Ok(!found.await?.is_empty())
+}
+
+/// Notes what was done about a silence, and ends it when there is an end; nothing when it was
+/// deleted meanwhile.
+pub(crate) async fn note(
+    deciding: &Deciding,
+    silence: &Silence,
+    change: &(dyn Fn(&mut Progress) + Send + Sync),
+    end_ms: Option<i64>,
+) -> Result<(), Error> {
+    let store = &deciding.store;
+    let decide = async || {
+        let mut changes = store.changes();
+        let stored = store.get::<Silence>(silence.key()).await?;
+        if let Some(stored) = stored.filter(|it| it.value.id == silence.id) {
+            let mut next = stored.value.clone();
+            change(&mut next.progress);
+            next.end_ms = end_ms.map_or(next.end_ms, |end_ms| end_ms.min(next.end_ms));
+            if next != stored.value {
+                changes.update(&stored, &next);
+            }
+        }
+        Ok((changes, ()))
+    };
+    commit(store, Lane::Admin, decide).await?;
+    Ok(())
+}
+
+/// When there is next something to say or to end, in milliseconds since 1970, after a moment.
+pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
+    let moments = |loaded: &Arc<LoadedSilence>| {
+        let silence = &loaded.silence;
+        let warns_ms = silence.warns_ms();
+        let idle_ms = silence.idle_ends_ms();
+        [
+            loaded.begins_ms(after_ms),
+            loaded.ends_ms(after_ms),
+            silence.ends_ms(),
+            warns_ms,
+            idle_ms,
+        ]
+    };
+    let all = snapshot.silences().all().iter().flat_map(moments);
+    all.flatten().filter(|at_ms| *at_ms > after_ms).min()
+}
+
+/// Forgets silences that are over for longer than closed occurrences are kept.
+///
+/// # Errors
+/// Those of the store.
+pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
+    let retention = deciding.lifetime.retention;
+    if retention.is_zero() {
+        return Ok(());
+    }
+    let kept_ms = deciding
+        .clock
+        .now_ms()
+        .saturating_sub(super::millis(retention));
+    let mut range = Range::under(&[]);
+    loop {
+        let store = &deciding.store;
+        let page = store
+            .page::<Silence>(range.clone(), Direction::Ascending, PAGE)
+            .await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(&last.value.key());
+        let mut changes = store.changes();
+        for stored in &page {
+            let is_over = stored.value.progress.stage == Stage::Over;
+            if is_over && stored.value.end_ms < kept_ms {
+                changes.delete(stored);
+            }
+        }
+        if !changes.is_empty() {
+            store.apply(Lane::Bulk, changes).await?;
+        }
+    }
+}
+
+fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent {
+    let (silence, name) = (&loaded.silence, &loaded.silence.name);
+    let until = loaded.ends_ms(now_ms);
+    let until = until.map_or_else(|| "it is ended".into(), crate::decide::condition::moment);
+    let summary = match stage {
+        Stage::EndsSoon => format!("silence `{name}` ends soon, at {until}: {}", silence.reason),
+        _ => format!("silence `{name}` holds until {until}: {}", silence.reason),
+    };
+    let severity = match stage {
+        Stage::EndsSoon => Severity::Warning,
+        _ => Severity::Info,
+    };
+    event(silence, &summary, Some(severity), Status::Open, now_ms)
+}
+
+/// Closes the event of a silence, if it is open, and says in it what became of what it covered.
+///
+/// # Errors
+/// Those of the store and the intake.
+pub(super) async fn say_over(
+    (deciding, intake): (&Deciding, &Intake),
+    silence: &Silence,
+    why: &str,
+) -> Result<(), Error> {
+    let newest = find::newest(&deciding.store, event_of(&silence.name)).await?;
+    if newest.is_none_or(|it| it.status == Status::Closed) {
+        return Ok(());
+    }
+    let count = async |standing| counted(&deciding.store, standing, silence).await;
+    let covered = count(Standing::Covered).await?;
+    let pending = count(Standing::Pending).await?;
+    let spared = count(Standing::Spared).await?;
+    let summary = format!(
+        "silence `{}` is over, {why}: it covers {covered} open events, of {pending} something \
+         waits and is decided now, of {spared} something was spared",
+        silence.name
+    );
+    let now_ms = deciding.clock.now_ms();
+    let over = event(silence, &summary, None, Status::Closed, now_ms);
+    intake.submit_internal(over, Vec::new()).await?;
+    Ok(())
+}
+
+/// What fits into a summary, whatever the characters.
+const SUMMARY_CHARACTERS_MAX: usize = 250;
+
+fn event(
+    silence: &Silence,
+    summary: &str,
+    severity: Option<Severity>,
+    status: Status,
+    now_ms: i64,
+) -> IncomingEvent {
+    let (name, dimensions) = own_event(&silence.name);
+    IncomingEvent {
+        name: name.into(),
+        kind: name.into(),
+        dimensions,
+        metadata: BTreeMap::new(),
+        summary: summary.chars().take(SUMMARY_CHARACTERS_MAX).collect(),
+        body: format!("By {}. Why: {}", silence.author, silence.reason),
+        severity,
+        status: Some(status),
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}

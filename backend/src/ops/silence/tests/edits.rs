@@ -1,0 +1,256 @@
+//! Edits of silences, rules and triggers while something waits, and what operators decide.
+
+use super::*;
+
+#[tokio::test]
+async fn what_waits_is_spared_when_its_rule_or_trigger_is_edited_away() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    let key = DISK_TRIGGER.as_bytes().to_vec();
+    let stored = world.store.get::<Trigger>(key).await.unwrap().unwrap();
+    let edited = Trigger {
+        query: samples::trigger("nothing").query,
+        revision: 2,
+        ..stored.value.clone()
+    };
+    let mut changes = world.store.changes();
+    changes.update(&stored, &edited);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.wait(1).await;
+    assert!(world.occurrence("a").await.pending.is_empty());
+    let why = world.explained("a").await.spared_reason.unwrap();
+    assert!(why.starts_with("it no longer matched"), "{why}");
+    world.wait(7_200).await;
+    assert!(world.sent().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_waits_of_a_rule_that_is_disabled_goes_at_its_next_match_after_that() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    let disabled = Rule {
+        enabled: false,
+        revision: 2,
+        ..page()
+    };
+    samples::save_rule(&world.store, &disabled).await;
+    world.wait(1).await;
+    let why = world.explained("a").await.spared_reason.unwrap();
+    assert!(why.starts_with("the rule was disabled"), "{why}");
+    samples::save_rule(&world.store, &page()).await;
+    world.wait(7_200).await;
+    assert!(world.sent().await.is_empty());
+    world.event("a", |_| {}).await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+}
+
+#[tokio::test]
+async fn a_silence_for_some_rules_lets_the_others_notify_and_follows_their_edits() {
+    let other = rule("other", &["everything"], &["mail"]);
+    let world = World::under(&[page(), other]).await;
+    for (called, query) in [("quiet", ""), ("hosts", "host=a or host=z")] {
+        let mut draft = world.draft(called, query, 60);
+        draft.rule_names = vec!["page".into()];
+        world.silences.create(draft, false, false).await.unwrap();
+    }
+    world.wait(1).await;
+    world.event("a", |_| {}).await;
+    world.event("b", severity(Severity::Info)).await;
+    let names: Vec<_> = samples::all::<Delivery>(&world.store).await;
+    assert!(names.iter().all(|it| it.content.rule.name == "other"));
+    let view = world.view("quiet").await;
+    assert_eq!(
+        (view.covered, view.pending),
+        (1, 1),
+        "b is nothing that `page` matches"
+    );
+    let rules = crate::ops::rule::Rules::new(world.store.clone(), world.clock.clone());
+    rules.delete("page", "", false).await.unwrap();
+    world.wait(1).await;
+    for called in ["quiet", "hosts"] {
+        let view = world.view(called).await;
+        let state = view.state;
+        assert_eq!(
+            state,
+            SilenceState::Expired,
+            "{called}: it was for this rule alone"
+        );
+    }
+    let why = world.explained("a").await;
+    assert!(world.occurrence("a").await.pending.is_empty(), "{why:?}");
+}
+
+#[tokio::test]
+async fn an_operator_has_what_waits_sent() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    let deciding = (&world.deciding, &world.intake);
+    let target = Target::Newest(world.occurrence("a").await.event);
+    let none = pending::release(deciding, "other", target).await;
+    assert!(matches!(none, Err(Error::NotFound(_))));
+    let sent = pending::release(deciding, "page", target).await.unwrap();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(world.sent().await, [about("a", false)]);
+    let again = pending::release(deciding, "page", target).await;
+    assert!(matches!(again, Err(Error::NotFound(_))));
+    let steps = world.explained("a").await.hold_changes;
+    assert!(steps[1].describe().starts_with("an operator had it sent"));
+    world.wait(7_200).await;
+    assert_eq!(world.sent().await.len(), 1);
+}
+
+#[tokio::test]
+async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
+    let world = World::under(&[page()]).await;
+    for at in 0..20 {
+        world.event(&format!("h{at}"), |_| {}).await;
+    }
+    for (text, counts) in [
+        (
+            "name=disk-full",
+            "covers 20 of 20 open events, more than half",
+        ),
+        (
+            "-host=x",
+            "is true of an event without any field; it covers 20 of 20",
+        ),
+    ] {
+        let draft = world.draft("quiet", text, 60);
+        let refused = world.silences.create(draft.clone(), false, false).await;
+        let Err(Error::Refused { reason, message }) = refused else {
+            panic!("{text} is too broad")
+        };
+        assert_eq!(reason, Reason::SilenceTooBroad);
+        assert!(message.contains(counts), "{message}");
+        let preview = world.silences.preview(draft).await.unwrap();
+        assert_eq!((preview.covered_count, preview.open_count), (20, 20));
+        assert!(preview.too_broad.is_some());
+    }
+    assert!(samples::all::<Silence>(&world.store).await.is_empty());
+    let preview = world
+        .silences
+        .preview(world.draft("", "host=h3", 60))
+        .await
+        .unwrap();
+    assert_eq!((preview.covered_count, preview.message_count), (1, 1));
+    assert_eq!(preview.by_rule[0].rule_name, "page");
+    assert!(preview.too_broad.is_none());
+    let draft = world.draft("quiet", "name=disk-full", 60);
+    world.silences.create(draft, false, true).await.unwrap();
+}
+
+#[tokio::test]
+async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
+    let world = World::under(&[]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.wait(60).await;
+    let ana = name("Ana");
+    let field = |outcome: Result<SilenceView, Error>| match outcome {
+        Err(Error::Invalid(violations)) => violations[0].field.clone(),
+        other => panic!("{other:?}"),
+    };
+    let mut draft = world.draft("quiet", "host=a", 60);
+    draft.start_ms = Some(START_MS + 1);
+    assert_eq!(
+        field(world.silences.update(draft, false, false).await),
+        "span.startTime"
+    );
+    let draft = world.draft("other", "host=a", 31 * 24 * 60);
+    assert_eq!(
+        field(world.silences.create(draft, false, false).await),
+        "span.endTime"
+    );
+    let draft = world.draft("other", "", 60);
+    assert_eq!(
+        field(world.silences.create(draft, false, false).await),
+        "query"
+    );
+    let back = Extension::To(START_MS);
+    assert_eq!(
+        field(world.silences.extend("quiet", back, &ana).await),
+        "endTime"
+    );
+    let extended = world
+        .silences
+        .extend("quiet", Extension::By(MINUTE_MS), &ana)
+        .await;
+    assert_eq!(extended.unwrap().silence.end_ms, START_MS + 61 * MINUTE_MS);
+    world
+        .silences
+        .comment("quiet", "half of it", &ana)
+        .await
+        .unwrap();
+    let draft = world.draft("quiet", "host=a", -1);
+    let ended = world.silences.update(draft, false, false).await.unwrap();
+    assert_eq!(ended.state, SilenceState::Expired);
+    assert_eq!(ended.silence.comments.len(), 1);
+    for outcome in [
+        world.silences.expire("quiet", &ana).await,
+        world.silences.extend("quiet", Extension::By(1), &ana).await,
+        world
+            .silences
+            .update(world.draft("quiet", "host=a", 9), false, false)
+            .await,
+    ] {
+        let reason = Reason::SilenceExpired;
+        assert!(matches!(outcome, Err(Error::Refused { reason: it, .. }) if it == reason));
+    }
+    // Like closed occurrences, it is forgotten in the end.
+    world.wait(31 * 24 * 3_600).await;
+    keeper::forget(&world.deciding).await.unwrap();
+    assert!(samples::all::<Silence>(&world.store).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_edit_decides_two_thousand_that_wait_in_no_time() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "name=disk-full", 60).await;
+    for part in 0..20 {
+        let hosts = (0..100).map(|at| samples::event(&format!("h{part}-{at}")));
+        world.intake.submit(hosts.collect(), None).await.unwrap();
+    }
+    let filter = pending::Filter::default();
+    let page = crate::ops::page::PageRequest {
+        size: 300,
+        token: String::new(),
+    };
+    let (first, token) = pending::list(&world.deciding, &filter, &page)
+        .await
+        .unwrap();
+    assert_eq!((first.len(), token.is_empty()), (300, false));
+    let begun = std::time::Instant::now();
+    let draft = world.draft("quiet", "host=h3-7", 60);
+    world.silences.update(draft, false, false).await.unwrap();
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await.len(), 1_999);
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+    let (left, token) = pending::list(&world.deciding, &filter, &page)
+        .await
+        .unwrap();
+    assert_eq!((left.len(), token.is_empty()), (1, true));
+    assert_eq!(left[0].destinations, [name("hook")]);
+}
+
+#[tokio::test]
+async fn what_is_asked_to_be_told_of_what_is_open_waits_as_well_and_leaves_what_waits() {
+    use crate::ops::notify_open::{NotifyOpen, Stores};
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    let late = rule("late", &[DISK_TRIGGER], &["mail"]);
+    samples::save_rule(&world.store, &late).await;
+    let opens = NotifyOpen::new(world.deciding.clone(), world.intake.clone());
+    assert_eq!(opens.notify(&Stores::Rule(late)).await.unwrap(), 0);
+    let waits = world.occurrence("a").await.pending;
+    let names: Vec<_> = waits.iter().map(|it| it.rule_name.as_str()).collect();
+    assert_eq!(names, ["late", "page"]);
+    world.wait(3_600).await;
+    assert_eq!(world.sent().await.len(), 2);
+}

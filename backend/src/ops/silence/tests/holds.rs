@@ -1,0 +1,252 @@
+//! What a silence holds, and when that goes.
+
+use super::*;
+
+#[tokio::test]
+async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then() {
+    for way in ["time", "expire", "delete", "edit", "idle rules"] {
+        let world = World::under(&[page()]).await;
+        world.silence("quiet", "host=a", 60).await;
+        world.event("a", |_| {}).await;
+        world.event("b", |_| {}).await;
+        world.wait(60).await;
+        world.event("a", |it| it.summary = "by then".into()).await;
+        assert_eq!(world.sent().await, [about("b", false)], "{way}");
+        let held = world.view("quiet").await;
+        assert_eq!(
+            (held.covered, held.pending, held.spared),
+            (1, 1, 0),
+            "{way}"
+        );
+        let ana = name("Ana");
+        match way {
+            "time" => world.clock.advance(Duration::from_secs(3_540)),
+            "expire" => drop(world.silences.expire("quiet", &ana).await.unwrap()),
+            "delete" => world.silences.delete("quiet", "").await.unwrap(),
+            "edit" => {
+                let draft = world.draft("quiet", "host=c", 60);
+                drop(world.silences.update(draft, false, false).await.unwrap());
+            }
+            _ => {
+                let mut draft = world.draft("quiet", "host=a", 60);
+                samples::save_rule(&world.store, &rule("other", &["nothing"], &["hook"])).await;
+                draft.rule_names = vec!["other".into()];
+                drop(world.silences.update(draft, false, false).await.unwrap());
+            }
+        }
+        world.reviewer.pass().await;
+        world.wait(5).await;
+        let sent = world.sent().await;
+        assert_eq!(sent, [about("b", false), about("a", false)], "{way}");
+        let all = samples::all::<Delivery>(&world.store).await;
+        let by_then = all
+            .iter()
+            .filter(|it| it.content.occurrence.summary == "by then");
+        assert_eq!(by_then.count(), 1, "{way}");
+        assert!(world.occurrence("a").await.pending.is_empty(), "{way}");
+    }
+}
+
+#[tokio::test]
+async fn what_opens_and_closes_under_a_silence_is_spared_for_ever_and_explained() {
+    let world = World::under(&[with_updates()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    let now = world.explained("a").await;
+    assert_eq!(
+        now.main.reason,
+        "nobody was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
+         holds it; then hook, if it is still open and the rule still matches"
+    );
+    assert_eq!(now.held_by.len(), 1);
+    assert_eq!(now.next.unwrap().at_ms, Some(START_MS + 60 * MINUTE_MS));
+    let gate = now
+        .main
+        .gates
+        .iter()
+        .find(|it| it.name == "silence")
+        .unwrap();
+    assert!(!gate.passed);
+    world.wait(60).await;
+    world.event("a", close).await;
+    world.wait(7_200).await;
+    assert!(world.sent().await.is_empty());
+    assert_eq!(world.view("quiet").await.spared, 1);
+    let then = world.explained("a").await;
+    assert!(then.held_by.is_empty() && then.next.is_none());
+    let why = "the occurrence was closed before, while silence `quiet` (Ana, «kernel update») \
+               until 2027-01-15 09:00:00 UTC held it";
+    assert_eq!(then.spared_reason.as_deref(), Some(why));
+    assert_eq!(then.main.reason, format!("nobody was notified: {why}"));
+    let steps: Vec<_> = then.hold_changes.iter().map(|it| it.what as u32).collect();
+    assert_eq!(steps, [1, 4]);
+}
+
+#[tokio::test]
+async fn who_was_notified_before_hears_of_the_close_at_once_and_of_the_last_state_at_the_end() {
+    let world = World::under(&[with_updates()]).await;
+    for host in ["closes", "returns", "rises"] {
+        world.event(host, |_| {}).await;
+    }
+    world.wait(1).await;
+    assert_eq!(world.sent().await.len(), 3);
+    let mut draft = world.draft("quiet", "severity>=error", 60);
+    draft.name.clear();
+    let made = world.silences.create(draft, false, true).await.unwrap();
+    assert!(made.silence.name.as_str().starts_with("silence-"));
+    world.event("returns", severity(Severity::Critical)).await;
+    world.event("rises", severity(Severity::Critical)).await;
+    world.wait(60).await;
+    world.event("returns", severity(Severity::Error)).await;
+    assert_eq!(world.sent().await.len(), 3, "news waits");
+    world.event("closes", close).await;
+    assert_eq!(world.sent().await[3..], [about("closes", true)]);
+    let waits = world.explained("rises").await;
+    assert!(
+        waits.main.reason.starts_with("they were notified"),
+        "{}",
+        waits.main.reason
+    );
+    world.wait(3_600).await;
+    assert_eq!(world.sent().await[4..], [about("rises", true)]);
+    world.event("rises", close).await;
+    assert_eq!(world.sent().await[5..], [about("rises", true)]);
+}
+
+#[tokio::test]
+async fn each_silence_holds_by_itself() {
+    let world = World::under(&[page()]).await;
+    world.silence("short", "host=a", 10).await;
+    world.silence("long", "name=disk-full", 60).await;
+    world.event("a", |_| {}).await;
+    assert_eq!(world.occurrence("a").await.pending[0].held_by.len(), 2);
+    world.wait(600).await;
+    assert!(world.sent().await.is_empty());
+    let held = world.explained("a").await.held_by;
+    let names: Vec<_> = held.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["long"]);
+    world.wait(3_000).await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+}
+
+#[tokio::test]
+async fn an_event_that_rises_out_of_the_query_is_sent_in_that_commit() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a severity<=error", 60).await;
+    world.event("a", |_| {}).await;
+    assert!(world.sent().await.is_empty());
+    world.event("a", severity(Severity::Critical)).await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+    let view = world.view("quiet").await;
+    assert_eq!((view.covered, view.pending), (0, 0));
+}
+
+#[tokio::test]
+async fn repeats_that_fall_due_under_a_silence_are_one_message_at_its_end() {
+    let repeating = Rule {
+        repeat: true,
+        repeat_interval_seconds: 600,
+        ..page()
+    };
+    let world = World::under(&[repeating]).await;
+    world.event("a", |_| {}).await;
+    world.silence("quiet", "host=a", 60).await;
+    for _ in 0..3 {
+        world.wait(900).await;
+        world.event("a", |_| {}).await;
+    }
+    assert_eq!(world.sent().await.len(), 1);
+    world.wait(900).await;
+    assert_eq!(world.sent().await, [about("a", false), about("a", false)]);
+    world.event("a", |_| {}).await;
+    assert_eq!(world.sent().await.len(), 2, "the interval begins anew");
+}
+
+#[tokio::test]
+async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    world.event("c", close).await;
+    let world = world.restarted(2 * 3_600).await;
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+    // Before its end, nothing is sent by a start.
+    world.silence("again", "host=d", 60).await;
+    world.event("d", |_| {}).await;
+    let world = world.restarted(60).await;
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+    // What was deleted while nobody looked is decided at the start as well.
+    world.silences.delete("again", "").await.unwrap();
+    let world = world.restarted(60).await;
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_second_close() {
+    let world = World::under(&[with_updates()]).await;
+    world.event("a", |_| {}).await;
+    world.wait(1).await;
+    world.event("a", close).await;
+    world.silence("quiet", "host=a", 60).await;
+    let id = world.occurrence("a").await.id();
+    let set = async |status| {
+        let item = crate::ops::set_status::StatusItem {
+            target: Target::Exactly(id),
+            change: crate::ops::occurrence::StateChange {
+                status: Some(status),
+                ..Default::default()
+            },
+        };
+        let deciding = (&world.deciding, &world.intake);
+        let done = crate::ops::set_status::set_status(deciding, &[item], &name("Ana")).await;
+        done.unwrap().remove(0).unwrap();
+    };
+    world.wait(1).await;
+    set(Status::Open).await;
+    set(Status::Closed).await;
+    assert_eq!(world.sent().await, [about("a", false), about("a", true)]);
+    set(Status::Open).await;
+    assert!(world.occurrence("a").await.pending[0].is_opening);
+    world.wait(3_600).await;
+    assert_eq!(world.sent().await[2..], [about("a", false)]);
+    world.wait(1).await;
+    set(Status::Closed).await;
+    assert_eq!(world.sent().await[3..], [about("a", true)]);
+}
+
+#[tokio::test]
+async fn what_is_suppressed_when_the_silence_ends_waits_for_the_operator() {
+    let world = World::under(&[page()]).await;
+    world.silence("quiet", "host=a", 10).await;
+    world.event("a", |_| {}).await;
+    world
+        .event("a", |it| it.status = Some(Status::Suppressed))
+        .await;
+    world.wait(1_200).await;
+    assert!(world.sent().await.is_empty());
+    let held = world.explained("a").await.held_by;
+    assert_eq!(held[0].kind.word(), "suppressed");
+    world.event("a", |it| it.status = Some(Status::Open)).await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+}
+
+#[tokio::test]
+async fn beside_a_silence_that_is_made_every_event_is_held_or_sent() {
+    for round in 0..50 {
+        let world = World::under(&[page()]).await;
+        let draft = world.draft("quiet", "host=a", 60);
+        let (made, ()) = tokio::join!(
+            world.silences.create(draft, false, false),
+            world.event("a", |_| {}),
+        );
+        made.unwrap();
+        let (sent, pending) = (world.sent().await, world.occurrence("a").await.pending);
+        assert_eq!(sent.len() + pending.len(), 1, "round {round}");
+        world.event("b", |_| {}).await;
+        world.reviewer.pass().await;
+        assert_eq!(world.view("quiet").await.covered, 1, "round {round}");
+    }
+}

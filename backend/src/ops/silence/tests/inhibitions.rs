@@ -1,0 +1,255 @@
+//! What inhibitions hold, and when that goes.
+
+use super::*;
+use crate::{
+    domain::{EqualFields, Inhibition},
+    store,
+};
+
+/// A rule for what happened to hosts and disks alike.
+fn rule_of(delay_ms: i64) -> Rule {
+    Rule {
+        delay_ms,
+        ..rule("page", &["everything"], &["hook"])
+    }
+}
+
+fn told_of_all(delay_ms: i64) -> Rule {
+    Rule {
+        send_updates: true,
+        ..rule_of(delay_ms)
+    }
+}
+
+fn query(text: &str) -> Query {
+    let clause = filter::parse(text, None).unwrap().clause;
+    Query { clause }
+}
+
+fn inhibition() -> Inhibition {
+    Inhibition {
+        source: query("name=host-down"),
+        target: query("name=disk-full"),
+        equal: vec![EqualFields {
+            source: "host".into(),
+            target: "host".into(),
+        }],
+        counted_revision: 0,
+        revision: 1,
+        ..store::samples::inhibition("dead host")
+    }
+}
+
+async fn save(world: &World, inhibition: &Inhibition) {
+    let mut changes = world.store.changes();
+    let key = inhibition.name.as_str().into();
+    match world.store.get::<Inhibition>(key).await.unwrap() {
+        Some(stored) => changes.update(&stored, inhibition),
+        None => changes.insert(inhibition),
+    }
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.reviewer.pass().await;
+}
+
+async fn saved(world: &World) -> Inhibition {
+    let stored = world.store.get::<Inhibition>("dead host".into());
+    stored.await.unwrap().unwrap().value
+}
+
+fn down(event: &mut IncomingEvent) {
+    event.name = "host-down".into();
+}
+
+fn up(event: &mut IncomingEvent) {
+    down(event);
+    close(event);
+}
+
+/// What was decided to be sent, oldest first: the event's name and host, and whether it says `clear`.
+async fn sent(world: &World) -> Vec<String> {
+    let mut all = samples::all::<Delivery>(&world.store).await;
+    all.sort_by_key(|it| it.id);
+    let shown = |it: Delivery| {
+        let occurrence = &it.content.occurrence;
+        // What the service says of itself has none.
+        let host = occurrence.dimensions.get("host")?;
+        let clear = if it.content.clear { " clear" } else { "" };
+        Some(format!("{} {host}{clear}", occurrence.name))
+    };
+    all.into_iter().filter_map(shown).collect()
+}
+
+#[tokio::test]
+async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_while_longer() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    assert_eq!(saved(&world).await.counted_revision, 1);
+    world.event("a", down).await;
+    world.wait(1).await;
+    world.event("a", |_| {}).await;
+    world.event("b", |_| {}).await;
+    assert_eq!(sent(&world).await, ["host-down a", "disk-full b"]);
+    world.event("a", up).await;
+    world.wait(59).await;
+    assert_eq!(sent(&world).await[2..], ["host-down a clear"]);
+    world.wait(1).await;
+    assert_eq!(sent(&world).await[3..], ["disk-full a"]);
+    world.wait(1).await;
+    world.event("a", close).await;
+    assert_eq!(sent(&world).await[4..], ["disk-full a clear"]);
+    // Nothing is left that would be looked at.
+    world.wait(60).await;
+    let all = samples::all::<Occurrence>(&world.store).await;
+    assert!(
+        all.iter()
+            .all(|it| it.causes.is_empty() && it.pending.is_empty())
+    );
+}
+
+#[tokio::test]
+async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    world.event("a", down).await;
+    world.event("a", |_| {}).await;
+    let all = samples::all::<Occurrence>(&world.store).await;
+    let disk = all.into_iter().find(|it| it.name == "disk-full").unwrap();
+    let held = &disk.pending[0].held_by[0];
+    assert_eq!(
+        (held.kind.word(), held.name.as_str()),
+        ("inhibition", "dead host")
+    );
+    let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+    let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
+    let reason = told.unwrap().remove(0).main.reason;
+    assert!(
+        reason.starts_with("nobody was notified: inhibition `dead host`, since `host-down`"),
+        "{reason}"
+    );
+    world.wait(1).await;
+    world.event("a", up).await;
+    world.wait(30).await;
+    world.event("a", close).await;
+    world.wait(60).await;
+    assert_eq!(sent(&world).await, ["host-down a", "host-down a clear"]);
+}
+
+#[tokio::test]
+async fn a_cause_that_comes_after_its_effect_holds_it_where_the_rule_has_a_delay() {
+    let world = World::under(&[told_of_all(MINUTE_MS)]).await;
+    save(&world, &inhibition()).await;
+    world.event("a", |_| {}).await;
+    world.wait(20).await;
+    world.event("a", down).await;
+    world.wait(40).await;
+    assert!(sent(&world).await.is_empty(), "both wait");
+    world.wait(20).await;
+    assert_eq!(sent(&world).await, ["host-down a"]);
+    world.wait(3_600).await;
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_sent_before_its_cause_came_is_closed_at_once_and_nothing_is_sent_twice() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    world.event("a", |_| {}).await;
+    world.wait(1).await;
+    world.event("a", down).await;
+    world.event("a", severity(Severity::Critical)).await;
+    assert_eq!(
+        sent(&world).await,
+        ["disk-full a", "host-down a"],
+        "an update waits"
+    );
+    world.wait(1).await;
+    world.event("a", close).await;
+    assert_eq!(sent(&world).await[2..], ["disk-full a clear"]);
+}
+
+#[tokio::test]
+async fn a_cause_that_is_suppressed_or_silenced_holds_and_one_that_returns_in_time_holds_on() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    world.silence("quiet", "name=host-down", 600).await;
+    world.event("a", down).await;
+    world
+        .event("a", |it| {
+            down(it);
+            it.status = Some(Status::Suppressed);
+        })
+        .await;
+    world.event("a", |_| {}).await;
+    assert!(sent(&world).await.is_empty());
+    world.event("a", up).await;
+    world.wait(30).await;
+    world.event("a", down).await;
+    world.wait(3_600).await;
+    assert!(sent(&world).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_edit_frees_and_binds_at_once_and_what_is_stored_already_counts() {
+    let world = World::under(&[told_of_all(MINUTE_MS)]).await;
+    world.event("a", down).await;
+    world.wait(60).await;
+    world.event("a", |_| {}).await;
+    save(&world, &inhibition()).await;
+    world.wait(120).await;
+    assert_eq!(
+        sent(&world).await,
+        ["host-down a"],
+        "the stored cause holds"
+    );
+    let disabled = Inhibition {
+        enabled: false,
+        revision: 2,
+        ..saved(&world).await
+    };
+    save(&world, &disabled).await;
+    assert_eq!(
+        sent(&world).await[1..],
+        ["disk-full a"],
+        "without lingering"
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    world.event("a", down).await;
+    world.event("a", |_| {}).await;
+    world.wait(1).await;
+    world.event("a", up).await;
+    let world = world.restarted(30).await;
+    world.reviewer.pass().await;
+    assert_eq!(sent(&world).await.len(), 2, "it lingers over a start");
+    let world = world.restarted(3_600).await;
+    world.reviewer.pass().await;
+    assert_eq!(sent(&world).await[2..], ["disk-full a"]);
+}
+
+#[tokio::test]
+async fn causes_and_effects_that_come_in_one_batch_are_seen_in_their_order() {
+    let world = World::under(&[told_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    let mut events = Vec::new();
+    for host in ["a", "b"] {
+        let mut cause = samples::event(host);
+        down(&mut cause);
+        let effect = samples::event(host);
+        events.extend(if host == "a" {
+            [cause, effect]
+        } else {
+            [effect, cause]
+        });
+    }
+    for event in &mut events {
+        event.timestamp_ms = world.clock.now_ms();
+    }
+    world.intake.submit(events, None).await.unwrap();
+    let mut sent = sent(&world).await;
+    sent.sort();
+    assert_eq!(sent, ["disk-full b", "host-down a", "host-down b"]);
+}

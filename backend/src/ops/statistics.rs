@@ -1,0 +1,304 @@
+//! What the service counted, in columns of time.
+
+mod aging;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use self::aging::CounterAging;
+use crate::{
+    clock::Clock,
+    decide::Snapshot,
+    domain::{
+        RecordId, Severity,
+        counter::{HOUR_MINUTES, MINUTE_MS, Numbers, Period, Subject, Tally, minute},
+    },
+    error::Error,
+    limits::{STATISTICS_COLUMNS_MAX, STATISTICS_SPAN_MAX, STATISTICS_SUBJECTS_MAX},
+    store::{EngineError, Store},
+};
+
+/// The minutes of a day.
+const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
+/// How many minutes a column may have.
+const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
+
+/// Columns of time, oldest first; the last one goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    /// The first minute, counted from 1970.
+    start: u32,
+    /// The minutes of one.
+    step: u32,
+    /// How many there are.
+    count: usize,
+}
+
+impl Columns {
+    /// Columns that reach back so many minutes, as short as they can be without being too many.
+    fn back(now_ms: i64, minutes: u32) -> Self {
+        let fits = |step: &u32| minutes.div_ceil(*step) <= STATISTICS_COLUMNS_MAX;
+        let step = STEPS.into_iter().find(fits);
+        let step = step.unwrap_or(6 * HOUR_MINUTES);
+        let count = minutes.div_ceil(step);
+        let newest = minute(now_ms) / step;
+        Self {
+            start: (newest + 1).saturating_sub(count) * step,
+            step,
+            count: count as usize,
+        }
+    }
+
+    /// When the first one begins, in milliseconds since 1970.
+    pub fn start_ms(&self) -> i64 {
+        i64::from(self.start) * MINUTE_MS
+    }
+
+    /// How long one is.
+    pub fn step_ms(&self) -> i64 {
+        i64::from(self.step) * MINUTE_MS
+    }
+
+    fn at(&self, minute: u32) -> Option<usize> {
+        let at = minute.checked_sub(self.start)? / self.step;
+        Some(at as usize).filter(|at| *at < self.count)
+    }
+
+    /// Reads what happened to a subject.
+    async fn read(&self, store: &Store, subject: Subject) -> Result<Vec<Numbers>, EngineError> {
+        let mut columns = vec![Numbers::default(); self.count];
+        let from = [
+            Period::Hour(self.start / HOUR_MINUTES),
+            Period::Minute(self.start),
+        ];
+        for from in from {
+            let mut pages = store.counters(Some(subject), from);
+            while let Some(page) = pages.next().await? {
+                for found in page {
+                    let minute = match found.counter.period {
+                        Period::Hour(hour) => hour.saturating_mul(HOUR_MINUTES),
+                        Period::Minute(minute) => minute,
+                        Period::Now => continue,
+                    };
+                    if let Some(at) = self.at(minute) {
+                        columns[at].add_all(&found.numbers);
+                    }
+                }
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// How deliveries fare.
+#[derive(Debug, Clone, Default)]
+pub struct Fare {
+    /// What there is now.
+    pub now: Numbers,
+    /// What happened, by column.
+    pub happened: Vec<Numbers>,
+}
+
+impl Fare {
+    /// How often something happened in all columns.
+    pub fn total(&self, tally: Tally) -> i64 {
+        self.happened.iter().map(|column| column.of(tally)).sum()
+    }
+
+    /// How many waited at the end of each column: those that wait now, less what came and more what
+    /// ended since.
+    pub fn waited(&self) -> Vec<i64> {
+        let mut waiting = self.now.of(Tally::Waiting);
+        let mut waited = Vec::with_capacity(self.happened.len());
+        for column in self.happened.iter().rev() {
+            waited.push(waiting.max(0));
+            let ended = [Tally::Delivered, Tally::Dead, Tally::Cancelled];
+            let ended: i64 = ended.into_iter().map(|tally| column.of(tally)).sum();
+            waiting += ended - column.of(Tally::Decided);
+        }
+        waited.reverse();
+        waited
+    }
+
+    /// Whether nothing waits, and nothing happened.
+    pub fn is_idle(&self) -> bool {
+        self.now.of(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
+    }
+
+    /// What comes first: what waits, then what happened most.
+    fn rank(&self) -> (i64, i64) {
+        let happened = [Tally::Decided, Tally::Failed].map(|tally| self.total(tally));
+        (self.now.of(Tally::Waiting), happened.into_iter().sum())
+    }
+}
+
+/// What the service counted.
+#[derive(Debug, Clone)]
+pub struct Statistics {
+    /// Since when is counted, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// The columns.
+    pub columns: Columns,
+    /// Events taken in, by severity and column.
+    pub events: BTreeMap<Severity, Vec<i64>>,
+    /// All deliveries.
+    pub deliveries: Fare,
+    /// Those of destinations, the busiest first.
+    pub destinations: Vec<(String, Fare)>,
+    /// Those of rules, the busiest first.
+    pub rules: Vec<(String, Fare)>,
+}
+
+/// Counts what happened in the time before now.
+#[derive(Debug, Clone)]
+pub struct Counting {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl Counting {
+    /// Counts what that store holds.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// What was counted in the last so many milliseconds.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a span that is not kept; those of the store.
+    pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
+        let columns = Columns::back(self.clock.now_ms(), minutes(span_ms)?);
+        let destinations = rules
+            .destinations()
+            .map(|it| (it.name.to_string(), it.id))
+            .collect();
+        let of_rules = rules.rules().iter();
+        let of_rules = of_rules.map(|it| (it.name.to_string(), it.id)).collect();
+        Ok(Statistics {
+            since_ms: self.store.counted_since_ms().await?,
+            columns,
+            events: self.events(&columns).await?,
+            deliveries: self.fare(&columns, Subject::Deliveries).await?,
+            destinations: self
+                .busiest(&columns, destinations, Subject::Destination)
+                .await?,
+            rules: self.busiest(&columns, of_rules, Subject::Rule).await?,
+        })
+    }
+
+    /// Events taken in a minute, for the last 60 minutes, oldest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn events_per_minute(&self) -> Result<Vec<i64>, EngineError> {
+        let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
+        let minutes = columns.read(&self.store, Subject::Events).await?;
+        let all = |minute: Numbers| Severity::ALL.map(|severity| minute.of(severity));
+        let sum = |minute| all(minute).into_iter().sum();
+        Ok(minutes.into_iter().map(sum).collect())
+    }
+
+    /// How the deliveries of a destination fared in the last hour.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn last_hour(&self, destination: RecordId) -> Result<Fare, EngineError> {
+        let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
+        self.fare(&columns, Subject::Destination(destination)).await
+    }
+
+    /// How the deliveries of a destination fared in the last 24 hours.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn last_day(&self, destination: RecordId) -> Result<Fare, EngineError> {
+        let columns = Columns {
+            start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
+            step: 1,
+            count: DAY_MINUTES as usize,
+        };
+        self.fare(&columns, Subject::Destination(destination)).await
+    }
+
+    async fn events(&self, columns: &Columns) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
+        let taken = columns.read(&self.store, Subject::Events).await?;
+        let of = |severity: Severity| taken.iter().map(move |column| column.of(severity));
+        let all = Severity::ALL.map(|severity| (severity, of(severity).collect()));
+        let all = all.into_iter();
+        Ok(all
+            .filter(|(_, columns): &(_, Vec<i64>)| columns.iter().any(|count| *count != 0))
+            .collect())
+    }
+
+    async fn fare(&self, columns: &Columns, subject: Subject) -> Result<Fare, EngineError> {
+        let now = self.store.counted_now(&[subject]).await?;
+        Ok(Fare {
+            now: now.first().copied().unwrap_or_default(),
+            happened: columns.read(&self.store, subject).await?,
+        })
+    }
+
+    async fn busiest(
+        &self,
+        columns: &Columns,
+        named: Vec<(String, RecordId)>,
+        subject: impl Fn(RecordId) -> Subject,
+    ) -> Result<Vec<(String, Fare)>, EngineError> {
+        let mut all = Vec::new();
+        for (name, id) in named {
+            let fare = self.fare(columns, subject(id)).await?;
+            if !fare.is_idle() {
+                all.push((name, fare));
+            }
+        }
+        all.sort_by_key(|(_, fare)| std::cmp::Reverse(fare.rank()));
+        all.truncate(STATISTICS_SUBJECTS_MAX);
+        Ok(all)
+    }
+}
+
+/// The minutes of a span.
+fn minutes(span_ms: i64) -> Result<u32, Error> {
+    let max_ms = crate::clock::millis(STATISTICS_SPAN_MAX);
+    if !(MINUTE_MS..=max_ms).contains(&span_ms) {
+        let days = STATISTICS_SPAN_MAX.as_secs() / (24 * 3600);
+        let range = format!("is between 60 s and {days} days");
+        return Err(Error::invalid("span", range));
+    }
+    let minutes = (span_ms + MINUTE_MS - 1) / MINUTE_MS;
+    Ok(u32::try_from(minutes).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_short_as_they_can_be_and_end_now() {
+        let now_ms = 1_700_000_123_456;
+        for (minutes, step, count) in [(1, 1, 1), (60, 1, 60), (1440, 15, 96), (43_200, 360, 120)] {
+            let columns = Columns::back(now_ms, minutes);
+            assert_eq!((columns.step, columns.count), (step, count), "{minutes}");
+            assert_eq!(columns.at(minute(now_ms)), Some(count - 1));
+            assert_eq!(columns.at(minute(now_ms) - minutes + step), Some(0));
+            assert_eq!(columns.at(columns.start.wrapping_sub(1)), None);
+        }
+    }
+
+    #[test]
+    fn what_waited_follows_from_what_waits() {
+        let column = |decided, delivered, dead| {
+            let mut numbers = Numbers::default();
+            numbers.add(Tally::Decided, decided);
+            numbers.add(Tally::Delivered, delivered);
+            numbers.add(Tally::Dead, dead);
+            numbers
+        };
+        let mut now = Numbers::default();
+        now.add(Tally::Waiting, 3);
+        let fare = Fare {
+            now,
+            happened: vec![column(5, 0, 0), column(0, 2, 1), column(1, 0, 0)],
+        };
+        assert_eq!(fare.waited(), [5, 2, 3]);
+    }
+}

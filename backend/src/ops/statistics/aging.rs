@@ -1,0 +1,143 @@
+//! Minutes that are a day old become part of their hour, and hours that are a month old are
+//! forgotten.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, millis},
+    domain::counter::{HOUR_MINUTES, Period, minute},
+    error::Error,
+    limits::{COUNTER_HOURS, COUNTER_MINUTES},
+    store::{EngineError, Lane, Store, record::counters::StoredCounter},
+};
+
+/// How often to look.
+const INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Keeps counters from growing for ever.
+#[derive(Debug)]
+pub struct CounterAging {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl CounterAging {
+    /// Looks after the counters of a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Looks once an hour until shutdown.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+                if let Err(error) = self.age().await {
+                    tracing::warn!(%error, "old counters are still there");
+                }
+                self.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = work => {}
+        }
+    }
+
+    /// Looks at all counters once.
+    ///
+    /// # Errors
+    /// Those of the store; what was done before stays done.
+    pub async fn age(&self) -> Result<(), Error> {
+        let now = minute(self.clock.now_ms());
+        let oldest_minute = now.saturating_sub(COUNTER_MINUTES);
+        let oldest_hour = (now / HOUR_MINUTES).saturating_sub(COUNTER_HOURS);
+        for from in [Period::Minute(0), Period::Hour(0)] {
+            let mut pages = self.store.counters(None, from);
+            while let Some(page) = pages.next().await? {
+                let is_old = |counter: &StoredCounter| match counter.counter.period {
+                    Period::Minute(minute) => minute < oldest_minute,
+                    Period::Hour(hour) => hour < oldest_hour,
+                    Period::Now => false,
+                };
+                self.put_away(page.into_iter().filter(is_old)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_away(&self, old: impl Iterator<Item = StoredCounter>) -> Result<(), EngineError> {
+        let mut changes = self.store.changes();
+        for counter in old {
+            match counter.counter.period {
+                Period::Minute(minute) => changes.fold(&counter, minute / HOUR_MINUTES),
+                Period::Hour(_) | Period::Now => changes.forget(&counter),
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        match self.store.apply(Lane::Bulk, changes).await {
+            // One was added to meanwhile: that is for the next time.
+            Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        domain::{
+            Severity,
+            counter::{Numbers, Subject},
+        },
+        ops::samples::{self, START_MS},
+    };
+
+    async fn all(store: &Store) -> Vec<(Period, i64)> {
+        let mut found = Vec::new();
+        for from in [Period::Minute(0), Period::Hour(0)] {
+            let mut pages = store.counters(None, from);
+            while let Some(page) = pages.next().await.unwrap() {
+                let number = |numbers: &Numbers| numbers.of(Severity::Error);
+                found.extend(
+                    page.iter()
+                        .map(|it| (it.counter.period, number(&it.numbers))),
+                );
+            }
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn minutes_become_hours_and_hours_are_forgotten_and_nothing_is_lost_between() {
+        let store = samples::store();
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let aging = CounterAging::new(store.clone(), Arc::clone(&clock) as _);
+        for minute in 0..180 {
+            let mut changes = store.changes();
+            let at_ms = START_MS + minute * 60_000;
+            changes.count(Subject::Events, at_ms, Severity::Error, 1);
+            store.apply(Lane::Bulk, changes).await.unwrap();
+        }
+        aging.age().await.unwrap();
+        assert_eq!(all(&store).await.len(), 180);
+        let hour = Duration::from_secs(3600);
+        for hours in 1..=30 {
+            clock.advance(hour);
+            aging.age().await.unwrap();
+            let sum: i64 = all(&store).await.iter().map(|(_, number)| number).sum();
+            assert_eq!(sum, 180, "after {hours} h");
+        }
+        let hours = all(&store).await;
+        assert!(hours.len() <= 4, "{hours:?}");
+        clock.advance(hour * COUNTER_HOURS);
+        aging.age().await.unwrap();
+        assert_eq!(all(&store).await, []);
+    }
+}

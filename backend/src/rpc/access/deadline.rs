@@ -1,0 +1,30 @@
+//! When a call is to end.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use tonic::Status;
+
+/// Reads `grpc-timeout`: at most eight digits and a unit. What cannot be read is no limit.
+pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 3600)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+/// The time of a call is over.
+pub(super) fn late() -> Status {
+    Status::deadline_exceeded("the call took longer than it may")
+}

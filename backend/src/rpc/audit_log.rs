@@ -1,0 +1,38 @@
+//! `AuditService`: what was written down of every change.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1::{self, audit_service_server::AuditService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{access, convert::audit as convert};
+use crate::{domain::Role, ops::audit::AuditLog};
+
+/// Serves the audit log.
+#[derive(Debug)]
+pub struct AuditApi {
+    log: Arc<AuditLog>,
+}
+
+impl AuditApi {
+    /// Serves that log.
+    pub fn new(log: Arc<AuditLog>) -> Self {
+        Self { log }
+    }
+}
+
+#[async_trait]
+impl AuditService for AuditApi {
+    async fn list_audit_entries(
+        &self,
+        request: Request<v1::ListAuditEntriesRequest>,
+    ) -> Result<Response<v1::ListAuditEntriesResponse>, Status> {
+        let is_admin = access::caller(&request)?.role == Role::Admin;
+        let (filter, page) = convert::list(request.into_inner(), is_admin)?;
+        let (entries, next_page_token) = self.log.list(&filter, &page).await?;
+        Ok(Response::new(v1::ListAuditEntriesResponse {
+            entries: entries.into_iter().map(Into::into).collect(),
+            next_page_token,
+        }))
+    }
+}

@@ -1,0 +1,117 @@
+//! `ConfigService`.
+
+use bellwether_proto::v1::{
+    self, ConfigAction, config_document::Resource, config_service_server::ConfigService,
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::audit;
+use crate::{
+    error::{Error, Violation},
+    ops::config::{Action, Change, Configuration, Document, Draft, View},
+};
+
+/// Serves the configuration.
+#[derive(Debug)]
+pub struct ConfigApi {
+    configuration: Configuration,
+}
+
+impl ConfigApi {
+    /// Serves that configuration.
+    pub fn new(configuration: Configuration) -> Self {
+        Self { configuration }
+    }
+}
+
+#[async_trait]
+impl ConfigService for ConfigApi {
+    async fn apply_config(
+        &self,
+        request: Request<v1::ApplyConfigRequest>,
+    ) -> Result<Response<v1::ApplyConfigResponse>, Status> {
+        let request = request.into_inner();
+        let (documents, shown) = (read(request.documents)?, request.validate_only);
+        let changes = self
+            .configuration
+            .apply(&documents, &request.prune_owner, shown)
+            .await?;
+        let changed = |change: &&Change| !matches!(change.action, Action::Unchanged);
+        let count = changes.iter().filter(changed).count();
+        let answer = v1::ApplyConfigResponse {
+            changes: changes.into_iter().map(|it| wire(it, shown)).collect(),
+        };
+        let told = format!("{count} resources");
+        Ok(audit::unless(shown || count == 0, told, answer))
+    }
+}
+
+fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
+    let mut violations = Vec::new();
+    let mut read = Vec::with_capacity(documents.len());
+    for (at, document) in documents.into_iter().enumerate() {
+        let draft = match document.resource {
+            Some(Resource::Trigger(trigger)) => Draft::Trigger(trigger.into()),
+            Some(Resource::Destination(destination)) => Draft::Destination(destination.into()),
+            Some(Resource::Rule(rule)) => Draft::Rule(rule.into()),
+            None => {
+                violations.push(Violation::new(
+                    format!("documents[{at}]"),
+                    "describes nothing; give `trigger`, `destination` or `rule`",
+                ));
+                continue;
+            }
+        };
+        read.push(Document {
+            draft,
+            must_be_new: document.must_be_new,
+        });
+    }
+    if violations.is_empty() {
+        return Ok(read);
+    }
+    Err(Error::Invalid(violations))
+}
+
+/// What became of a resource; it itself only when that is `shown`.
+fn wire(change: Change, shown: bool) -> v1::ConfigChange {
+    let (action, before, after, changed_secrets) = match change.action {
+        Action::Unchanged => (ConfigAction::Unchanged, None, None, Vec::new()),
+        Action::Created(new) => (ConfigAction::Created, None, Some(new), Vec::new()),
+        Action::Updated {
+            before,
+            after,
+            changed_secrets,
+        } => (
+            ConfigAction::Updated,
+            Some(before),
+            Some(after),
+            changed_secrets,
+        ),
+        Action::Deleted(old) => (ConfigAction::Deleted, Some(old), None, Vec::new()),
+    };
+    let document = |view: Option<Box<View>>| view.filter(|_| shown).map(|it| (*it).into());
+    v1::ConfigChange {
+        kind: change.kind.to_owned(),
+        name: change.name,
+        action: action.into(),
+        before: document(before),
+        after: document(after),
+        changed_secrets,
+        etag: change.etag,
+    }
+}
+
+impl From<View> for v1::ConfigDocument {
+    fn from(view: View) -> Self {
+        let resource = match view {
+            View::Trigger(view) => Resource::Trigger(view.into()),
+            View::Destination(view) => Resource::Destination(view.into()),
+            View::Rule(view) => Resource::Rule(view.into()),
+        };
+        Self {
+            resource: Some(resource),
+            must_be_new: false,
+        }
+    }
+}

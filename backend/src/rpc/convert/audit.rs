@@ -1,0 +1,119 @@
+//! Entries of the audit log on their way out, and the filters of their list on their way in.
+
+use bellwether_proto::v1::{self, audit_entry::Action, audit_state::Resource};
+
+use super::time;
+use crate::{
+    domain::{AuditAction, AuditEntry, AuditState},
+    error::{Error, Violation},
+    limits::RULE_NAMES_MAX,
+    ops::{audit::AuditFilter, config::View, page::PageRequest, resource::Drafted as _},
+};
+
+/// The filters and the page of a list.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn list(
+    request: v1::ListAuditEntriesRequest,
+    is_admin: bool,
+) -> Result<(AuditFilter, PageRequest), Error> {
+    let mut violations = Vec::new();
+    let lists = [
+        ("clientNames", request.client_names.len()),
+        ("kinds", request.kinds.len()),
+        ("names", request.names.len()),
+        ("actions", request.actions.len()),
+    ];
+    for (field, count) in lists
+        .into_iter()
+        .filter(|(_, count)| *count > RULE_NAMES_MAX)
+    {
+        let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+        violations.push(Violation::new(field, fault));
+    }
+    let mut actions = Vec::new();
+    for (at, wire) in request.actions.iter().enumerate() {
+        match Action::try_from(*wire) {
+            Ok(Action::Created) => actions.push(AuditAction::Created),
+            Ok(Action::Updated) => actions.push(AuditAction::Updated),
+            Ok(Action::Deleted) => actions.push(AuditAction::Deleted),
+            Ok(Action::Read) => actions.push(AuditAction::Read),
+            Ok(Action::Refused) => actions.push(AuditAction::Refused),
+            Ok(Action::Unspecified) | Err(_) => violations.push(Violation::new(
+                format!("actions[{at}]"),
+                "is none of CREATED, UPDATED, DELETED, READ and REFUSED",
+            )),
+        }
+    }
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let filter = AuditFilter {
+        clients: request.client_names,
+        kinds: request.kinds,
+        names: request.names,
+        actions,
+        start_ms: request.start.as_ref().map(time::millis),
+        end_ms: request.end.as_ref().map(time::millis),
+        without_clients: !is_admin,
+    };
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((filter, page))
+}
+
+impl From<AuditEntry> for v1::AuditEntry {
+    fn from(entry: AuditEntry) -> Self {
+        let action = match entry.action {
+            AuditAction::Created => Action::Created,
+            AuditAction::Updated => Action::Updated,
+            AuditAction::Deleted => Action::Deleted,
+            AuditAction::Read => Action::Read,
+            AuditAction::Refused => Action::Refused,
+        };
+        Self {
+            number: entry.number,
+            time: Some(time::timestamp(entry.time_ms)),
+            client_name: entry.client,
+            address: entry.address.map_or_else(String::new, |it| it.to_string()),
+            method: entry.method,
+            action: action.into(),
+            kind: entry.kind,
+            names: entry.names,
+            count: entry.count,
+            before: entry.before.map(Into::into),
+            after: entry.after.map(Into::into),
+            changed_secrets: entry.changed_secrets,
+            reason: entry.reason,
+            hash: entry.hash.into(),
+        }
+    }
+}
+
+impl From<AuditState> for v1::AuditState {
+    fn from(state: AuditState) -> Self {
+        let document = |view: View| {
+            let document = v1::ConfigDocument::from(view);
+            document.resource.map(|resource| match resource {
+                v1::config_document::Resource::Trigger(it) => Resource::Trigger(it),
+                v1::config_document::Resource::Destination(it) => Resource::Destination(it),
+                v1::config_document::Resource::Rule(it) => Resource::Rule(it),
+            })
+        };
+        let resource = match state {
+            AuditState::Trigger(trigger) => document(trigger.into()),
+            AuditState::Destination(destination) => document(destination.into()),
+            AuditState::Rule(rule) => document(rule.into()),
+            AuditState::Silence(silence) => Some(Resource::Silence(silence.bare().into())),
+            AuditState::Calendar(calendar) => Some(Resource::Calendar(calendar.bare().into())),
+            AuditState::Inhibition(inhibition) => {
+                Some(Resource::Inhibition(inhibition.bare().into()))
+            }
+            AuditState::Client(client) => Some(Resource::Client(client.into())),
+        };
+        Self { resource }
+    }
+}

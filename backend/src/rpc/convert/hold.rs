@@ -1,0 +1,57 @@
+//! What holds something back, on its way out.
+
+use bellwether_proto::v1;
+
+use super::time::timestamp;
+use crate::{
+    domain::{HeldBy, HoldKind, Pending},
+    limits::HOLDS_SHOWN_MAX,
+};
+
+/// The first holds, in order.
+pub fn holds(held_by: &[HeldBy]) -> Vec<v1::Hold> {
+    held_by.iter().take(HOLDS_SHOWN_MAX).map(hold).collect()
+}
+
+/// The holds of all that waits, each once.
+pub fn distinct(pending: &[Pending]) -> Vec<v1::Hold> {
+    let mut known: Vec<&HeldBy> = Vec::new();
+    for held_by in pending.iter().flat_map(|it| &it.held_by) {
+        let is_same = |it: &&HeldBy| it.kind == held_by.kind && it.id == held_by.id;
+        if known.len() < HOLDS_SHOWN_MAX && !known.iter().any(is_same) {
+            known.push(held_by);
+        }
+    }
+    known.into_iter().map(hold).collect()
+}
+
+fn hold(held_by: &HeldBy) -> v1::Hold {
+    let kind = match held_by.kind {
+        HoldKind::Suppressed => v1::HoldKind::Suppressed,
+        HoldKind::Inhibition => v1::HoldKind::Inhibition,
+        HoldKind::Silence => v1::HoldKind::Silence,
+        HoldKind::ActiveTimes => v1::HoldKind::ActiveTimes,
+        HoldKind::Delay => v1::HoldKind::Delay,
+        HoldKind::AutoPause => v1::HoldKind::AutoPause,
+    };
+    v1::Hold {
+        kind: kind.into(),
+        name: match held_by.kind {
+            HoldKind::Suppressed => String::new(),
+            HoldKind::Inhibition
+            | HoldKind::Silence
+            | HoldKind::ActiveTimes
+            | HoldKind::Delay
+            | HoldKind::AutoPause => held_by.name.to_string(),
+        },
+        revision: i64::try_from(held_by.revision).unwrap_or(i64::MAX),
+        since: Some(timestamp(held_by.since_ms)),
+        until: held_by.until_ms.map(timestamp),
+        author: held_by
+            .author
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        detail: held_by.detail.clone(),
+    }
+}

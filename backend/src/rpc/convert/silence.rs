@@ -1,0 +1,218 @@
+//! Silences between the wire and the domain.
+
+use bellwether_proto::v1;
+
+use super::{
+    delivery::NO_EVENT_ID,
+    event,
+    list::{count, page_and_filter},
+    query,
+    time::{self, timestamp},
+};
+use crate::{
+    domain::{Comment, EventId, Name, SilenceState},
+    error::{Error, Violation},
+    filter,
+    ops::{
+        etag::etag,
+        page::PageRequest,
+        silence::{
+            Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView, event_of,
+        },
+    },
+};
+
+/// Where the text of a condition stands in a request.
+const FILTER_PATH: &str = "filter";
+
+/// A draft, as a client sends it.
+pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
+    let mut faults = Vec::new();
+    let query = (wire.query, wire.filter.as_str());
+    let query = query::either(query, (QUERY_PATH, FILTER_PATH), &mut faults);
+    let from_event = EventId::parse(&wire.from_event_id);
+    if from_event.is_none() && !wire.from_event_id.is_empty() {
+        faults.push(Violation::new("fromEventId", NO_EVENT_ID));
+    }
+    let (start, end, calendar) = match (wire.span, wire.calendar) {
+        (Some(_), Some(_)) => {
+            let fault = "stands beside `span`; send one of the two";
+            faults.push(Violation::new("calendar", fault));
+            (None, None, String::new())
+        }
+        (None, Some(bounds)) => {
+            if bounds.calendar_name.is_empty() {
+                let fault = "is required: the name of a calendar";
+                faults.push(Violation::new("calendar.calendarName", fault));
+            }
+            (bounds.start_time, bounds.end_time, bounds.calendar_name)
+        }
+        (span, None) => {
+            let span = span.unwrap_or_default();
+            (span.start_time, span.end_time, String::new())
+        }
+    };
+    SilenceDraft {
+        name: wire.name,
+        description: wire.description,
+        tags: wire.tags,
+        reason: wire.reason,
+        query,
+        rule_names: wire.rule_names,
+        calendar,
+        start_ms: start.as_ref().map(time::millis),
+        end_ms: end.as_ref().map(time::millis),
+        expire_when_idle_ms: wire.expire_when_idle.as_ref().map(time::length_ms),
+        warn_before_ms: wire.warn_before.as_ref().map(time::length_ms),
+        from_event,
+        editor,
+        etag: wire.etag,
+        faults,
+    }
+}
+
+/// The filters and the page of a list.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
+    use v1::silence::State;
+    let mut violations = Vec::new();
+    let mut states = Vec::new();
+    for (at, state) in wire.states.iter().enumerate() {
+        match State::try_from(*state) {
+            Ok(State::Scheduled) => states.push(SilenceState::Scheduled),
+            Ok(State::Active) => states.push(SilenceState::Active),
+            Ok(State::Expired) => states.push(SilenceState::Expired),
+            _ => violations.push(Violation::new(
+                format!("states[{at}]"),
+                "is none of SCHEDULED, ACTIVE and EXPIRED",
+            )),
+        }
+    }
+    let event = EventId::parse(&wire.event_id);
+    if event.is_none() && !wire.event_id.is_empty() {
+        violations.push(Violation::new("eventId", NO_EVENT_ID));
+    }
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let page = (wire.page_size, wire.page_token);
+    let (page, mut named) = page_and_filter(page, wire.names, wire.tags, wire.q);
+    named.others = states.iter().map(|state| format!("{state:?}")).collect();
+    named.others.extend(event.map(|it| it.to_string()));
+    let filter = SilenceFilter {
+        named,
+        states,
+        event,
+    };
+    Ok((filter, page))
+}
+
+/// How the end is to move.
+///
+/// # Errors
+/// [`Error::Invalid`] unless there is exactly one way.
+pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
+    match (&wire.duration, &wire.end_time) {
+        (Some(duration), None) => Ok(Extension::By(time::length_ms(duration))),
+        (None, Some(end)) => Ok(Extension::To(time::millis(end))),
+        (None, None) => Err(Error::invalid(
+            "duration",
+            "is required, unless there is an `endTime`",
+        )),
+        (Some(_), Some(_)) => Err(Error::invalid(
+            "endTime",
+            "stands beside `duration`; send one of the two",
+        )),
+    }
+}
+
+impl From<SilenceView> for v1::Silence {
+    fn from(view: SilenceView) -> Self {
+        let silence = view.silence;
+        let state = match view.state {
+            SilenceState::Scheduled => v1::silence::State::Scheduled,
+            SilenceState::Active => v1::silence::State::Active,
+            SilenceState::Expired => v1::silence::State::Expired,
+        };
+        let begins = Some(timestamp(silence.start_ms));
+        let has_begun = view.state != SilenceState::Scheduled || silence.calendar.is_some();
+        let ends = silence.ends_ms().map(timestamp);
+        let clause = silence.query.as_ref().map(|it| &it.clause);
+        Self {
+            name: silence.name.to_string(),
+            description: silence.description,
+            tags: silence.tags,
+            reason: silence.reason,
+            filter: clause.map(filter::print).unwrap_or_default(),
+            query: silence.query.as_ref().map(query::to_wire),
+            rule_names: silence.rule_names.iter().map(ToString::to_string).collect(),
+            span: silence.calendar.is_none().then_some(v1::SilenceSpan {
+                start_time: begins,
+                end_time: ends,
+            }),
+            calendar: silence.calendar.as_ref().map(|name| v1::SilenceCalendar {
+                calendar_name: name.to_string(),
+                start_time: begins,
+                end_time: ends,
+            }),
+            expire_when_idle: silence.expire_when_idle_ms.map(time::length),
+            warn_before: silence.warn_before_ms.map(time::length),
+            from_event_id: silence
+                .from_event
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
+            state: state.into(),
+            started_time: begins.filter(|_| has_begun),
+            ends_time: view.ends_ms.map(timestamp),
+            next_start_time: view.begins_ms.map(timestamp),
+            author: silence.author.to_string(),
+            last_editor: silence.last_editor.to_string(),
+            comments: silence.comments.into_iter().map(comment).collect(),
+            covered_count: Some(count(view.covered)),
+            pending_count: Some(count(view.pending)),
+            spared_count: Some(count(view.spared)),
+            event_id: event_of(&silence.name).to_string(),
+            create_time: Some(timestamp(silence.create_ms)),
+            update_time: Some(timestamp(silence.update_ms)),
+            etag: etag(silence.id, silence.revision),
+        }
+    }
+}
+
+fn comment(comment: Comment) -> v1::SilenceComment {
+    v1::SilenceComment {
+        author: comment.author.to_string(),
+        time: Some(timestamp(comment.at_ms)),
+        text: comment.text,
+    }
+}
+
+/// What a draft would do.
+pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
+    let by_rule = preview.by_rule.into_iter().map(|it| v1::RuleMessages {
+        rule_name: it.rule_name,
+        message_count: count(it.messages),
+    });
+    let warnings = preview.too_broad.iter().cloned();
+    v1::PreviewSilenceResponse {
+        covered_count: Some(count(preview.covered_count)),
+        open_count: Some(count(preview.open_count)),
+        covered: preview.covered.into_iter().map(event::single).collect(),
+        pending_count: Some(count(preview.pending_count)),
+        last_days: Some(v1::SilencedMessages {
+            days: count(usize::try_from(preview.days).unwrap_or_default()),
+            message_count: Some(count(preview.message_count)),
+            by_rule: by_rule.collect(),
+        }),
+        too_broad: preview.too_broad.is_some(),
+        warnings: warnings.chain(preview.warnings).collect(),
+        stopped_early: preview.stopped_early,
+        filter: preview
+            .query
+            .as_ref()
+            .map(|it| filter::print(&it.clause))
+            .unwrap_or_default(),
+    }
+}

@@ -1,0 +1,61 @@
+//! What the service counted, onto the wire.
+
+use bellwether_proto::v1;
+
+use super::{
+    list::number,
+    time::{length, timestamp},
+};
+use crate::{
+    domain::counter::Tally,
+    ops::statistics::{Fare, Statistics},
+};
+
+/// What the service counted.
+pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
+    let columns = statistics.columns;
+    let events = statistics.events.into_iter();
+    let destinations = statistics.destinations.into_iter();
+    let rules = statistics.rules.into_iter();
+    v1::GetStatisticsResponse {
+        counted_since_time: statistics.since_ms.map(timestamp),
+        start_time: Some(timestamp(columns.start_ms())),
+        step: Some(length(columns.step_ms())),
+        events: events
+            .map(|(severity, counts)| v1::SeverityStatistics {
+                severity: severity as i32,
+                counts: counts.into_iter().map(number).collect(),
+            })
+            .collect(),
+        deliveries: Some(deliveries(&statistics.deliveries)),
+        destinations: destinations.map(named).collect(),
+        rules: rules.map(named).collect(),
+    }
+}
+
+fn named((name, fare): (String, Fare)) -> v1::NamedStatistics {
+    v1::NamedStatistics {
+        name,
+        deliveries: Some(deliveries(&fare)),
+    }
+}
+
+fn deliveries(fare: &Fare) -> v1::DeliveryStatistics {
+    let now = |tally| Some(number(fare.now.of(tally)));
+    let happened = |tally| {
+        let columns = fare.happened.iter();
+        columns.map(|column| number(column.of(tally))).collect()
+    };
+    v1::DeliveryStatistics {
+        waiting_count: now(Tally::Waiting),
+        delivered_count: now(Tally::Delivered),
+        dead_count: now(Tally::Dead),
+        cancelled_count: now(Tally::Cancelled),
+        decided: happened(Tally::Decided),
+        delivered: happened(Tally::Delivered),
+        dead: happened(Tally::Dead),
+        cancelled: happened(Tally::Cancelled),
+        failed_attempts: happened(Tally::Failed),
+        waiting: fare.waited().into_iter().map(number).collect(),
+    }
+}

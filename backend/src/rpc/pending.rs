@@ -1,0 +1,51 @@
+//! `PendingService`: what waits until nothing holds it back.
+
+use bellwether_proto::v1::{self, pending_service_server::PendingService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{audit, convert::pending as convert};
+use crate::ops::{deciding::Deciding, intake::Intake, pending};
+
+/// Serves what waits.
+#[derive(Debug)]
+pub struct PendingApi {
+    deciding: Deciding,
+    intake: Intake,
+}
+
+impl PendingApi {
+    /// Serves what waits in that store; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
+    }
+}
+
+#[async_trait]
+impl PendingService for PendingApi {
+    async fn list_pending(
+        &self,
+        request: Request<v1::ListPendingRequest>,
+    ) -> Result<Response<v1::ListPendingResponse>, Status> {
+        let (filter, page) = convert::list(request.into_inner())?;
+        let (waits, next_page_token) = pending::list(&self.deciding, &filter, &page).await?;
+        Ok(Response::new(v1::ListPendingResponse {
+            pending: waits.into_iter().map(convert::pending).collect(),
+            next_page_token,
+        }))
+    }
+
+    async fn release_pending(
+        &self,
+        request: Request<v1::ReleasePendingRequest>,
+    ) -> Result<Response<v1::ReleasePendingResponse>, Status> {
+        let request = request.into_inner();
+        let target = convert::target(&request)?;
+        let deciding = (&self.deciding, &self.intake);
+        let sent = pending::release(deciding, &request.rule_name, target).await?;
+        let answer = v1::ReleasePendingResponse {
+            delivery_ids: sent.iter().map(ToString::to_string).collect(),
+        };
+        let named = format!("{} of {}", request.rule_name, request.event_id);
+        Ok(audit::of(named, answer))
+    }
+}

@@ -1,0 +1,89 @@
+//! Counts every call by what it was answered, whoever answered it: the service, or what stands
+//! before it.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use http::{HeaderMap, Request, Response};
+use tonic::{Code, Status};
+use tower::{Layer, Service};
+
+use crate::{metrics::Metrics, rpc::methods::method};
+
+/// What calls of methods are counted under that there are not.
+const UNKNOWN: &str = "unknown";
+
+/// Counts the calls of the service that it is put before.
+#[derive(Debug, Clone)]
+pub(super) struct CountedLayer(pub(super) Metrics);
+
+impl<S> Layer<S> for CountedLayer {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Counted<S> {
+        Counted {
+            inner,
+            metrics: self.0.clone(),
+        }
+    }
+}
+
+/// The service that [`CountedLayer`] makes.
+#[derive(Debug, Clone)]
+pub(super) struct Counted<S> {
+    inner: S,
+    metrics: Metrics,
+}
+
+impl<S, Incoming, Outgoing> Service<Request<Incoming>> for Counted<S>
+where
+    S: Service<Request<Incoming>, Response = Response<Outgoing>>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Outgoing>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let (begin, metrics) = (Instant::now(), self.metrics.clone());
+        let name = name(request.uri().path());
+        let answering = self.inner.call(request);
+        Box::pin(async move {
+            let response = answering.await?;
+            metrics.called(name, code(response.headers()), begin.elapsed());
+            Ok(response)
+        })
+    }
+}
+
+/// Counts a call that comes as a message, past HTTP.
+pub(super) async fn counted<T>(
+    metrics: &Metrics,
+    path: &str,
+    call: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let begin = Instant::now();
+    let answer = call.await;
+    let code = answer.as_ref().err().map_or(Code::Ok, Status::code);
+    metrics.called(name(path), code, begin.elapsed());
+    answer
+}
+
+/// What a call of that path is counted under.
+fn name(path: &str) -> &'static str {
+    method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
+}
+
+/// What is said before the answer itself: a fault that is found later, within a stream, is its end.
+fn code(headers: &HeaderMap) -> Code {
+    headers
+        .get(Status::GRPC_STATUS)
+        .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
+}

@@ -1,0 +1,253 @@
+//! What is looked up when somebody reads the metrics: what waits and for whom, and what is left.
+
+use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
+
+use bellwether_proto::metrics::{Source, written};
+use prometheus_client::{
+    metrics::{
+        counter::ConstCounter,
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+    },
+    registry::{Metric, Registry},
+};
+use tokio::sync::watch;
+
+use crate::{
+    clock::Clock,
+    delivery::DispatcherStatus,
+    domain::{
+        RecordId,
+        counter::{Subject, Tally},
+    },
+    error::Error,
+    metrics::PREFIX,
+    ops::{
+        delivery::{Hold, Holds},
+        intake::Intake,
+        ruleset::Ruleset,
+    },
+    rpc::access::Guard,
+    store::{Direction, Index, Store, engine::Range, record::bytes::id_at},
+};
+
+/// Destinations with series of their own, in the order of their names; the others share one.
+const DESTINATIONS_MAX: usize = 100;
+/// Whose series those are. No destination can have this name.
+const OTHERS: &str = "(others)";
+/// Deliveries to one destination that are looked at for the oldest: those that are due first.
+const OLDEST_AMONG: usize = 1_000;
+/// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
+const BEFORE_DELIVERY: usize = 16 + 8;
+
+/// What the parts of the service show of their state.
+#[derive(Debug)]
+pub(super) struct Exposition {
+    pub(super) store: Store,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ruleset: Arc<Ruleset>,
+    pub(super) intake: Intake,
+    pub(super) guard: Guard,
+    pub(super) holds: Holds,
+    pub(super) dispatcher: watch::Receiver<DispatcherStatus>,
+    pub(super) data_dir: PathBuf,
+}
+
+/// How deliveries to a destination fare, or to several together.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: i64,
+    dead: i64,
+    oldest_seconds: f64,
+    paused: i64,
+    breakers_open: i64,
+}
+
+impl Source for Exposition {
+    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(async {
+            let mut lines = written(self.store.metrics().registry());
+            let mut now = Registry::with_prefix(PREFIX);
+            self.add_parts(&mut now);
+            self.add_disk(&mut now).await;
+            if let Err(error) = self.add_stored(&mut now).await {
+                // What is not known is left out.
+                tracing::warn!(%error, "metrics of what is stored could not be read");
+            }
+            lines.push_str(&written(&now));
+            lines
+        })
+    }
+}
+
+impl Exposition {
+    /// What is in memory.
+    fn add_parts(&self, to: &mut Registry) {
+        let (requests, kib) = self.intake.queued();
+        gauge(
+            to,
+            "intake_queue_requests",
+            "Requests with events, or parts of them, that wait to be decided about",
+            requests,
+        );
+        gauge(
+            to,
+            "intake_queue_bytes",
+            "Memory that the events take which are not on disk yet",
+            kib * 1024,
+        );
+        gauge(
+            to,
+            "watchers",
+            "Callers that follow what changes",
+            self.guard.watchers(),
+        );
+        let in_flight = self.dispatcher.borrow().in_flight;
+        gauge(
+            to,
+            "deliveries_in_flight",
+            "Deliveries that are being tried, or are about to be",
+            in_flight,
+        );
+    }
+
+    /// What the disk has, and what is left of it.
+    async fn add_disk(&self, to: &mut Registry) {
+        if let Some(space) = self.store.engine().free_space() {
+            let help = "Bytes that are free on the disk of the store";
+            gauge(to, "store_free_bytes", help, space.free_bytes);
+            let help = "Bytes that have to be free for events to be taken in";
+            gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
+        }
+        let folder = self.data_dir.clone();
+        let size = tokio::task::spawn_blocking(move || {
+            let files = std::fs::read_dir(folder)?.filter_map(Result::ok);
+            let known = files.filter_map(|file| file.metadata().ok());
+            let sizes = known.filter(std::fs::Metadata::is_file);
+            Ok::<u64, std::io::Error>(sizes.map(|file| file.len()).sum())
+        });
+        if let Ok(Ok(bytes)) = size.await {
+            let help = "Bytes of the files in the data folder";
+            gauge(to, "store_bytes", help, bytes);
+        }
+    }
+
+    /// What has to be read.
+    async fn add_stored(&self, to: &mut Registry) -> Result<(), Error> {
+        let head = self.store.engine().log_head().await?;
+        let lag = head.saturating_sub(self.dispatcher.borrow().log_sequence);
+        gauge(
+            to,
+            "delivery_log_lag_commits",
+            "Commits that the part which delivers has not looked at yet",
+            lag,
+        );
+        to.register(
+            "store_commits",
+            "Commits in the life of the store",
+            ConstCounter::new(head),
+        );
+        let by_name = self.waiting().await?;
+        let families = [
+            (
+                "destination_waiting",
+                "Deliveries that have not ended",
+                by_name_of(&by_name, |it| it.count),
+            ),
+            (
+                "destination_dead_letters",
+                "Deliveries that were given up and are kept",
+                by_name_of(&by_name, |it| it.dead),
+            ),
+            (
+                "destination_paused",
+                "Whether nothing is sent until somebody saves the destination",
+                by_name_of(&by_name, |it| it.paused),
+            ),
+            (
+                "destination_breaker_open",
+                "Whether the destination fails, so that single messages are tried",
+                by_name_of(&by_name, |it| it.breakers_open),
+            ),
+        ];
+        for (name, help, family) in families {
+            to.register(name, help, family);
+        }
+        let oldest =
+            Family::<[(&str, String); 1], Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+        for (name, waiting) in &by_name {
+            let gauge = oldest.get_or_create(&[("destination", name.clone())]);
+            gauge.set(waiting.oldest_seconds);
+        }
+        to.register(
+            "destination_oldest_seconds",
+            "How long ago the oldest delivery was decided on that has not ended; 0 when there is none",
+            oldest,
+        );
+        Ok(())
+    }
+
+    /// What waits, by the name of the destination.
+    async fn waiting(&self) -> Result<BTreeMap<String, Waiting>, Error> {
+        let snapshot = self.ruleset.refreshed().await?;
+        let mut found: Vec<_> = snapshot.destinations().collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        let ranges: Vec<_> = found
+            .iter()
+            .map(|destination| Range::under(&destination.id.to_bytes()))
+            .collect();
+        let engine = self.store.engine();
+        let due = Index::DeliveryByDue;
+        let entries = engine.entries_in(due, &ranges, Direction::Ascending, OLDEST_AMONG);
+        let now_ms = self.clock.now_ms().unsigned_abs();
+        let mut by_name: BTreeMap<String, Waiting> = BTreeMap::new();
+        let subjects: Vec<_> = found
+            .iter()
+            .map(|destination| Subject::Destination(destination.id))
+            .collect();
+        let counted = self.store.counted_now(&subjects).await?;
+        let found = found.into_iter().zip(counted).zip(entries.await?);
+        for (at, ((destination, counted), entries)) in found.enumerate() {
+            let name = if at < DESTINATIONS_MAX {
+                destination.name.as_str()
+            } else {
+                OTHERS
+            };
+            let deliveries = entries
+                .iter()
+                .filter_map(|(key, _)| id_at(key, BEFORE_DELIVERY));
+            let oldest_ms = deliveries.map(RecordId::time_ms).min().unwrap_or(now_ms);
+            let waiting = by_name.entry(name.to_owned()).or_default();
+            waiting.count += counted.of(Tally::Waiting);
+            waiting.dead += counted.of(Tally::Dead);
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+            let seconds = now_ms.saturating_sub(oldest_ms) as f64 / 1e3;
+            waiting.oldest_seconds = waiting.oldest_seconds.max(seconds);
+            match self.holds.of(destination.id) {
+                Some(Hold::Paused) => waiting.paused += 1,
+                Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
+                Some(Hold::Rate { .. } | Hold::Width { .. }) | None => {}
+            }
+        }
+        Ok(by_name)
+    }
+}
+
+fn gauge<N>(to: &mut Registry, name: &str, help: &str, value: N)
+where
+    ConstGauge<N>: Metric,
+{
+    to.register(name, help, ConstGauge::new(value));
+}
+
+fn by_name_of(
+    all: &BTreeMap<String, Waiting>,
+    value: fn(&Waiting) -> i64,
+) -> Family<[(&'static str, String); 1], Gauge> {
+    let family = Family::default();
+    for (name, waiting) in all {
+        let labels = [("destination", name.clone())];
+        Family::<_, Gauge>::get_or_create(&family, &labels).set(value(waiting));
+    }
+    family
+}

@@ -1,0 +1,75 @@
+//! A copy of the store as an older version left it, made before anything in it is changed.
+//!
+//! It is a data folder of its own inside the data folder, which that version opens; whoever does not
+//! want to go back removes it.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::Path,
+};
+
+use super::{
+    disk::CHECKSUMS,
+    error::OpenError,
+    folder::{Folder, LOGS},
+};
+
+/// What a store is made of.
+const FILES: [&str; 6] = [
+    "store.redb",
+    LOGS[0],
+    LOGS[1],
+    CHECKSUMS,
+    "format",
+    "secret.key",
+];
+
+/// Keeps a copy of the folder's store, which has this layout, unless there is one. One that was cut off
+/// is made anew.
+pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
+    let name = format!("layout-{layout}");
+    let kept = folder.path().join(&name);
+    if kept.exists() {
+        return Ok(());
+    }
+    let unfinished = folder.path().join(format!("{name}.new"));
+    let made = discard(&unfinished)
+        .and_then(|()| copy(folder.path(), &unfinished))
+        .and_then(|()| fs::rename(&unfinished, &kept));
+    if let Err(error) = made {
+        // What is half a copy takes room that may be what was missing.
+        drop(discard(&unfinished));
+        let action = "keep a copy of the store of an older version in";
+        return Err(OpenError::io(action, kept, error));
+    }
+    folder.sync()?;
+    tracing::info!(
+        kept = name,
+        "the store is kept as it was; remove this folder when you will not go back"
+    );
+    Ok(())
+}
+
+fn discard(unfinished: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(to)?;
+    for name in FILES {
+        match fs::copy(from.join(name), to.join(name)) {
+            // A store that was closed has no log, and one that was killed no checksums.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => {
+                copied?;
+                File::open(to.join(name))?.sync_all()?;
+            }
+        }
+    }
+    File::open(to)?.sync_all()
+}

@@ -1,0 +1,105 @@
+//! Whether a data folder and its files can be relied on: whoever else may write to them decides who
+//! gets in, and what is read from elsewhere is a file with an end.
+
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::{fs::OFlags, process::geteuid};
+
+use super::OpenError;
+
+/// Bytes of a file that holds keys.
+pub(in crate::store) const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
+
+const ROOT: u32 = 0;
+/// Others than the owner may read, write or look into it.
+const OTHERS: u32 = 0o077;
+/// Everybody may write to it.
+const ALL_WRITE: u32 = 0o002;
+/// The group may: platforms make volumes so, and what is in it is then as safe as the group.
+const GROUP_WRITES: u32 = 0o020;
+
+/// Reads a file that may be anything: one that is no plain file, or has more bytes, is refused
+/// without waiting for it.
+///
+/// # Errors
+/// Those of the system, and what it is instead.
+pub(in crate::store) fn read_plain(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    // Opening a pipe would wait for who writes to it.
+    options.read(true).custom_flags(flags(OFlags::NONBLOCK));
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    let mut content = Vec::new();
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut content)?;
+    if u64::try_from(content.len()).unwrap_or(u64::MAX) > bytes_max {
+        let message = format!("it has more than {bytes_max} bytes");
+        return Err(io::Error::other(message));
+    }
+    Ok(content)
+}
+
+/// The flag by which a name that is a link to elsewhere is not opened.
+pub(super) fn no_link() -> i32 {
+    flags(OFlags::NOFOLLOW)
+}
+
+fn flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or_default()
+}
+
+/// Looks whether not everybody may change a data folder, and its owner is who runs this, or root.
+///
+/// # Errors
+/// [`OpenError::Untrusted`]; those of the system.
+pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
+    let folder = File::open(path).and_then(|folder| folder.metadata());
+    let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
+    check(path, &found, "chmod 700")
+}
+
+/// Looks at a file with keys in the same way; the log says when others may read it. One that is not there is not looked at.
+///
+/// # Errors
+/// As [`check_folder`].
+pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(OpenError::io("read", path, error)),
+    };
+    check(path, &found, "chmod 600")?;
+    if found.mode() & OTHERS != 0 {
+        let (file, mode) = (path.display(), found.mode() & 0o777);
+        tracing::warn!("others than its owner may read {file} (mode {mode:o}): `chmod 600` it");
+    }
+    Ok(())
+}
+
+fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {
+    let (us, owner) = (geteuid().as_raw(), found.uid());
+    let mode = found.mode() & 0o777;
+    if mode & GROUP_WRITES != 0 {
+        let path = path.display();
+        tracing::warn!("the group of {path} may write to it (mode {mode:o}); `{remedy}` it");
+    }
+    let why = if mode & ALL_WRITE != 0 {
+        format!("everybody may write to it (mode {mode:o}); `{remedy}` it")
+    } else if owner != us && owner != ROOT && us != ROOT {
+        format!("it belongs to user {owner}, and this runs as user {us}; `chown` it")
+    } else {
+        return Ok(());
+    };
+    Err(OpenError::Untrusted {
+        path: path.into(),
+        why,
+    })
+}

@@ -1,0 +1,87 @@
+//! The chain that entries of the audit log are part of, added to in the commits that they tell of.
+
+use tokio::sync::Mutex;
+
+use super::{Changes, Store, v1::audit::chained};
+use crate::{
+    domain::AuditEntry,
+    store::{
+        audit::Audited,
+        engine::{Applied, Direction, EngineError, Lane, Range},
+    },
+};
+
+/// The end of the chain, for whoever adds to it next: one at a time, so that nobody's change conflicts
+/// over it. Changes by people are rare.
+#[derive(Debug, Default)]
+pub(super) struct Chain(Mutex<Option<Link>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    number: u64,
+    hash: [u8; 32],
+}
+
+impl Store {
+    /// Writes entries that stand for themselves.
+    ///
+    /// # Errors
+    /// Those of the engine; nothing was written then, unless the outcome is not known.
+    pub async fn write_audit(&self, entries: Vec<AuditEntry>) -> Result<(), EngineError> {
+        let mut changes = self.changes();
+        changes.audited = None;
+        self.chained(Lane::Admin, changes, entries).await?;
+        Ok(())
+    }
+
+    pub(super) async fn apply_audited(
+        &self,
+        lane: Lane,
+        changes: Changes,
+        audited: Audited,
+    ) -> Result<Applied, EngineError> {
+        self.chained(lane, changes, audited.entries()).await
+    }
+
+    /// Applies changes together with their entries, at the end of the chain.
+    async fn chained(
+        &self,
+        lane: Lane,
+        mut changes: Changes,
+        entries: Vec<AuditEntry>,
+    ) -> Result<Applied, EngineError> {
+        let mut end = self.chain.0.lock().await;
+        // Whoever is cut off from here on leaves the next one to look.
+        let mut link = match end.take() {
+            Some(link) => link,
+            None => self.chain_end().await?,
+        };
+        for entry in entries {
+            let entry = chained(entry, link.number + 1, link.hash);
+            link = Link {
+                number: entry.number,
+                hash: entry.hash,
+            };
+            changes.insert(&entry);
+        }
+        let applied = self.apply_plain(lane, changes).await?;
+        *end = Some(link);
+        Ok(applied)
+    }
+
+    async fn chain_end(&self) -> Result<Link, EngineError> {
+        let range = Range::under(&[]);
+        let last = self.page::<AuditEntry>(range, Direction::Descending, 1);
+        let last = last.await?.pop();
+        Ok(last.map_or(
+            Link {
+                number: 0,
+                hash: [0; 32],
+            },
+            |last| Link {
+                number: last.value.number,
+                hash: last.value.hash,
+            },
+        ))
+    }
+}

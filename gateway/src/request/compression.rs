@@ -1,0 +1,155 @@
+//! Bodies that are compressed: with gzip, both ways.
+
+use std::io::{Read as _, Write as _};
+
+use bytes::Bytes;
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use http::{HeaderMap, HeaderValue, header};
+
+use super::Reply;
+use crate::{limits, problem::Problem};
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// As it is.
+    Plain,
+    /// Compressed with gzip.
+    Gzip,
+}
+
+/// How the body of a request is written.
+///
+/// # Errors
+/// With the way it may be written, when it is written in another.
+pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let encoding = match (encodings.next(), encodings.next()) {
+        (None, _) => return Ok(Encoding::Plain),
+        (Some(one), None) => one.as_bytes().trim_ascii(),
+        (Some(_), Some(_)) => return Err(Problem::unknown_encoding()),
+    };
+    if encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity") {
+        Ok(Encoding::Plain)
+    } else if encoding.eq_ignore_ascii_case(b"gzip") || encoding.eq_ignore_ascii_case(b"x-gzip") {
+        Ok(Encoding::Gzip)
+    } else {
+        Err(Problem::unknown_encoding())
+    }
+}
+
+/// A body that was compressed.
+///
+/// # Errors
+/// When it is larger than `limit_bytes`, or was not compressed.
+pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
+    let mut whole = Vec::new();
+    let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
+    let read = GzDecoder::new(body)
+        .take(bound.saturating_add(1))
+        .read_to_end(&mut whole);
+    match read {
+        Ok(bytes) if bytes > limit_bytes => Err(Problem::body_too_large(limit_bytes)),
+        Ok(_) => Ok(whole.into()),
+        Err(_) => Err(Problem::invalid(
+            "the body is not compressed with gzip, as it says",
+        )),
+    }
+}
+
+/// Compresses the body of an answer, when whoever asked takes that and it is worth it.
+pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
+    let bytes = reply.body.len();
+    if bytes < limits::COMPRESSED_FROM || !takes_gzip(asked) {
+        return reply;
+    }
+    let body = reply.body.clone();
+    let deflate = move || deflated(&body);
+    let deflated = if bytes <= limits::COMPRESSED_AT_ONCE {
+        deflate()
+    } else {
+        // Too long to keep others waiting for this thread.
+        tokio::task::spawn_blocking(deflate).await.ok().flatten()
+    };
+    let Some(body) = deflated else {
+        return reply;
+    };
+    let mut reply = Reply { body, ..reply };
+    let headers = &mut reply.headers;
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    // The same content in other bytes.
+    let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+    let weak = tag.filter(|tag| !tag.starts_with("W/"));
+    if let Some(Ok(weak)) = weak.map(|tag| HeaderValue::try_from(format!("W/{tag}"))) {
+        headers.insert(header::ETAG, weak);
+    }
+    reply
+}
+
+fn deflated(body: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+    encoder.write_all(body).ok()?;
+    Some(encoder.finish().ok()?.into())
+}
+
+/// Whether `accept-encoding` names gzip, or anything, and does not say that it is not wanted.
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let lists = asked.get_all(header::ACCEPT_ENCODING).iter();
+    let entries = lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','));
+    let mut others = false;
+    for entry in entries {
+        let mut parts = entry.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let is_refused = parts.any(|part| {
+            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+            weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
+        });
+        if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") {
+            return !is_refused;
+        }
+        others |= name == "*" && !is_refused;
+    }
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_sent_to_who_takes_it() {
+        let table = [
+            ("", false),
+            ("gzip", true),
+            ("br, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.000, *", false),
+            ("*", true),
+            ("*;q=0", false),
+            ("br, deflate", false),
+        ];
+        for (value, expected) in table {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
+            assert_eq!(takes_gzip(&headers), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_body_says_how_it_is_written() {
+        let table = [
+            ("identity", Some(Encoding::Plain)),
+            ("GZip", Some(Encoding::Gzip)),
+            ("br", None),
+            ("gzip, gzip", None),
+        ];
+        for (value, expected) in table {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_ENCODING, value.parse().unwrap());
+            assert_eq!(of(&headers).ok(), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Looks at the key of a request before anything of its body is taken in.
+//!
+//! The backend is asked whether it knows the key, and the answer is remembered for a minute: it
+//! decides what of this gateway a request may take, and nothing else. Whether a call is made is
+//! decided by the backend each time.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hash, Hasher, RandomState},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tonic::{
+    Status,
+    metadata::{MetadataMap, MetadataValue},
+};
+
+use super::{Exchange, Handler};
+use crate::holder::Holder;
+
+/// How long a key is remembered.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// Keys that are remembered.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// The metadata that carry a key.
+const KEYS: [&str; 2] = ["authorization", "zenoss-api-key"];
+
+/// The keys that the backend knew lately.
+#[derive(Debug, Default)]
+pub(crate) struct Recognised {
+    secret: RandomState,
+    until: Mutex<HashMap<u64, Instant>>,
+}
+
+impl Recognised {
+    fn hash(&self, metadata: &MetadataMap) -> u64 {
+        let mut hasher = self.secret.build_hasher();
+        for name in KEYS {
+            let value = metadata.get(name);
+            value.map(MetadataValue::as_encoded_bytes).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn is_known(&self, key: u64, now: Instant) -> bool {
+        let until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.get(&key).is_some_and(|until| now < *until)
+    }
+
+    fn remember(&self, key: u64, now: Instant) {
+        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        if until.len() >= REMEMBERED_MAX {
+            until.retain(|_, until| now < *until);
+        }
+        if until.len() >= REMEMBERED_MAX {
+            until.clear();
+        }
+        until.insert(key, now + REMEMBERED);
+    }
+}
+
+impl Handler {
+    /// Who makes a request with this metadata; also tells the connection, which is a stranger's
+    /// until then.
+    ///
+    /// # Errors
+    /// What the backend answers to a key that it does not know, or to none.
+    pub(super) async fn recognise(
+        &self,
+        metadata: &MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<Holder, Status> {
+        let (key, now) = (self.recognised.hash(metadata), Instant::now());
+        if !self.recognised.is_known(key, now) {
+            let left = exchange.deadline.saturating_duration_since(now);
+            self.upstream.identify(metadata.clone(), left).await?;
+            self.recognised.remember(key, now);
+        }
+        exchange.activity.known(&format!("{key:016x}"));
+        Ok(Holder::Key(key))
+    }
+}

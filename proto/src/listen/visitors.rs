@@ -1,0 +1,438 @@
+//! Who is connected to a listener: an allowance for those who have shown no key, and what is left
+//! for those who have.
+//!
+//! Everybody arrives as a stranger. A connection is known from the first call on it that was let in
+//! with a key. Where strangers are more than their allowance, by address or in all, the oldest of them
+//! go: whoever arrives with a key has time to show it, however many others hold connections.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Of all connections, at most one in so many belongs to one client.
+const CLIENT_SHARE: usize = 4;
+/// How often the log tells of connections that had to go.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What those who have shown no key may take of a listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// Their connections.
+    pub connections: usize,
+    /// Those of one address.
+    pub connections_of_address: usize,
+    /// Their calls under way, an answer that waits to be read included.
+    pub calls: usize,
+    /// Those of one address.
+    pub calls_of_address: usize,
+    /// How long such a connection may stay without another request, or without anything that happens
+    /// to one under way.
+    pub quiet: Duration,
+}
+
+impl Allowance {
+    /// No more than a part of so many connections.
+    fn within(self, connections: usize) -> Self {
+        let all = self.connections.min((connections / 2).max(1));
+        Self {
+            connections: all,
+            connections_of_address: self.connections_of_address.min((all / 2).max(1)),
+            ..self
+        }
+    }
+}
+
+/// The address that stands for all that belong to the same holder: of IPv6 the network of 64 bits.
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// The connections of a listener.
+#[derive(Debug)]
+pub(super) struct Visitors {
+    connections: usize,
+    allowance: Allowance,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    arrived: u64,
+    open: usize,
+    /// By the order they arrived in.
+    strangers: HashMap<u64, Stranger>,
+    networks: HashMap<IpAddr, Network>,
+    calls: usize,
+    /// Connections of each client.
+    clients: HashMap<String, usize>,
+    sent_away: u64,
+    told: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    network: IpAddr,
+    calls: usize,
+    away: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Network {
+    connections: BTreeSet<u64>,
+    calls: usize,
+}
+
+/// One connection among those of its listener, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Visit {
+    visitors: Arc<Visitors>,
+    number: u64,
+    is_known: AtomicBool,
+    client: Mutex<Option<String>>,
+    away: CancellationToken,
+}
+
+impl Visitors {
+    pub(super) fn new(connections: usize, allowance: Allowance) -> Arc<Self> {
+        Arc::new(Self {
+            connections,
+            allowance: allowance.within(connections),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Somebody connected; none when all connections there may be are open, and all of known
+    /// clients.
+    pub(super) fn arrive(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
+        let mut table = self.table();
+        if table.open >= self.connections && !table.send_away_of_most() {
+            table.tell();
+            return None;
+        }
+        let (network, away) = (network_of(peer), CancellationToken::new());
+        let number = table.arrived;
+        table.arrived += 1;
+        table.open += 1;
+        let stranger = Stranger {
+            network,
+            calls: 0,
+            away: away.clone(),
+        };
+        table.strangers.insert(number, stranger);
+        let of_network = table.networks.entry(network).or_default();
+        of_network.connections.insert(number);
+        if of_network.connections.len() > self.allowance.connections_of_address {
+            table.send_away_of(network, false);
+        }
+        if table.strangers.len() > self.allowance.connections {
+            table.send_away_of_most();
+        }
+        table.tell();
+        drop(table);
+        Some(Visit {
+            visitors: Arc::clone(self),
+            number,
+            is_known: AtomicBool::new(false),
+            client: Mutex::new(None),
+            away,
+        })
+    }
+
+    /// Lets a stranger go, because the system has nothing left for another connection.
+    pub(super) fn make_way(&self) {
+        let mut table = self.table();
+        table.send_away_of_most();
+        table.tell();
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Counts are whole between any two statements.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Forgets a stranger, who left, was sent away or is known now.
+    fn remove(&mut self, number: u64) -> Option<Stranger> {
+        let stranger = self.strangers.remove(&number)?;
+        self.calls -= stranger.calls;
+        if let Some(network) = self.networks.get_mut(&stranger.network) {
+            network.connections.remove(&number);
+            network.calls -= stranger.calls;
+            if network.connections.is_empty() {
+                self.networks.remove(&stranger.network);
+            }
+        }
+        Some(stranger)
+    }
+
+    /// Sends the oldest of an address away, or the oldest of those that make calls.
+    fn send_away_of(&mut self, network: IpAddr, calling: bool) -> bool {
+        let of_network = self.networks.get(&network);
+        let number = of_network.and_then(|network| {
+            let calls = |number: &u64| self.strangers.get(number).is_some_and(|it| it.calls > 0);
+            let mut oldest = network.connections.iter().copied();
+            oldest.find(|number| !calling || calls(number))
+        });
+        let Some(stranger) = number.and_then(|number| self.remove(number)) else {
+            return false;
+        };
+        stranger.away.cancel();
+        self.sent_away += 1;
+        true
+    }
+
+    /// The same, of the address that has the most connections.
+    fn send_away_of_most(&mut self) -> bool {
+        let sizes = self.networks.iter();
+        let most = sizes.max_by_key(|(_, network)| network.connections.len());
+        most.map(|(network, _)| *network)
+            .is_some_and(|network| self.send_away_of(network, false))
+    }
+
+    /// The same, of the address that has the most calls under way.
+    fn send_away_of_most_calls(&mut self) {
+        let most = self
+            .networks
+            .iter()
+            .max_by_key(|(_, network)| network.calls);
+        if let Some(network) = most.map(|(network, _)| *network) {
+            self.send_away_of(network, true);
+        }
+    }
+
+    /// Says in the log, once in a while, how many were sent away.
+    fn tell(&mut self) {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL);
+        if self.sent_away > 0 && is_due {
+            let (closed, strangers) = (self.sent_away, self.strangers.len());
+            tracing::warn!(
+                closed,
+                open = self.open,
+                strangers,
+                "connections that showed no key were closed, to leave room for others"
+            );
+            (self.sent_away, self.told) = (0, Some(Instant::now()));
+        }
+    }
+}
+
+impl Visit {
+    /// Cancelled when the connection has to be closed at once.
+    pub(super) fn away(&self) -> &CancellationToken {
+        &self.away
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known.load(Relaxed)
+    }
+
+    pub(super) fn allowance(&self) -> Allowance {
+        self.visitors.allowance
+    }
+
+    /// A call was let in with the key of a client. The connection stays a stranger's while that
+    /// client has its share of connections already.
+    pub(super) fn known(&self, client: &str) {
+        if self.is_known() {
+            return;
+        }
+        let share = (self.visitors.connections / CLIENT_SHARE).max(1);
+        let mut table = self.visitors.table();
+        if table.clients.get(client).is_some_and(|open| *open >= share)
+            || table.remove(self.number).is_none()
+        {
+            return;
+        }
+        *table.clients.entry(client.to_owned()).or_default() += 1;
+        let mut named = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        *named = Some(client.to_owned());
+        self.is_known.store(true, Relaxed);
+    }
+
+    /// A call came in.
+    pub(super) fn call_began(&self) {
+        if self.is_known() {
+            return;
+        }
+        let allowance = self.visitors.allowance;
+        let mut table = self.visitors.table();
+        let table = &mut *table;
+        let Some(stranger) = table.strangers.get_mut(&self.number) else {
+            return;
+        };
+        stranger.calls += 1;
+        table.calls += 1;
+        let address = stranger.network;
+        let network = table.networks.entry(address).or_default();
+        network.calls += 1;
+        if network.calls > allowance.calls_of_address {
+            table.send_away_of(address, true);
+        }
+        if table.calls > allowance.calls {
+            table.send_away_of_most_calls();
+        }
+        table.tell();
+    }
+
+    /// A call ended, its answer was handed over.
+    pub(super) fn call_ended(&self) {
+        if self.is_known() {
+            return;
+        }
+        let mut table = self.visitors.table();
+        let table = &mut *table;
+        // Calls that began before the connection was known were forgotten with its strangeness.
+        if let Some(stranger) = table.strangers.get_mut(&self.number)
+            && let Some(network) = table.networks.get_mut(&stranger.network)
+            && stranger.calls > 0
+        {
+            stranger.calls -= 1;
+            network.calls -= 1;
+            table.calls -= 1;
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let mut table = self.visitors.table();
+        table.open -= 1;
+        table.remove(self.number);
+        let named = self.client.get_mut();
+        let client = named.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(client) = client
+            && let Some(open) = table.clients.get_mut(&client)
+        {
+            *open -= 1;
+            if *open == 0 {
+                table.clients.remove(&client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALLOWANCE: Allowance = Allowance {
+        connections: 6,
+        connections_of_address: 3,
+        calls: 8,
+        calls_of_address: 4,
+        quiet: Duration::from_secs(1),
+    };
+
+    fn visitors(connections: usize) -> Arc<Visitors> {
+        Visitors::new(connections, ALLOWANCE)
+    }
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    fn gone(visits: &[Visit]) -> Vec<bool> {
+        visits
+            .iter()
+            .map(|visit| visit.away().is_cancelled())
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_strangers_of_an_address_go_and_others_stay() {
+        let visitors = visitors(100);
+        let other = visitors.arrive(address(9)).unwrap();
+        let arrive = |_| visitors.arrive(address(1)).unwrap();
+        let visits: Vec<_> = (0..5).map(arrive).collect();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        assert!(!other.away().is_cancelled());
+        // Whoever shows a key makes room for another stranger.
+        visits[2].known("ada");
+        let next = visitors.arrive(address(1)).unwrap();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        drop((next, visits));
+        assert_eq!(visitors.table().open, 1);
+    }
+
+    #[test]
+    fn in_all_those_of_the_address_with_the_most_go_first() {
+        let visitors = visitors(100);
+        let few = visitors.arrive(address(9)).unwrap();
+        let mut many = Vec::new();
+        for from in 1..=4 {
+            many.push(visitors.arrive(address(from)).unwrap());
+            many.push(visitors.arrive(address(from)).unwrap());
+        }
+        assert!(!few.away().is_cancelled());
+        assert_eq!(gone(&many).iter().filter(|gone| **gone).count(), 3);
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_address() {
+        let visitors = visitors(100);
+        let arrive = |last: u128| {
+            let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
+            visitors.arrive(address.into()).unwrap()
+        };
+        let visits: Vec<_> = (0..5).map(arrive).collect();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn calls_without_a_key_are_counted_until_they_end_or_the_key_is_shown() {
+        let visitors = visitors(100);
+        let [idle, first, second] = [1, 1, 1].map(|from| visitors.arrive(address(from)).unwrap());
+        for _ in 0..3 {
+            first.call_began();
+        }
+        first.call_ended();
+        second.call_began();
+        second.call_began();
+        assert!(!first.away().is_cancelled());
+        second.call_began();
+        // The oldest that makes calls goes, not one that is idle.
+        assert!(first.away().is_cancelled() && !idle.away().is_cancelled());
+        second.known("ada");
+        for _ in 0..100 {
+            second.call_began();
+        }
+        assert!(!second.away().is_cancelled());
+        second.call_ended();
+        assert_eq!(visitors.table().calls, 0);
+    }
+
+    #[test]
+    fn one_client_has_a_share_of_the_connections_and_a_stranger_makes_way_for_the_last() {
+        let visitors = visitors(8);
+        let known = |client: &str| {
+            let visit = visitors.arrive(address(1)).unwrap();
+            visit.known(client);
+            visit
+        };
+        let ada: Vec<_> = (0..3).map(|_| known("ada")).collect();
+        let is_known = ada.iter().map(Visit::is_known).collect::<Vec<_>>();
+        assert_eq!(is_known, [true, true, false]);
+        let others: Vec<_> = ["b", "b", "c", "c", "d"].map(known).into();
+        assert!(others.iter().all(Visit::is_known));
+        assert!(!ada[2].away().is_cancelled());
+        let ninth = visitors.arrive(address(2)).unwrap();
+        assert!(ada[2].away().is_cancelled());
+        ninth.known("d");
+        drop(ada);
+        drop(others);
+        assert_eq!(visitors.table().clients.len(), 1);
+    }
+}

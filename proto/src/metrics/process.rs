@@ -1,0 +1,161 @@
+//! What a process tells of itself: what was built, since when it runs, and what it takes of the
+//! machine. Where the system does not say, nothing is said.
+
+use std::pin::Pin;
+
+use prometheus_client::{
+    metrics::{
+        counter::ConstCounter,
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+    },
+    registry::Registry,
+};
+
+use super::{Source, written};
+
+/// This process.
+#[derive(Debug)]
+pub struct Process {
+    version: &'static str,
+    started_seconds: f64,
+}
+
+impl Process {
+    /// A process of that version, which starts now.
+    pub fn starting(version: &'static str) -> Self {
+        let now = jiff::Timestamp::now();
+        Self {
+            version,
+            started_seconds: now.as_duration().as_secs_f64(),
+        }
+    }
+
+    fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        let build = Family::<[(&str, &str); 1], Gauge>::default();
+        build.get_or_create(&[("version", self.version)]).set(1);
+        registry.register("bellwether_build_info", "What was built; always 1", build);
+        registry.register(
+            "process_start_time_seconds",
+            "When the process started, in seconds since 1970",
+            ConstGauge::new(self.started_seconds),
+        );
+        if let Some(seconds) = usage::cpu_seconds() {
+            registry.register(
+                "process_cpu_seconds",
+                "Processor time taken, by the program and by the system for it",
+                ConstCounter::new(seconds),
+            );
+        }
+        let numbers = [
+            (
+                "process_resident_memory_bytes",
+                "Memory in use",
+                usage::memory_bytes(),
+            ),
+            (
+                "process_open_fds",
+                "Open files and sockets",
+                usage::open_descriptors(),
+            ),
+            (
+                "process_max_fds",
+                "Files and sockets that may be open",
+                usage::descriptors_max(),
+            ),
+        ];
+        for (name, help, number) in numbers {
+            if let Some(number) = number {
+                registry.register(name, help, ConstGauge::new(number));
+            }
+        }
+        registry
+    }
+}
+
+impl Source for Process {
+    fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(async { written(&self.registry()) })
+    }
+}
+
+/// What Linux says.
+#[cfg(target_os = "linux")]
+mod usage {
+    use std::fs;
+
+    use rustix::{
+        process::{Resource, getrlimit},
+        time::{ClockId, clock_gettime},
+    };
+
+    pub(super) fn cpu_seconds() -> Option<f64> {
+        let taken = clock_gettime(ClockId::ProcessCPUTime);
+        let seconds = u32::try_from(taken.tv_sec).ok()?;
+        let nanoseconds = u32::try_from(taken.tv_nsec).ok()?;
+        Some(f64::from(seconds) + f64::from(nanoseconds) / 1e9)
+    }
+
+    pub(super) fn memory_bytes() -> Option<u64> {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib * 1024)
+    }
+
+    pub(super) fn open_descriptors() -> Option<u64> {
+        let open = fs::read_dir("/proc/self/fd").ok()?.count();
+        // Without the one that they are counted with.
+        u64::try_from(open).ok()?.checked_sub(1)
+    }
+
+    pub(super) fn descriptors_max() -> Option<u64> {
+        getrlimit(Resource::Nofile).current
+    }
+}
+
+/// Other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+mod usage {
+    pub(super) fn cpu_seconds() -> Option<f64> {
+        None
+    }
+
+    pub(super) fn memory_bytes() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn open_descriptors() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn descriptors_max() -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_the_system_says_is_there() {
+        let text = Process::starting("1.2.3").lines().await;
+        for name in [
+            "bellwether_build_info{version=\"1.2.3\"} ",
+            "process_start_time_seconds ",
+            "process_cpu_seconds_total ",
+            "process_resident_memory_bytes ",
+            "process_open_fds ",
+            "process_max_fds ",
+        ] {
+            let value = text.lines().find(|line| line.starts_with(name));
+            let value: f64 = value.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+            assert!(value > 0.0, "{text}");
+        }
+    }
+}

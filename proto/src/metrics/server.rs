@@ -1,0 +1,133 @@
+//! An address of its own for the page, apart from where the service is called.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::{rt::TokioTimer, server::conn::auto};
+use rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
+
+use super::{PATH, Page};
+use crate::listen::{Activity, Allowance, Limits, Listener, Serve, Streams};
+
+/// Connections open at once: Prometheus takes one or two.
+const CONNECTIONS: usize = 64;
+/// How long a client may take for anything.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection may wait for its next reading.
+const IDLE: Duration = Duration::from_secs(300);
+
+const LIMITS: Limits = Limits {
+    connections: CONNECTIONS,
+    strangers: Allowance {
+        connections: CONNECTIONS,
+        connections_of_address: CONNECTIONS,
+        calls: CONNECTIONS,
+        calls_of_address: CONNECTIONS,
+        quiet: IDLE,
+    },
+    handshake: PATIENCE,
+    first_request: PATIENCE,
+    idle: IDLE,
+    silence: Some(PATIENCE),
+    drain: PATIENCE,
+};
+
+/// A listener that answers with the page, and with nothing else.
+#[derive(Debug)]
+pub struct Server {
+    listener: Listener,
+    page: Arc<Page>,
+}
+
+impl Server {
+    /// Takes the address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// The system's reason not to give it.
+    pub async fn bind(addr: SocketAddr, page: Arc<Page>) -> io::Result<Self> {
+        let listener = Listener::bind(addr).await?;
+        Ok(Self { listener, page })
+    }
+
+    /// The address that was taken.
+    pub fn addr(&self) -> SocketAddr {
+        self.listener.addr()
+    }
+
+    /// Answers until `shutdown`; with `tls` nothing is served in clear.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes every connection at once.
+    pub async fn serve(self, tls: Option<Arc<ServerConfig>>, shutdown: CancellationToken) {
+        let service = Pages(self.page);
+        self.listener.serve(service, LIMITS, tls, shutdown).await;
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Pages(Arc<Page>);
+
+impl Serve for Pages {
+    type Body = Full<Bytes>;
+
+    fn http(&self, streams: Streams) -> auto::Builder<Streams> {
+        let mut server = auto::Builder::new(streams);
+        server
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE);
+        server.http2().timer(TokioTimer::new());
+        server
+    }
+
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+        _peer: SocketAddr,
+        _activity: Arc<Activity>,
+    ) -> Response<Full<Bytes>> {
+        self.0.answer(&request).await.map(Full::new)
+    }
+}
+
+impl Page {
+    /// Whether it is this page that a request asks for.
+    pub fn is_asked<Body>(request: &Request<Body>) -> bool {
+        request.uri().path() == PATH && matches!(*request.method(), Method::GET | Method::HEAD)
+    }
+
+    /// Answers a request.
+    pub async fn answer<Body>(&self, request: &Request<Body>) -> Response<Bytes> {
+        let text = |status, text: &'static str| {
+            let mut response = Response::new(Bytes::from_static(text.as_bytes()));
+            *response.status_mut() = status;
+            response
+        };
+        let mut response = if !Self::is_asked(request) {
+            text(
+                StatusCode::NOT_FOUND,
+                "there is /metrics here, to be read\n",
+            )
+        } else if !self.admits(request.headers()) {
+            let mut refused = text(
+                StatusCode::UNAUTHORIZED,
+                "show the key of the metrics: `authorization: Bearer KEY`\n",
+            );
+            let scheme = HeaderValue::from_static("Bearer");
+            refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            refused
+        } else {
+            Response::new(self.text().await)
+        };
+        let kind = HeaderValue::from_static(super::CONTENT_TYPE);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+}

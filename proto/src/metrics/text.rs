@@ -1,0 +1,61 @@
+//! Families as lines of Prometheus' own text format, which every reader of metrics takes.
+
+use std::fmt::Write as _;
+
+use prometheus_client::{encoding::text::encode_registry, registry::Registry};
+
+/// What is registered there, as lines.
+///
+/// The library writes `OpenMetrics`, where the lines about a counter leave out the `_total` that its
+/// samples end with.
+///
+/// # Panics
+/// Never: what is written to is memory.
+pub fn written(registry: &Registry) -> String {
+    let mut metrics = String::new();
+    encode_registry(&mut metrics, registry).expect("writing to memory does not fail");
+    let mut text = String::with_capacity(metrics.len());
+    let mut help = None;
+    for line in metrics.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            help = rest.split_once(' ');
+        } else if let Some((name, kind)) = about(line) {
+            let total = if kind == "counter" { "_total" } else { "" };
+            let help = help.take().map_or("", |(_, help)| help);
+            line_to(&mut text, format_args!("# HELP {name}{total} {help}"));
+            line_to(&mut text, format_args!("# TYPE {name}{total} {kind}"));
+        } else {
+            line_to(&mut text, format_args!("{line}"));
+        }
+    }
+    text
+}
+
+/// The name and the kind that a line tells of.
+fn about(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("# TYPE ")?.split_once(' ')
+}
+
+fn line_to(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("writing to memory does not fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
+
+    use super::*;
+
+    #[test]
+    fn a_counter_is_named_as_its_samples_are() {
+        let mut registry = Registry::default();
+        let calls = Family::<[(&str, &str); 1], Counter>::default();
+        calls.get_or_create(&[("who", "a\"b")]).inc_by(2);
+        registry.register("calls", "Calls", calls);
+        registry.register("open", "Open ones", Gauge::<i64>::default());
+        let text = "# HELP calls_total Calls.\n# TYPE calls_total counter\n\
+                    calls_total{who=\"a\\\"b\"} 2\n\
+                    # HELP open Open ones.\n# TYPE open gauge\nopen 0\n";
+        assert_eq!(written(&registry), text);
+    }
+}

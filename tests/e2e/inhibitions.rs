@@ -1,0 +1,134 @@
+//! Inhibitions over REST: made, tried, refused, and remembered by a service that is killed.
+
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const INHIBITIONS: &str = "/v1/notification/inhibitions";
+const PENDING: &str = "/v1/notification/pending";
+
+fn inhibition() -> Value {
+    json!({
+        "name": "dead host",
+        "enabled": true,
+        "sourceFilter": "name=host-down",
+        "targetFilter": "name=full",
+        "equal": [{"source": "host"}],
+        "linger": "1s",
+    })
+}
+
+async fn set_up(rest: &Rest, receiver: &Receiver) {
+    let mut trigger = samples::trigger("all", "disk");
+    trigger["type"] = json!({"event": {"filter": "severity>=info"}});
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let hook = samples::webhook("hook", &receiver.url("/"));
+    rest.post("/v1/notification/destinations", &hook).await.ok();
+    let rule = samples::rule("page", "all", "hook", "{{event.name}}");
+    rest.post("/v1/notification/rules", &rule).await.ok();
+}
+
+async fn send(rest: &Rest, name: &str, status: Option<&str>) {
+    let mut event = samples::event(name, "a", "SEVERITY_ERROR", "something is wrong");
+    if let Some(status) = status {
+        event["status"] = json!(status);
+    }
+    let body = samples::events(&[event]);
+    let answer = rest.post("/v1/data-receiver/events", &body).await.ok();
+    assert_eq!(answer["succeeded"], 1);
+}
+
+async fn until_received(receiver: &Receiver, count: usize) {
+    eventually("the messages to arrive", async || {
+        (receiver.count() >= count).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.count(), count);
+}
+
+#[tokio::test]
+async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let made = rest.post(INHIBITIONS, &inhibition()).await.ok();
+    let made = &made["inhibition"];
+    assert_eq!(made["equal"], json!([{"source": "host", "target": "host"}]));
+    assert_eq!(made["sourceFilter"], "name=host-down");
+    eventually("it to be prepared", async || {
+        let read = rest.get(&format!("{INHIBITIONS}/dead%20host")).await.ok();
+        (read["inhibition"]["state"] == "ACTIVE").then_some(())
+    })
+    .await;
+
+    send(&rest, "host-down", None).await;
+    until_received(&receiver, 1).await;
+    send(&rest, "full", None).await;
+    let tried = rest
+        .post(&format!("{INHIBITIONS}:preview"), &inhibition())
+        .await
+        .ok();
+    assert_eq!(
+        (
+            &tried["sourceCount"],
+            &tried["targetCount"],
+            &tried["heldCount"]
+        ),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(tried["pairs"][0]["source"]["name"], "host-down");
+    let waits = rest.get(PENDING).await.ok();
+    let hold = &waits["pending"][0]["holds"][0];
+    assert_eq!(
+        (&hold["kind"], &hold["name"]),
+        (&json!("HOLD_KIND_INHIBITION"), &json!("dead host"))
+    );
+
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    assert_eq!(
+        rest.get(PENDING).await.ok()["pending"][0]["holds"][0],
+        *hold
+    );
+    assert_eq!(receiver.count(), 1);
+    send(&rest, "host-down", Some("STATUS_CLOSED")).await;
+    until_received(&receiver, 2).await;
+    eventually("nothing to wait any more", async || {
+        let waits = rest.get(PENDING).await.ok();
+        waits["pending"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+            .then_some(())
+    })
+    .await;
+    world.terminate();
+    let output = process::run(world.command(&["check", "--json"]));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{told}");
+}
+
+#[tokio::test]
+async fn every_wrong_field_of_an_inhibition_is_named() {
+    let world = World::start();
+    let rest = world.rest();
+    let refused = rest
+        .post(
+            INHIBITIONS,
+            &json!({"name": "bad", "sourceFilter": "name=", "equal": [{"source": "dimensions."}], "linger": "7200s"}),
+        )
+        .await;
+    assert_eq!(refused.status, 400);
+    let text = refused.json().to_string();
+    for part in ["sourceFilter", "target", "equal[0].source", "linger"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut without = inhibition();
+    without["equal"] = json!([]);
+    let text = rest.post(INHIBITIONS, &without).await.json().to_string();
+    assert!(text.contains("1 to 8"), "{text}");
+}

@@ -1,0 +1,159 @@
+//! Keys that end and keys that take each other's place, over both ways in.
+
+use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
+use http::Method;
+
+fn run(world: &World, arguments: &[&str]) -> Result<String, String> {
+    let output = process::run(world.command(arguments));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    if output.status.success() {
+        Ok(text(output.stdout).trim().to_owned())
+    } else {
+        Err(text(output.stderr))
+    }
+}
+
+async fn status(rest: &Rest) -> (u16, String) {
+    let answer = rest.send(Method::GET, "/v1/notification/rules", "").await;
+    (answer.status.as_u16(), answer.text())
+}
+
+/// What the service answers to a key over gRPC.
+fn over_grpc(world: &World, key: &str) -> Result<String, String> {
+    let mut command = world.command(&["audit"]);
+    command.env("BELLWETHER_KEY", key);
+    let output = process::run(command);
+    if output.status.success() {
+        Ok(String::new())
+    } else {
+        Err(String::from_utf8(output.stderr).expect("text"))
+    }
+}
+
+fn in_seconds(seconds: i64) -> String {
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+    at.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_refused_once_it_has_ended() {
+    let mut world = World::start();
+    let past = [
+        "client",
+        "create",
+        "late",
+        "--role",
+        "operator",
+        "--expires",
+    ];
+    let refused = run(&world, &[&past[..], &["2020-01-01T00:00:00Z"]].concat()).unwrap_err();
+    assert!(refused.contains("is in the past"), "{refused}");
+    let soon = in_seconds(4);
+    let create = [
+        "client",
+        "create",
+        "short",
+        "--role",
+        "operator",
+        "--expires",
+        &soon,
+    ];
+    let key = run(&world, &create).expect("it is made");
+    let rest = world.rest().with_key(Some(&key));
+    assert_eq!(status(&rest).await.0, 200);
+    over_grpc(&world, &key).expect("it is let in");
+    let said = eventually("the key to end", async || {
+        let (status, said) = status(&rest).await;
+        (status == 401).then_some(said)
+    })
+    .await;
+    assert!(said.contains("the key has expired"), "{said}");
+    let refused = over_grpc(&world, &key).unwrap_err();
+    assert!(refused.contains("the key has expired"), "{refused}");
+    world.kill();
+    world.start_again();
+    let rest = world.rest().with_key(Some(&key));
+    assert_eq!(status(&rest).await.0, 401, "nor after a start");
+    run(&world, &["client", "update", "short", "--no-end"]).expect("it is changed");
+    assert_eq!(status(&rest).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_before_is_accepted_for_as_long_as_it_is_said() {
+    let world = World::start();
+    let old = world.client("sam", "operator");
+    let rotate = |overlap: &str| run(&world, &["client", "rotate", "sam", "--overlap", overlap]);
+    let new = rotate("5").expect("a key");
+    assert_ne!(old, new);
+    for key in [&old, &new] {
+        assert_eq!(status(&world.rest().with_key(Some(key))).await.0, 200);
+        over_grpc(&world, key).expect("it is let in");
+    }
+    let rest = world.rest().with_key(Some(&old));
+    eventually("the key before to end", async || {
+        (status(&rest).await.0 == 401).then_some(())
+    })
+    .await;
+    assert_eq!(status(&world.rest().with_key(Some(&new))).await.0, 200);
+    let newest = rotate("0").expect("a key");
+    assert_eq!(status(&world.rest().with_key(Some(&new))).await.0, 401);
+    assert_eq!(status(&world.rest().with_key(Some(&newest))).await.0, 200);
+    let refused = rotate("9999999").unwrap_err();
+    assert!(refused.contains("overlapSeconds"), "{refused}");
+    let listed = run(&world, &["client", "list"]).expect("clients");
+    assert!(listed.contains("sam\toperator"), "{listed}");
+    let entries = world
+        .rest()
+        .get("/v1/audit?kinds=client&names=sam")
+        .await
+        .ok();
+    assert_eq!(
+        entries["entries"][0]["changedSecrets"][0], "key",
+        "{entries}"
+    );
+    let text = entries.to_string();
+    assert!(
+        ![&old, &new, &newest]
+            .into_iter()
+            .any(|key| text.contains(&**key))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_admin_whose_key_does_not_end_stays() {
+    let world = World::start();
+    let end = in_seconds(3_600);
+    let refused = run(&world, &["client", "update", "admin", "--expires", &end]).unwrap_err();
+    assert!(
+        refused.contains("the last client of the role `admin`"),
+        "{refused}"
+    );
+    let other = [
+        "client",
+        "create",
+        "other",
+        "--role",
+        "admin",
+        "--expires",
+        &end,
+    ];
+    run(&world, &other).expect("it is made");
+    let refused = run(&world, &["client", "revoke", "admin"]).unwrap_err();
+    assert!(refused.contains("whose key does not end"), "{refused}");
+    run(&world, &["client", "revoke", "other"]).expect("it is revoked");
+}
+
+#[test]
+fn no_core_file_is_made_of_a_service() {
+    let world = World::start();
+    let limits = format!("/proc/{}/limits", world.service().id());
+    // Only Linux tells the limits of another process.
+    let Ok(limits) = std::fs::read_to_string(limits) else {
+        return;
+    };
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let words: Vec<_> = core.expect("a limit").split_whitespace().collect();
+    assert_eq!(words[4..6], ["0", "0"], "{words:?}");
+}

@@ -1,0 +1,360 @@
+//! What Prometheus reads: every family is told of and fed, where it is shown and to whom, and a real
+//! Prometheus that scrapes it raises an alert when a destination takes nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use bellwether_proto::reference::{Block, Topic};
+use bellwether_tests::{
+    eventually::eventually,
+    process::{self, Service},
+    programs::{Running, port, programs},
+    receiver::{Receiver, Reply},
+    rest::Rest,
+    tree,
+    world::World,
+};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const EVENTS: &str = "/v1/data-receiver/events";
+const EXAMPLES: &str = "tests/examples/prometheus";
+
+/// The families that the topic tells of, with the labels of each.
+fn told() -> BTreeMap<String, BTreeSet<String>> {
+    let topic = Topic::find("metrics").expect("the topic is there");
+    let words = |cell: &str| {
+        cell.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect()
+    };
+    let tables = topic.blocks().into_iter().filter_map(|block| match block {
+        Block::Table(rows) => Some(rows),
+        _ => None,
+    });
+    let rows = tables.flat_map(|rows| rows.into_iter().skip(1));
+    rows.map(|row| (row[0].trim_matches('`').to_owned(), words(&row[1])))
+        .collect()
+}
+
+/// The families of a page that have samples, with the labels of each; `le` is no label of a family.
+fn shown(page: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let kinds = kinds.filter_map(|line| line.split_once(' '));
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    let mut shown = BTreeMap::new();
+    for (family, kind) in kinds {
+        let name = match kind {
+            "histogram" => format!("{family}_bucket"),
+            _ => family.to_owned(),
+        };
+        let of_it = |line: &&str| {
+            let rest = line.strip_prefix(&name);
+            rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
+        };
+        for sample in samples.clone().filter(of_it) {
+            let labels = sample
+                .split_once('{')
+                .and_then(|(_, rest)| rest.split_once('}'));
+            let labels = labels.map_or("", |(labels, _)| labels).split(',');
+            let names = labels.filter_map(|label| Some(label.split_once('=')?.0.to_owned()));
+            let labels: &mut BTreeSet<String> = shown.entry(family.to_owned()).or_default();
+            labels.extend(names.filter(|name| name != "le"));
+        }
+    }
+    shown
+}
+
+/// The value of the sample that begins so.
+fn value(page: &str, sample: &str) -> f64 {
+    let line = page.lines().find(|line| line.starts_with(sample));
+    let line = line.unwrap_or_else(|| panic!("no {sample}\n{page}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Has messages sent there of every event that is an error and speaks of a disk.
+async fn tell_of_disks(rest: &Rest, url: &str) {
+    for (kind, draft) in [
+        ("triggers", samples::trigger("disk", "disk")),
+        ("destinations", samples::webhook("hook", url)),
+        ("rules", samples::rule("tell", "disk", "hook", "")),
+    ] {
+        let path = format!("/v1/notification/{kind}");
+        rest.post(&path, &draft).await.ok();
+    }
+}
+
+fn disk(host: &str) -> Value {
+    samples::event("disk", host, "SEVERITY_ERROR", "the disk is full")
+}
+
+/// What one journey leaves behind.
+const COUNTED: [(&str, f64); 12] = [
+    ("bellwether_events_accepted_total{dialect=\"native\"}", 3.0),
+    (
+        "bellwether_events_deduplicated_total{dialect=\"native\"}",
+        1.0,
+    ),
+    (
+        "bellwether_events_refused_total{dialect=\"native\",code=\"invalid_argument\"}",
+        1.0,
+    ),
+    ("bellwether_events_replayed_total{dialect=\"native\"}", 3.0),
+    ("bellwether_notifications_total{type=\"webhook\"}", 2.0),
+    ("bellwether_delivery_seconds_count{type=\"webhook\"}", 2.0),
+    (
+        "bellwether_attempts_total{type=\"webhook\",outcome=\"delivered\"}",
+        2.0,
+    ),
+    (
+        "bellwether_test_sends_total{type=\"webhook\",state=\"delivered\"}",
+        1.0,
+    ),
+    ("bellwether_refusals_total{why=\"key\"}", 1.0),
+    ("bellwether_destination_waiting{destination=\"hook\"}", 0.0),
+    ("bellwether_destination_paused{destination=\"hook\"}", 0.0),
+    (
+        "bellwether_calls_total{method=\"bellwether.v1.RuleService/CreateRule\",code=\"ok\"}",
+        1.0,
+    ),
+];
+
+#[tokio::test]
+async fn every_family_is_told_of_and_fed_and_promtool_finds_no_fault() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    let nameless = json!({"summary": "has no name"});
+    let list = samples::events(&[disk("a"), disk("b"), disk("a"), nameless]);
+    for _ in 0..2 {
+        let key = [("idempotency-key", "once")];
+        let sent = rest.try_send(Method::POST, EVENTS, &key, list.to_string());
+        sent.await.unwrap().ok();
+    }
+    let test = json!({"name": "hook"});
+    rest.post("/v1/notification/destinations:test", &test)
+        .await
+        .ok();
+    rest.with_key(Some("wrong"))
+        .get("/v1/notification/rules")
+        .await;
+    let delivered = async || {
+        let page = rest.get("/metrics").await.text();
+        let sample = "bellwether_deliveries_total{type=\"webhook\",state=\"delivered\"} 2";
+        page.contains(sample).then_some(page)
+    };
+    let page = eventually("both messages to be counted", delivered).await;
+
+    assert_eq!(shown(&page), told(), "{page}");
+    for (sample, expected) in COUNTED {
+        let found = value(&page, sample);
+        assert!((found - expected).abs() < f64::EPSILON, "{sample} {found}");
+    }
+    assert!(value(&page, "bellwether_matches_total") >= 2.0);
+    assert!(value(&page, "bellwether_store_bytes") > 0.0);
+
+    check(&page);
+}
+
+/// Has Prometheus' own tool look at a page.
+fn check(page: &str) {
+    let Some([promtool]) = programs(["promtool"]) else {
+        return;
+    };
+    let mut tool = Command::new(promtool);
+    tool.args(["check", "metrics"]).stdin(Stdio::piped());
+    tool.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut tool = tool.spawn().unwrap();
+    let mut input = tool.stdin.take().unwrap();
+    input.write_all(page.as_bytes()).unwrap();
+    drop(input);
+    let output = tool.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+}
+
+#[tokio::test]
+async fn metrics_have_an_address_and_a_key_of_their_own_where_that_is_set() {
+    let settings = "[metrics]\nlisten = \"127.0.0.1:0\"\nkey = \"secret-of-metrics\"";
+    let world = World::with_settings(settings);
+    assert_eq!(world.rest().get("/metrics").await.status, 404);
+    let metrics = Rest::new(world.service().address("metrics"), None);
+    for (key, status) in [
+        (None, 401),
+        (Some("wrong"), 401),
+        (Some(world.admin_key().as_str()), 401),
+        (Some("secret-of-metrics"), 200),
+    ] {
+        let answer = metrics.with_key(key).get("/metrics").await;
+        assert_eq!(answer.status, status, "{key:?}");
+        assert_eq!(
+            answer.text().contains("bellwether_build_info{"),
+            status == 200
+        );
+    }
+    let other = metrics.with_key(Some("secret-of-metrics"));
+    assert_eq!(other.get("/v1/notification/rules").await.status, 404);
+    assert!(!world.service().log().contains("secret-of-metrics"));
+
+    // A key alone guards the page where it is.
+    let world = World::with_settings("[metrics]\nkey = \"secret-of-metrics\"");
+    let rest = world.rest();
+    let refused = rest.get("/metrics").await;
+    assert_eq!(refused.status, 401);
+    assert!(refused.text().contains("the key of the metrics"));
+    let shown = rest
+        .with_key(Some("secret-of-metrics"))
+        .get("/metrics")
+        .await;
+    assert_eq!(shown.status, 200);
+    assert!(
+        shown
+            .header("content-type")
+            .starts_with("text/plain; version=0.0.4")
+    );
+}
+
+#[tokio::test]
+async fn a_backend_alone_and_a_gateway_alone_show_what_they_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |arguments: &[&str], log: &str| {
+        let command = process::command(folder.path(), arguments);
+        Service::start(command, &folder.path().join(log))
+    };
+    let data_dir = folder.path().join("data");
+    let data_dir = data_dir.to_str().unwrap();
+    let backend = start(
+        &[
+            "backend",
+            "--data-dir",
+            data_dir,
+            "--grpc-listen",
+            "127.0.0.1:0",
+        ],
+        "backend.log",
+    );
+    let page = Rest::new(backend.address("grpc"), None)
+        .get("/metrics")
+        .await;
+    assert_eq!(page.status, 200);
+    let page = page.text();
+    assert!(page.contains("bellwether_store_commits_total") && !page.contains("_gateway_"));
+
+    let address = format!("http://{}", backend.address("grpc"));
+    let gateway = start(
+        &[
+            "gateway",
+            "--backend",
+            &address,
+            "--rest-listen",
+            "127.0.0.1:0",
+        ],
+        "gateway.log",
+    );
+    let page = Rest::new(gateway.address("rest"), None)
+        .get("/metrics")
+        .await;
+    let page = page.text();
+    assert!(page.contains("bellwether_gateway_connections_total") && !page.contains("_store_"));
+}
+
+#[test]
+fn the_rules_and_the_board_ask_for_families_that_there_are() {
+    let told = told();
+    let read = |name| fs::read_to_string(tree::root().join(EXAMPLES).join(name)).unwrap();
+    let board: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
+    let panels = board["panels"].as_array().unwrap();
+    let of_panels = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    let mut asked: Vec<String> = of_panels
+        .map(|target| target["expr"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(asked.len() > 15, "{asked:?}");
+    asked.push(read("alerts.yml"));
+    for text in asked {
+        let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        let of_ours = |word: &&str| word.starts_with("bellwether_") || word.starts_with("process_");
+        for name in words.filter(of_ours) {
+            let family = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(told.contains_key(family), "{name} in {text}");
+        }
+    }
+    let Some([promtool]) = programs(["promtool"]) else {
+        return;
+    };
+    let mut check = Command::new(promtool);
+    check.args(["check", "rules"]);
+    let output = check
+        .arg(tree::root().join(EXAMPLES).join("alerts.yml"))
+        .output();
+    let output = output.unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+}
+
+#[tokio::test]
+async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
+    let Some([prometheus]) = programs(["prometheus"]) else {
+        return;
+    };
+    let receiver = Receiver::answering(|_| Reply::status(500)).await;
+    let world = World::with_settings("[metrics]\nkey = \"secret-of-metrics\"");
+    let rest = world.rest();
+    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    let events: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(disk).into();
+    rest.post(EVENTS, &samples::events(&events)).await.ok();
+
+    let folder = tempfile::tempdir().unwrap();
+    let rules = tree::root().join(EXAMPLES).join("alerts.yml");
+    // The example, without its patience.
+    let rules = fs::read_to_string(rules).unwrap();
+    let rules: String = rules
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("for: "))
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    fs::write(folder.path().join("alerts.yml"), rules).unwrap();
+    let target = world.service().address("rest");
+    let settings = format!(
+        "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
+         rule_files: [alerts.yml]\n\
+         scrape_configs:\n\
+         - job_name: bellwether\n  \
+           authorization: {{credentials: secret-of-metrics}}\n  \
+           static_configs: [{{targets: [\"{target}\"]}}]\n"
+    );
+    fs::write(folder.path().join("prometheus.yml"), settings).unwrap();
+    let address = format!("127.0.0.1:{}", port());
+    let arguments = [
+        "--config.file=prometheus.yml".to_owned(),
+        "--storage.tsdb.path=data".to_owned(),
+        format!("--web.listen-address={address}"),
+    ];
+    let _prometheus = Running::start(folder.path(), &prometheus, &arguments);
+    let prometheus = Rest::new(&address, None);
+    let firing = async || {
+        let asked = prometheus.try_send(Method::GET, "/api/v1/alerts", &[], "");
+        let found = asked.await.ok()?;
+        let found: Value = serde_json::from_slice(&found.body).ok()?;
+        let alerts = found["data"]["alerts"].as_array()?;
+        let is_it = |alert: &&Value| {
+            let labels = &alert["labels"];
+            labels["alertname"] == "BellwetherDestinationFailing"
+                && labels["destination"] == "hook"
+                && alert["state"] == "firing"
+        };
+        alerts.iter().find(is_it).cloned()
+    };
+    let alert = eventually("the alert to fire", firing).await;
+    assert_eq!(alert["annotations"]["summary"], "hook takes no messages");
+}

@@ -1,0 +1,270 @@
+//! Who has no key costs nothing, and one client takes nothing from another: connections, calls,
+//! bodies and answers that nobody finishes, while somebody with a key is served.
+
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::{
+    cloud::{
+        Event, EventWrapper, data_receiver_service_client::DataReceiverServiceClient,
+        event_wrapper::EventType,
+    },
+    v1::{ListRulesRequest, rule_service_client::RuleServiceClient},
+};
+use bellwether_tests::{
+    eventually::eventually, grpc, receiver::Receiver, rest::Rest, world::World,
+};
+use http::Method;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::{
+    EVENTS,
+    attack::{Http2, hold_open, hostile_times, post_head},
+    peak_mib,
+};
+use crate::samples;
+
+/// How long somebody with a key may have to wait while others attack.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// What a service in which nothing happens may grow to under the short form of an attack.
+const SHORT_MEMORY_MAX_MIB: u64 = 200;
+const LONG_MEMORY_MAX_MIB: u64 = 512;
+
+/// Somebody with a key comes anew and is served over both listeners in time.
+async fn a_newcomer_is_served(world: &World, key: &str) {
+    let start = Instant::now();
+    let served = async {
+        let rest = Rest::new(world.service().address("rest"), Some(key));
+        let event = samples::event("calm", "h", "SEVERITY_INFO", "x");
+        let sent = rest.post(EVENTS, &samples::events(&[event])).await;
+        assert_eq!(sent.ok()["succeeded"], 1);
+        rest.get("/v1/notification/rules").await.ok();
+        let channel = grpc::channel(world.service().address("grpc"), Some(key));
+        let mut rules = RuleServiceClient::new(channel.clone());
+        rules.list_rules(ListRulesRequest::default()).await.unwrap();
+        let note = json!({"annotations": []});
+        rest.post("/v1/event-management/annotate", &note).await;
+        let event = Event {
+            name: "calm".into(),
+            dimensions: [("host".to_owned(), "s".to_owned())].into(),
+            ..Event::default()
+        };
+        let one = tokio_stream::once(EventWrapper {
+            event_type: Some(EventType::Canonical(event)),
+        });
+        let mut receiver = DataReceiverServiceClient::new(channel);
+        receiver.put_event(one).await.unwrap();
+    };
+    timeout(WAIT_MAX, served).await.unwrap_or_else(|_elapsed| {
+        panic!(
+            "nobody was served within {WAIT_MAX:?}, until {:?}",
+            start.elapsed()
+        )
+    });
+}
+
+fn memory_holds(world: &World) {
+    let peak = peak_mib(world);
+    if hostile_times(1, 2) == 2 {
+        let test = std::thread::current();
+        let name = test.name().unwrap_or_default();
+        drop(writeln!(std::io::stderr(), "{name}: at most {peak} MiB"));
+        assert!(peak < LONG_MEMORY_MAX_MIB, "{peak} MiB");
+    } else {
+        assert!(peak < SHORT_MEMORY_MAX_MIB, "{peak} MiB");
+    }
+}
+
+fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+    let mut headers = vec![
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "a"),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+    ];
+    headers.extend(key.map(|key| ("zenoss-api-key", key)));
+    headers
+}
+
+/// Calls that a connection may have under way.
+const PER_CONNECTION: usize = 250;
+/// An empty message.
+const EMPTY: &[u8] = &[0; 5];
+
+#[tokio::test]
+async fn answers_without_a_key_that_nobody_reads_cost_little() {
+    let world = World::start();
+    let check = grpc_call("/grpc.health.v1.Health/Check", None);
+    let mut held = Vec::new();
+    for _ in 0..hostile_times(50, 150) {
+        let mut client = Http2::without_window(world.service().address("grpc")).await;
+        client.ask(&check, Some(EMPTY), true, 1_024).await;
+        held.push(client);
+    }
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    let unknown = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":path", "/nothing"),
+        (":authority", "a"),
+    ];
+    for _ in 0..hostile_times(100, 400) {
+        let mut client = Http2::without_window(world.service().address("rest")).await;
+        client.ask(&unknown, None, true, 199).await;
+        held.push(client);
+    }
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    memory_holds(&world);
+}
+
+#[tokio::test]
+async fn connections_that_were_answered_and_stay_lock_nobody_out() {
+    let world = World::start();
+    let held = hold_open(
+        world.service().address("rest"),
+        b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n",
+        hostile_times(4_200, 6_000),
+    )
+    .await;
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    memory_holds(&world);
+    drop(held);
+}
+
+#[tokio::test]
+async fn with_few_descriptors_sockets_of_strangers_stop_neither_calls_nor_deliveries() {
+    let world = World::with_descriptors(512);
+    let receiver = Receiver::start().await;
+    let rest = world.rest();
+    let made = [
+        ("destinations", samples::webhook("here", &receiver.url("/"))),
+        ("triggers", samples::trigger("calm", "calm")),
+        ("rules", samples::rule("tell", "calm", "here", "m")),
+    ];
+    for (kind, body) in made {
+        rest.post(&format!("/v1/notification/{kind}"), &body)
+            .await
+            .ok();
+    }
+    let address = |part| world.service().address(part);
+    let held = [
+        hold_open(address("grpc"), b"", 600).await,
+        hold_open(address("rest"), b"", 600).await,
+    ];
+    let event = samples::event("calm", "a", "SEVERITY_ERROR", "calm");
+    let newcomer = Rest::new(address("rest"), Some(&world.admin_key()));
+    let events = samples::events(&[event]);
+    let sent = newcomer.post(EVENTS, &events);
+    let sent = timeout(WAIT_MAX, sent).await.expect("is answered in time");
+    assert_eq!(sent.ok()["succeeded"], 1);
+    eventually("the delivery", async || {
+        (receiver.count() > 0).then_some(())
+    })
+    .await;
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    drop(held);
+}
+
+#[tokio::test]
+async fn bodies_without_a_key_take_no_memory_from_those_with_one() {
+    let world = World::start();
+    let mut begun = post_head(EVENTS, "content-length: 2000000");
+    begun.resize(begun.len() + 1024 * 1024, b' ');
+    let wrong = post_head(
+        EVENTS,
+        "content-length: 2000000\r\nauthorization: Bearer bw_wrong",
+    );
+    let mut wrong_begun = wrong.clone();
+    wrong_begun.resize(wrong.len() + 1024 * 1024, b' ');
+    let address = world.service().address("rest");
+    let held = [
+        hold_open(address, &begun, hostile_times(110, 400)).await,
+        hold_open(address, &wrong_begun, hostile_times(110, 400)).await,
+    ];
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    memory_holds(&world);
+    drop(held);
+}
+
+#[tokio::test]
+async fn who_watches_the_health_of_the_service_keeps_nobody_from_streaming() {
+    let world = World::start();
+    let watch = grpc_call("/grpc.health.v1.Health/Watch", None);
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        let mut client = Http2::connect(world.service().address("grpc")).await;
+        client.ask(&watch, Some(EMPTY), true, PER_CONNECTION).await;
+        held.push(client);
+    }
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    drop(held);
+}
+
+#[tokio::test]
+async fn what_one_client_does_not_finish_takes_no_place_from_another() {
+    let world = World::start();
+    let (sender, viewer) = (world.client("s", "ingest"), world.client("v", "viewer"));
+    let operator = world.client("o", "operator");
+    let attacks = [
+        (
+            "/zenoss.cloud.DataReceiverService/PutEvents",
+            &sender,
+            2_200,
+        ),
+        ("/bellwether.v1.RuleService/ListRules", &viewer, 30),
+        (
+            "/bellwether.v1.EventManagementService/Annotate",
+            &operator,
+            300,
+        ),
+        ("/bellwether.v1.EventQueryService/WatchEvents", &viewer, 300),
+        ("/zenoss.cloud.DataReceiverService/PutEvent", &sender, 1_100),
+    ];
+    let mut held = Vec::new();
+    for (path, key, mut count) in attacks {
+        let call = grpc_call(path, Some(key));
+        while count > 0 {
+            let mut client = Http2::connect(world.service().address("grpc")).await;
+            // The length of a message whose last byte never comes.
+            let begun: &[u8] = &[0, 0, 0, 0, 2, 0x0a];
+            client
+                .ask(&call, Some(begun), false, count.min(PER_CONNECTION))
+                .await;
+            held.push(client);
+            count = count.saturating_sub(PER_CONNECTION);
+        }
+    }
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    // Nor do whole messages whose answers are not read.
+    let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
+    let mut unread = Http2::without_window(world.service().address("grpc")).await;
+    unread.ask(&lists, Some(EMPTY), true, 100).await;
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    // Over REST, whole heads with bodies that never end.
+    let begun = post_head(
+        EVENTS,
+        &format!("content-length: 2000000\r\nauthorization: Bearer {sender}"),
+    );
+    let mut mib = begun.clone();
+    mib.resize(begun.len() + 1024 * 1024, b' ');
+    let bodies = hold_open(world.service().address("rest"), &mib, 110).await;
+    a_newcomer_is_served(&world, &world.admin_key()).await;
+    memory_holds(&world);
+    drop((held, unread, bodies));
+}
+
+#[tokio::test]
+async fn an_answer_to_a_large_body_without_a_key_is_read_by_who_sent_it() {
+    let world = World::start();
+    let rest = world.rest().with_key(None);
+    for size in [10, 100_000] {
+        let answer = rest.send(Method::POST, EVENTS, "x".repeat(size)).await;
+        assert_eq!(answer.status, 401, "{}", answer.text());
+        assert_eq!(answer.code(), 16);
+    }
+}

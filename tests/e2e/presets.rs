@@ -1,0 +1,516 @@
+//! The ready destinations of `tests/examples/presets`: stored by the command as they are but for the
+//! host, and sent to stand-ins that hold what comes to the receiver's published rules.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    process,
+    receiver::{Received, Receiver},
+    world::World,
+};
+use serde_json::{Value, json};
+
+/// Tries to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
+const HOSTILE: &str =
+    "x\",\"y\":\"z\"}\r\nx-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
+/// What a line makes of it.
+const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
+
+/// What a receiver asks for.
+struct Rules {
+    file: &'static str,
+    /// The path of the address, where it is secret.
+    secret_path: &'static str,
+    /// What else has to be in a variable.
+    secret: &'static str,
+    check: fn(&Received, Told),
+}
+
+/// What a message is to tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Told {
+    Opening,
+    Closing,
+}
+
+impl Told {
+    fn word(self, opening: &'static str, closing: &'static str) -> &'static str {
+        match self {
+            Self::Opening => opening,
+            Self::Closing => closing,
+        }
+    }
+}
+
+/// The JSON of a `POST` to that path, which has these fields and no other.
+fn posted(received: &Received, path: &str, fields: &[&str]) -> Value {
+    assert_eq!(
+        (received.method.as_str(), received.path.as_str()),
+        ("POST", path)
+    );
+    fielded(received, fields)
+}
+
+fn fielded(received: &Received, fields: &[&str]) -> Value {
+    assert_eq!(received.header("content-type"), "application/json");
+    let body = received.json();
+    let known = body.as_object().unwrap().keys();
+    assert!(
+        known.clone().all(|key| fields.contains(&key.as_str())) && known.len() == fields.len(),
+        "{body}"
+    );
+    body
+}
+
+/// A text that holds the hostile summary whole, in at most so many characters.
+fn whole(value: &Value, characters_max: usize) {
+    let text = value.as_str().unwrap();
+    assert!(text.contains(SHOWN), "{text}");
+    assert!(text.chars().count() <= characters_max, "{text}");
+}
+
+/// A text that begins like the hostile summary, in at most so many characters.
+fn title(value: &Value, characters_max: usize) {
+    let text = value.as_str().unwrap();
+    assert!(text.starts_with("x\",\"y\""), "{text}");
+    assert!(text.chars().count() <= characters_max, "{text}");
+}
+
+/// The fields of a form, each of which is there once.
+fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
+    assert_eq!(
+        (received.method.as_str(), received.path.as_str()),
+        ("POST", path)
+    );
+    assert_eq!(
+        received.header("content-type"),
+        "application/x-www-form-urlencoded"
+    );
+    let pairs: Vec<_> = url::form_urlencoded::parse(&received.body)
+        .into_owned()
+        .collect();
+    let fields: BTreeMap<_, _> = pairs.iter().cloned().collect();
+    assert_eq!(fields.len(), pairs.len(), "{pairs:?}");
+    fields
+}
+
+/// Opsgenie's Alert API, version 2, which Jira Service Management took over.
+fn genie(received: &Received, told: Told, path: &str) {
+    assert_eq!(received.header("authorization"), "GenieKey canary");
+    let fields = [
+        "message",
+        "alias",
+        "source",
+        "entity",
+        "description",
+        "priority",
+    ];
+    let body = fielded(received, &fields);
+    title(&body["message"], 130);
+    whole(&body["description"], 15_000);
+    assert_eq!(body["priority"], "P1");
+    let alias: String =
+        url::form_urlencoded::byte_serialize(body["alias"].as_str().unwrap().as_bytes()).collect();
+    let end = match told {
+        Told::Opening => String::new(),
+        Told::Closing => format!("/{alias}/close?identifierType=alias"),
+    };
+    assert_eq!(received.path, format!("{path}{end}"));
+}
+
+const RULES: &[Rules] = &[
+    Rules {
+        file: "discord",
+        secret_path: "/api/webhooks/1/canary",
+        secret: "",
+        check: |it, _| {
+            let body = posted(
+                it,
+                "/api/webhooks/1/canary",
+                &["content", "allowed_mentions"],
+            );
+            whole(&body["content"], 2_000);
+            assert_eq!(body["allowed_mentions"], json!({"parse": []}));
+        },
+    },
+    Rules {
+        file: "mattermost",
+        secret_path: "/hooks/canary",
+        secret: "",
+        check: |it, _| whole(&posted(it, "/hooks/canary", &["text"])["text"], 16_383),
+    },
+    Rules {
+        file: "rocket-chat",
+        secret_path: "/hooks/1/canary",
+        secret: "",
+        check: |it, _| whole(&posted(it, "/hooks/1/canary", &["text"])["text"], 5_000),
+    },
+    Rules {
+        file: "google-chat",
+        secret_path: "/v1/spaces/1/messages?key=k&token=canary&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD",
+        secret: "",
+        check: |it, _| {
+            let path = "/v1/spaces/1/messages?key=k&token=canary&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD";
+            let body = posted(it, path, &["text", "thread"]);
+            whole(&body["text"], 8_000);
+            assert!(body["thread"]["threadKey"].as_str().unwrap().len() > 10);
+        },
+    },
+    Rules {
+        file: "slack-webhook",
+        secret_path: "/services/T0/B0/canary",
+        secret: "",
+        check: |it, _| {
+            let body = posted(it, "/services/T0/B0/canary", &["text", "blocks"]);
+            let text = &body["blocks"][0]["text"];
+            assert_eq!(text["type"], "plain_text");
+            whole(&text["text"], 3_000);
+        },
+    },
+    Rules {
+        file: "webex",
+        secret_path: "/v1/webhooks/incoming/canary",
+        secret: "",
+        check: |it, _| {
+            whole(
+                &posted(it, "/v1/webhooks/incoming/canary", &["text"])["text"],
+                7_000,
+            );
+        },
+    },
+    Rules {
+        file: "zulip",
+        secret_path: "",
+        secret: "Basic canary",
+        check: |it, _| {
+            assert_eq!(it.header("authorization"), "Basic canary");
+            let fields = form(it, "/api/v1/messages");
+            assert_eq!(
+                fields.keys().collect::<Vec<_>>(),
+                ["content", "to", "topic", "type"]
+            );
+            assert_eq!(
+                (fields["type"].as_str(), fields["to"].as_str()),
+                ("stream", "ops")
+            );
+            whole(&fields["content"].as_str().into(), 10_000);
+        },
+    },
+    Rules {
+        file: "telegram",
+        secret_path: "/bot1:canary/sendMessage",
+        secret: "",
+        check: |it, _| {
+            let fields = ["chat_id", "text", "link_preview_options"];
+            whole(
+                &posted(it, "/bot1:canary/sendMessage", &fields)["text"],
+                4_096,
+            );
+        },
+    },
+    Rules {
+        file: "ntfy",
+        secret_path: "",
+        secret: "Bearer canary",
+        check: |it, _| {
+            let body = posted(it, "/", &["topic", "title", "priority", "message", "tags"]);
+            title(&body["title"], 250);
+            whole(&body["message"], 4_096);
+            assert_eq!(body["priority"], 5);
+        },
+    },
+    Rules {
+        file: "gotify",
+        secret_path: "",
+        secret: "canary",
+        check: |it, _| {
+            assert_eq!(it.header("x-gotify-key"), "canary");
+            let body = posted(it, "/message", &["title", "priority", "message"]);
+            whole(&body["message"], 10_000);
+            assert!(body["priority"].is_number());
+        },
+    },
+    Rules {
+        file: "opsgenie",
+        secret_path: "",
+        secret: "GenieKey canary",
+        check: |it, told| genie(it, told, "/v2/alerts"),
+    },
+    Rules {
+        file: "jira-service-management",
+        secret_path: "",
+        secret: "GenieKey canary",
+        check: |it, told| genie(it, told, "/jsm/ops/integration/v2/alerts"),
+    },
+    Rules {
+        file: "better-stack",
+        secret_path: "/api/v1/incoming-webhook/canary",
+        secret: "",
+        check: |it, told| {
+            let fields = [
+                "alert_id",
+                "title",
+                "severity",
+                "status",
+                "acknowledged",
+                "url",
+            ];
+            let body = posted(it, "/api/v1/incoming-webhook/canary", &fields);
+            title(&body["title"], 250);
+            assert_eq!(body["status"], told.word("open", "closed"));
+        },
+    },
+    Rules {
+        file: "incident-io",
+        secret_path: "",
+        secret: "Bearer canary",
+        check: |it, told| {
+            let fields = [
+                "title",
+                "description",
+                "source_url",
+                "deduplication_key",
+                "status",
+                "metadata",
+            ];
+            let body = posted(it, "/v2/alert_events/http/SOURCE", &fields);
+            title(&body["title"], 250);
+            whole(&body["description"], 10_000);
+            assert_eq!(body["status"], told.word("firing", "resolved"));
+        },
+    },
+    Rules {
+        file: "splunk-on-call",
+        secret_path: "/integrations/generic/20131114/alert/canary/ops",
+        secret: "",
+        check: |it, told| {
+            let fields = [
+                "entity_id",
+                "entity_display_name",
+                "message_type",
+                "state_message",
+                "monitoring_tool",
+            ];
+            let path = "/integrations/generic/20131114/alert/canary/ops";
+            let body = posted(it, path, &fields);
+            whole(&body["state_message"], 20_480);
+            assert_eq!(body["message_type"], told.word("CRITICAL", "RECOVERY"));
+        },
+    },
+    Rules {
+        file: "grafana-oncall",
+        secret_path: "/integrations/v1/formatted_webhook/canary/",
+        secret: "",
+        check: |it, told| {
+            let fields = [
+                "alert_uid",
+                "title",
+                "state",
+                "message",
+                "link_to_upstream_details",
+            ];
+            let body = posted(it, "/integrations/v1/formatted_webhook/canary/", &fields);
+            whole(&body["message"], 10_000);
+            assert_eq!(body["state"], told.word("alerting", "ok"));
+        },
+    },
+    Rules {
+        file: "squadcast",
+        secret_path: "/v2/incidents/api/canary",
+        secret: "",
+        check: |it, told| {
+            let fields = ["message", "description", "status", "event_id", "tags"];
+            let body = posted(it, "/v2/incidents/api/canary", &fields);
+            whole(&body["description"], 10_000);
+            assert_eq!(body["status"], told.word("trigger", "resolve"));
+        },
+    },
+    Rules {
+        file: "matrix",
+        secret_path: "",
+        secret: "Bearer canary",
+        check: |it, _| {
+            let room = "/_matrix/client/v3/rooms/!ROOM:example.net/send/m.room.message/";
+            assert_eq!(it.method, "PUT");
+            assert_eq!(it.path, format!("{room}{}", it.delivery_id()));
+            let body = fielded(it, &["msgtype", "body"]);
+            assert_eq!(body["msgtype"], "m.text");
+            whole(&body["body"], 10_000);
+        },
+    },
+    Rules {
+        file: "twilio-sms",
+        secret_path: "",
+        secret: "Basic canary",
+        check: |it, _| {
+            let fields = form(it, "/2010-04-01/Accounts/ACCOUNT/Messages.json");
+            assert_eq!(fields.keys().collect::<Vec<_>>(), ["Body", "From", "To"]);
+            assert_eq!(fields["To"], "+15550000002");
+            assert!(fields["Body"].contains("x\",\"y\"") && fields["Body"].len() <= 1_600);
+        },
+    },
+    Rules {
+        file: "github-issue",
+        secret_path: "",
+        secret: "Bearer canary",
+        check: |it, _| {
+            assert_eq!(it.header("accept"), "application/vnd.github+json");
+            assert!(!it.header("user-agent").is_empty());
+            let body = posted(
+                it,
+                "/repos/OWNER/REPOSITORY/issues",
+                &["title", "body", "labels"],
+            );
+            title(&body["title"], 256);
+            whole(&body["body"], 65_536);
+            assert_eq!(body["labels"], json!(["critical"]));
+        },
+    },
+    Rules {
+        file: "apprise",
+        secret_path: "",
+        secret: "",
+        check: |it, told| {
+            let body = posted(it, "/notify/KEY", &["title", "body", "format", "type"]);
+            whole(&body["body"], 32_768);
+            assert_eq!(body["type"], told.word("failure", "success"));
+        },
+    },
+    Rules {
+        file: "cloudevents",
+        secret_path: "",
+        secret: "",
+        check: |it, told| {
+            assert_eq!(it.header("content-type"), "application/cloudevents+json");
+            let body = it.json();
+            assert_eq!(body["specversion"], "1.0");
+            assert_eq!(body["id"], it.delivery_id());
+            let kind = body["type"].as_str().unwrap();
+            assert!(kind.ends_with(told.word(".opened", ".changed")), "{kind}");
+            whole(&body["data"]["summary"], 10_000);
+            assert_eq!(body["data"]["dimensions"]["host"], "a\"b");
+            assert_eq!(body["data"]["severity"], 5);
+        },
+    },
+    Rules {
+        file: "alertmanager",
+        secret_path: "",
+        secret: "",
+        check: |it, told| {
+            assert_eq!(
+                (it.method.as_str(), it.path.as_str()),
+                ("POST", "/api/v2/alerts")
+            );
+            let alert = &it.json()[0];
+            assert_eq!(alert["labels"]["alertname"], "disk");
+            whole(&alert["annotations"]["summary"], 10_000);
+            assert_eq!(alert["endsAt"].is_string(), told == Told::Closing);
+        },
+    },
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/presets")
+}
+
+#[test]
+fn every_preset_has_its_rules_and_its_line() {
+    let list = fs::read_to_string(folder().join("README.md")).unwrap();
+    let mut files: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut known: Vec<_> = RULES.iter().map(|rules| rules.file).collect();
+    known.sort_unstable();
+    assert_eq!(files, known);
+    for file in files {
+        assert!(
+            list.contains(&format!("[`{file}.yaml`]({file}.yaml)")),
+            "{file}"
+        );
+    }
+}
+
+/// Stores a preset that leads to a receiver in place of the real one.
+fn store(world: &World, rules: &Rules, receiver: &Receiver) {
+    let file = folder().join(format!("{}.yaml", rules.file));
+    let text = fs::read_to_string(file).unwrap();
+    let lines = text.lines().map(|line| match line.split_once("url: ") {
+        Some((indent, url)) if indent.trim().is_empty() => {
+            let url = url.trim_matches('"');
+            let path = url.splitn(4, '/').nth(3).unwrap();
+            format!("{indent}url: \"{}\"", receiver.url(&format!("/{path}")))
+        }
+        _ => line.to_owned(),
+    });
+    let copy = world.folder().join(format!("{}.yaml", rules.file));
+    fs::write(&copy, lines.collect::<Vec<_>>().join("\n")).unwrap();
+
+    let mut apply = world.command(&["apply", "-f", copy.to_str().unwrap()]);
+    if let Some((_, rest)) = text.split_once("fromEnv: ") {
+        let variable = rest.split('}').next().unwrap();
+        let secret = match rules.secret_path {
+            "" => rules.secret.to_owned(),
+            path => receiver.url(path),
+        };
+        apply.env(variable, secret);
+    }
+    let output = process::run(apply);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", rules.file);
+}
+
+#[tokio::test]
+async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by_its_rules() {
+    let world = World::start();
+    let rest = world.rest();
+    let mut receivers = Vec::new();
+    for rules in RULES {
+        let receiver = Receiver::start().await;
+        store(&world, rules, &receiver);
+        receivers.push((rules, receiver));
+    }
+    let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});
+    let trigger = json!({"name": "disk", "type": {"event": {"query": query}}});
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    for (rules, _) in &receivers {
+        let rule = json!({"name": rules.file, "enabled": true, "sendUpdates": true,
+            "triggerNames": ["disk"], "destinationNames": [rules.file]});
+        rest.post("/v1/notification/rules", &rule).await.ok();
+    }
+    for (count, status) in [(1, "STATUS_OPEN"), (2, "STATUS_CLOSED")] {
+        let event = json!({"name": "disk", "dimensions": {"host": "a\"b"}, "summary": HOSTILE,
+            "severity": "SEVERITY_CRITICAL", "status": status});
+        let events = json!({"events": [event]});
+        rest.post("/v1/data-receiver/events", &events).await.ok();
+        for (rules, receiver) in &receivers {
+            eventually(rules.file, async || {
+                (receiver.count() == count).then_some(())
+            })
+            .await;
+        }
+    }
+    for (rules, receiver) in receivers {
+        let received = receiver.received();
+        let shown = |it: &Received| format!("{} {} {}", it.method, it.path, it.text());
+        for (received, told) in received.iter().zip([Told::Opening, Told::Closing]) {
+            // Shown when what follows fails.
+            println!("{} {told:?}: {}", rules.file, shown(received));
+            (rules.check)(received, told);
+        }
+        assert_eq!(received.len(), 2);
+    }
+
+    // What is secret is answered to nobody.
+    let path = "/v1/notification/destinations?pageSize=100";
+    let stored = rest.get(path).await.text();
+    assert!(!stored.contains("canary"), "{stored}");
+}

@@ -1,0 +1,265 @@
+//! What both listeners make of HTTP itself: hosts, origins, encodings, ids of requests, time limits.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::v1::{
+    ListRulesRequest, WatchEventsRequest, event_query_service_client::EventQueryServiceClient,
+    rule_service_client::RuleServiceClient,
+};
+use bellwether_tests::{rest::Rest, world::World};
+use http::Method;
+use tonic::{Code, Request};
+
+const RULES: &str = "/v1/notification/rules";
+const PAGE: &str = "https://console.example.net";
+
+/// What is answered to these bytes.
+fn raw(address: &str, request: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    drop(socket.read_to_end(&mut answer));
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn a_request_names_one_host() {
+    let world = World::start();
+    for part in ["rest", "grpc"] {
+        let address = world.service().address(part);
+        for hosts in ["", "host: a\r\nhost: b\r\n"] {
+            let request = format!("GET /healthz HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+            let answer = raw(address, &request);
+            assert!(
+                answer.starts_with("HTTP/1.1 400"),
+                "{part} {hosts:?}: {answer}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let world = World::start();
+    let answer = world
+        .rest()
+        .try_send(Method::GET, RULES, &[("x-request-id", "mine-1")], "")
+        .await
+        .unwrap();
+    assert_eq!(answer.header("x-request-id"), "mine-1");
+    let mut rules = RuleServiceClient::new(world.grpc());
+    let mut named = Request::new(ListRulesRequest::default());
+    named
+        .metadata_mut()
+        .insert("x-request-id", "mine-2".parse().unwrap());
+    let answer = rules.list_rules(named).await.unwrap();
+    assert_eq!(answer.metadata().get("x-request-id").unwrap(), "mine-2");
+    let mut stranger = RuleServiceClient::new(bellwether_tests::grpc::channel(
+        world.service().address("grpc"),
+        None,
+    ));
+    let refused = stranger
+        .list_rules(ListRulesRequest::default())
+        .await
+        .unwrap_err();
+    assert_eq!(refused.metadata().get("x-request-id").unwrap().len(), 32);
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
+    let world = World::start();
+    let mut events = EventQueryServiceClient::new(world.grpc());
+    let mut watch = Request::new(WatchEventsRequest::default());
+    // As a header: a client that gives up by itself would show nothing.
+    watch
+        .metadata_mut()
+        .insert("grpc-timeout", "500m".parse().unwrap());
+    let start = Instant::now();
+    let watching = events.watch_events(watch).await;
+    let ended = match watching {
+        Err(status) => status,
+        Ok(watching) => {
+            let mut watching = watching.into_inner();
+            loop {
+                match watching.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("it ended as if all were well"),
+                    Err(status) => break status,
+                }
+            }
+        }
+    };
+    assert_eq!(ended.code(), Code::DeadlineExceeded, "{ended:?}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn only_pages_of_the_origins_that_are_named_may_call() {
+    let preflight = [
+        ("origin", PAGE),
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "authorization"),
+    ];
+    let allowed = "access-control-allow-origin";
+    let usual = World::start();
+    let asked = usual
+        .rest()
+        .try_send(Method::OPTIONS, RULES, &preflight, "")
+        .await
+        .unwrap();
+    assert_eq!(asked.header(allowed), "", "none over REST");
+    let answer = usual
+        .rest()
+        .try_send(Method::GET, RULES, &preflight[..1], "")
+        .await
+        .unwrap();
+    assert_eq!(answer.header(allowed), "");
+
+    let world = World::with_settings(&format!("cors.origins = [{PAGE:?}]"));
+    for part in ["rest", "grpc"] {
+        let page = Rest::new(world.service().address(part), None);
+        let asked = page
+            .try_send(Method::OPTIONS, RULES, &preflight, "")
+            .await
+            .unwrap();
+        assert_eq!(
+            (asked.status.as_u16(), asked.header(allowed)),
+            (204, PAGE),
+            "{part}"
+        );
+        let named = asked.header("access-control-allow-headers");
+        assert!(
+            named.contains("authorization") && !named.contains('*'),
+            "{part}: {named}"
+        );
+        let other = [
+            ("origin", "https://evil.example"),
+            preflight[1],
+            preflight[2],
+        ];
+        let asked = page
+            .try_send(Method::OPTIONS, RULES, &other, "")
+            .await
+            .unwrap();
+        assert_eq!(asked.header(allowed), "", "{part}");
+        let answer = page
+            .try_send(Method::GET, RULES, &preflight[..1], "")
+            .await
+            .unwrap();
+        assert_eq!(answer.header(allowed), PAGE, "{part}");
+        let alone = page.try_send(Method::GET, RULES, &[], "").await.unwrap();
+        assert_eq!(alone.header(allowed), "", "{part}");
+    }
+}
+
+#[tokio::test]
+async fn answers_are_compressed_for_who_takes_that() {
+    let world = World::start();
+    let rest = world.rest();
+    let plain = rest.get("/openapi.json").await;
+    assert_eq!(plain.header("content-encoding"), "");
+    let packed = rest
+        .try_send(
+            Method::GET,
+            "/openapi.json",
+            &[("accept-encoding", "br, gzip")],
+            "",
+        )
+        .await
+        .unwrap();
+    assert_eq!(packed.header("content-encoding"), "gzip");
+    assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() * 4 < plain.body.len());
+    assert!(packed.header("vary").contains("accept-encoding"));
+    let tag = packed.header("etag").to_owned();
+    assert!(tag.starts_with("W/"), "{tag}");
+    let known = rest
+        .try_send(Method::GET, "/openapi.json", &[("if-none-match", &tag)], "")
+        .await
+        .unwrap();
+    assert_eq!(known.status, 304);
+}
+
+#[tokio::test]
+async fn who_asks_after_one_service_is_told_that_it_lives() {
+    let world = World::start();
+    let address = world.service().address("grpc");
+    let ask = |service: &str| {
+        let mut message = vec![0x0a, u8::try_from(service.len()).unwrap()];
+        message.extend_from_slice(service.as_bytes());
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        [&[0][..], &length, &message].concat()
+    };
+    let headers = [
+        ("content-type", "application/grpc-web+proto"),
+        ("x-grpc-web", "1"),
+    ];
+    let health = Rest::new(address, None);
+    for service in [
+        "bellwether.v1.RuleService",
+        "zenoss.cloud.DataReceiverService",
+        "bellwether.v1.ClientService",
+    ] {
+        let path = "/grpc.health.v1.Health/Check";
+        let answer = health
+            .try_send(Method::POST, path, &headers, ask(service))
+            .await
+            .unwrap();
+        // SERVING is 1 in field 1.
+        assert!(
+            answer.body.starts_with(&[0, 0, 0, 0, 2, 8, 1]),
+            "{service}: {answer:?}"
+        );
+    }
+    let unknown = ask("bellwether.v1.NoService");
+    let path = "/grpc.health.v1.Health/Check";
+    let answer = health
+        .try_send(Method::POST, path, &headers, unknown)
+        .await
+        .unwrap();
+    let told = format!("{:?} {}", answer.headers, answer.text());
+    assert!(
+        told.contains("grpc-status\": \"5") || told.contains("grpc-status:5"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_as_the_callers_fault() {
+    let world = World::start();
+    let rest = Rest::new(world.service().address("grpc"), Some(&world.admin_key()));
+    let headers = [
+        ("content-type", "application/grpc-web+proto"),
+        ("x-grpc-web", "1"),
+    ];
+    let wrong: [&[u8]; 4] = [
+        &[0, 0, 0, 0, 3, 0xff, 0xff, 0xff],
+        &[7, 0, 0, 0, 0],
+        &[],
+        &[0, 0, 0, 0, 9, 1],
+    ];
+    for path in [
+        "/zenoss.cloud.DataReceiverService/PutEvents",
+        "/bellwether.v1.RuleService/GetRule",
+        "/zenoss.cloud.DataReceiverService/PutEvent",
+    ] {
+        for body in wrong {
+            if body.is_empty() && path.ends_with("/PutEvent") {
+                continue;
+            }
+            let answer = rest
+                .try_send(Method::POST, path, &headers, body.to_vec())
+                .await
+                .unwrap();
+            let told = format!("{:?} {}", answer.headers, answer.text());
+            let is_invalid = told.contains("grpc-status\": \"3") || told.contains("grpc-status:3");
+            assert!(is_invalid, "{path} {body:?}: {told}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Running the program: what a service manager is told, its settings, and what describes a fault.
+
+use std::{
+    fs,
+    os::unix::net::UnixDatagram,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use bellwether_tests::{
+    process::{self, Service, signal},
+    world::World,
+};
+use serde_json::json;
+
+/// How long something may take that takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn stdout(command: Command) -> (i32, String, String) {
+    let output = process::run(command);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    (code, text(output.stdout), text(output.stderr))
+}
+
+/// Reads what a service manager is told, until it is told this.
+fn is_told(manager: &UnixDatagram, wanted: &str) -> String {
+    let start = Instant::now();
+    let mut bytes = [0; 1024];
+    while start.elapsed() < PATIENCE {
+        let length = manager.recv(&mut bytes).unwrap();
+        let told = String::from_utf8(bytes[..length].to_vec()).unwrap();
+        if told.contains(wanted) {
+            return told;
+        }
+    }
+    panic!("{wanted} did not come");
+}
+
+#[test]
+fn a_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
+    let home = tempfile::tempdir().unwrap();
+    let socket = home.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut serve = process::command(
+        home.path(),
+        [
+            "serve",
+            "--grpc-listen",
+            "127.0.0.1:0",
+            "--rest-listen",
+            "127.0.0.1:0",
+        ],
+    );
+    serve
+        .arg("--data-dir")
+        .arg(home.path().join("data"))
+        .env("NOTIFY_SOCKET", &socket)
+        .env("WATCHDOG_USEC", "200000")
+        .env_remove("WATCHDOG_PID");
+    let log = home.path().join("log");
+    let service = Service::start(serve, &log);
+
+    is_told(&manager, "READY=1");
+    is_told(&manager, "WATCHDOG=1");
+    is_told(&manager, "WATCHDOG=1");
+    signal("-HUP", service.id());
+    let told = is_told(&manager, "RELOADING=1");
+    assert!(told.contains("MONOTONIC_USEC="), "{told}");
+    is_told(&manager, "READY=1");
+    assert_eq!(service.terminate().code(), Some(0));
+    is_told(&manager, "STOPPING=1");
+
+    let log = fs::read_to_string(log).unwrap();
+    let started = log.lines().find(|line| line.contains("serving")).unwrap();
+    for part in ["version=", "data_dir=", "rest=", "grpc="] {
+        assert!(started.contains(part), "{started}");
+    }
+}
+
+#[test]
+fn settings_are_checked_and_named_with_where_they_were_given() {
+    let home = tempfile::tempdir().unwrap();
+    let password = home.path().join("password");
+    fs::write(&password, "hush-hush\n").unwrap();
+    let file = home.path().join("bellwether.toml");
+    let data_dir = home.path().join("data");
+    fs::write(
+        &file,
+        "tenant = \"file\"\n[smtp]\nhost = \"mail.example.net\"\nfrom = \"a@example.net\"\nuser = \"a\"\n",
+    )
+    .unwrap();
+    let check = |variables: &[(&str, &str)]| {
+        let mut command = process::command(home.path(), ["config", "check", "--config"]);
+        command.arg(&file).arg("--data-dir").arg(&data_dir);
+        command.envs(variables.iter().copied());
+        stdout(command)
+    };
+    let from_file = ("BELLWETHER_SMTP_PASSWORD_FILE", password.to_str().unwrap());
+
+    let (code, out, err) = check(&[from_file, ("BELLWETHER_TENANT", "variable")]);
+    assert_eq!(code, 0, "{err}");
+    for line in [
+        "tenant = \"variable\"  # BELLWETHER_TENANT",
+        "smtp.password = ********  # BELLWETHER_SMTP_PASSWORD_FILE",
+    ] {
+        assert!(out.contains(line), "{line} in {out}");
+    }
+    assert!(!out.contains("hush-hush"), "{out}");
+    assert!(
+        out.contains("smtp.host = \"mail.example.net\"  # "),
+        "{out}"
+    );
+    assert!(!data_dir.exists(), "a check makes nothing");
+
+    let cases = [
+        (
+            vec![from_file, ("BELLWETHER_SMTP_PASSWORD", "x")],
+            "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is given as well",
+        ),
+        (
+            vec![("BELLWETHER_SMTP_PASSWORD_FILE", "/nowhere")],
+            "BELLWETHER_SMTP_PASSWORD_FILE: cannot read /nowhere",
+        ),
+        (
+            vec![from_file, ("BELLWETHER_DELIVRY_TIMEOUT", "5s")],
+            "BELLWETHER_DELIVRY_TIMEOUT: there is no such setting; the nearest is \
+             BELLWETHER_DELIVERY_TIMEOUT",
+        ),
+        (
+            vec![
+                from_file,
+                ("BELLWETHER_TLS_CERT", "/nowhere"),
+                ("BELLWETHER_TLS_KEY", "/nowhere"),
+            ],
+            "tls_cert: cannot read /nowhere",
+        ),
+    ];
+    for (variables, sentence) in cases {
+        let (code, _, err) = check(&variables);
+        assert_eq!(code, 2, "{variables:?}: {err}");
+        assert!(err.contains(sentence), "{sentence} in {err}");
+    }
+}
+
+#[test]
+fn variables_of_secrets_and_of_kubernetes_are_no_settings() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = process::command(home.path(), ["config", "check"]);
+    command.envs([
+        ("BELLWETHER_SECRET_DESTINATION_OPS_SLACK_TOKEN", "x"),
+        ("BELLWETHER_SERVICE_HOST", "10.0.0.7"),
+        ("BELLWETHER_SERVICE_PORT_REST", "8480"),
+        ("BELLWETHER_PORT", "tcp://10.0.0.7:8480"),
+        ("BELLWETHER_PORT_8480_TCP", "tcp://10.0.0.7:8480"),
+        ("BELLWETHER_PORT_8480_TCP_ADDR", "10.0.0.7"),
+    ]);
+    let (code, out, err) = stdout(command);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out, "# everything can be used\n");
+}
+
+#[tokio::test]
+async fn a_doctor_describes_without_secrets_addresses_and_names() {
+    let mut world = World::with_settings("tenant = \"hidden-tenant\"");
+    let destination = json!({"name": "hidden-name",
+        "type": {"webhook": {"url": "http://127.0.0.1:9/hidden-path",
+            "headers": {"x-key": "hidden-header"}}}});
+    let rest = world.rest();
+    rest.post("/v1/notification/destinations", &destination)
+        .await
+        .ok();
+
+    let doctor = |world: &World| {
+        let mut command = world.command(&["doctor"]);
+        command
+            .arg("--config")
+            .arg(world.folder().join("bellwether.toml"));
+        stdout(command)
+    };
+    let (code, out, err) = doctor(&world);
+    assert_eq!(code, 0, "{err}");
+    for part in [
+        "bellwether: 0.",
+        "system: linux ",
+        "settings: ",
+        "tenant (file)",
+        "store.redb ",
+        "service: answers after ",
+        "1 destinations (1 webhook)",
+    ] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+    for hidden in ["hidden", "127.0.0.1"] {
+        assert!(!out.contains(hidden), "{hidden} in {out}");
+    }
+
+    world.terminate();
+    let (code, out, _) = doctor(&world);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("service: does not answer"), "{out}");
+}
+
+#[test]
+fn the_version_says_what_the_program_was_made_of() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, short, _) = stdout(process::command(home.path(), ["-V"]));
+    let (_, long, _) = stdout(process::command(home.path(), ["--version"]));
+    assert_eq!(
+        short,
+        concat!("bellwether ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    if cfg!(debug_assertions) {
+        assert!(long.contains("(development build)"), "{long}");
+    } else {
+        assert!(long.contains("rustc 1."), "{long}");
+    }
+}
+
+#[test]
+fn the_sandbox_of_the_unit_is_tight() {
+    let unit = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tui/packaging/bellwether.service"
+    );
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args([
+        "security",
+        "--offline=true",
+        "--no-pager",
+        "--threshold=20",
+        unit,
+    ]);
+    match analyze.output() {
+        Ok(output) => {
+            let table = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{table}");
+        }
+        Err(_) => eprintln!("skipped: there is no systemd-analyze here"),
+    }
+}

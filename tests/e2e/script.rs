@@ -1,0 +1,353 @@
+//! The commands for scripts, with the real program against a real service.
+
+use std::{fs, io::Write, process::Output};
+
+use bellwether_tests::{process, receiver::Receiver, world::World};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+/// What a command answered: its exit code and both its outputs.
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn run(world: &World, arguments: &[&str]) -> Said {
+    process::run(world.command(arguments)).into()
+}
+
+/// Runs a command with that text as its standard input.
+fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
+    let mut command = world.command(arguments);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap().into()
+}
+
+/// A configuration of three documents in a folder of the world's.
+fn write_configuration(world: &World) -> String {
+    let folder = world.folder().join("config");
+    fs::create_dir_all(folder.join("below")).unwrap();
+    let yaml = "\
+kind: destination
+name: ops
+tags: ['owner:team-a']
+type:
+  slack:
+    channel: '#ops'
+    token: {fromFile: TOKEN}
+---
+kind: rule
+name: page
+tags: ['owner:team-a']
+enabled: true
+triggerNames: [disk]
+destinationNames: [ops]
+message: |
+  first line
+  second line
+";
+    let token = folder.join(".token");
+    fs::write(&token, "xoxb-secret-1\n").unwrap();
+    let yaml = yaml.replace("TOKEN", token.to_str().unwrap());
+    fs::write(folder.join("team.yaml"), yaml).unwrap();
+    let mut trigger = samples::trigger("disk", "disk");
+    trigger["kind"] = json!("trigger");
+    trigger["tags"] = json!(["owner:team-a"]);
+    let text = trigger.to_string();
+    fs::write(folder.join("below/disk.json"), text).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again() {
+    let world = World::start();
+    let folder = write_configuration(&world);
+    let before = run(&world, &["diff", "-f", &folder]);
+    assert_eq!(before.code, 1, "{before:?}");
+    assert_eq!(before.out.matches("created").count(), 3, "{before:?}");
+    let applied = run(&world, &["apply", "-f", &folder]);
+    assert_eq!(applied.code, 0, "{applied:?}");
+    let same = run(&world, &["diff", "-f", &folder]);
+    assert_eq!((same.code, &*same.out), (0, "= 3 unchanged\n"), "{same:?}");
+
+    let token = "BELLWETHER_SECRET_DESTINATION_OPS_SLACK_TOKEN";
+    let exported = run(&world, &["export"]);
+    assert!(exported.out.contains(token), "{exported:?}");
+    assert!(!exported.out.contains("xoxb"), "{exported:?}");
+    assert!(
+        exported.out.starts_with("kind: trigger\nname: disk\n"),
+        "{exported:?}"
+    );
+    assert!(exported.out.contains("filter: "), "{exported:?}");
+    let before = world.rest().get("/v1/notification/rules/page").await.ok();
+
+    for (kind, name) in [
+        ("rule", "page"),
+        ("destinations", "ops"),
+        ("trigger", "disk"),
+    ] {
+        let deleted = run(&world, &["delete", kind, name]);
+        assert_eq!(deleted.code, 0, "{deleted:?}");
+    }
+    let refused = fed(&world, &["apply", "-f", "-"], &exported.out);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("is not set"), "{refused:?}");
+
+    let file = world.folder().join("exported.yaml");
+    fs::write(&file, &exported.out).unwrap();
+    let mut command = world.command(&["apply", "-f", file.to_str().unwrap()]);
+    command.env(token, "xoxb-secret-1");
+    let applied: Said = process::run(command).into();
+    assert_eq!(applied.code, 0, "{applied:?}");
+    let after = world.rest().get("/v1/notification/rules/page").await.ok();
+    for field in [
+        "enabled",
+        "message",
+        "triggerNames",
+        "destinationNames",
+        "tags",
+    ] {
+        assert_eq!(after["rule"][field], before["rule"][field], "{field}");
+    }
+    let same = run(&world, &["diff", "-f", &folder]);
+    assert_eq!(same.code, 0, "{same:?}");
+}
+
+#[tokio::test]
+async fn a_diff_shows_lines_and_that_a_secret_changed_but_never_the_secret() {
+    let world = World::start();
+    let folder = write_configuration(&world);
+    run(&world, &["apply", "-f", &folder]);
+    let path = format!("{folder}/team.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("second line", "another line")).unwrap();
+    fs::write(format!("{folder}/.token"), "xoxb-secret-2").unwrap();
+    let differs = run(&world, &["diff", "-f", &folder]);
+    assert_eq!(differs.code, 1, "{differs:?}");
+    assert!(differs.out.contains("-  second line"), "{}", differs.out);
+    assert!(differs.out.contains("+  another line"), "{}", differs.out);
+    assert!(
+        differs.out.contains("secret type.slack.token changed"),
+        "{}",
+        differs.out
+    );
+    assert!(!differs.out.contains("xoxb"), "{}", differs.out);
+    let json = run(&world, &["diff", "-f", &folder, "--output", "json"]);
+    assert!(!json.out.contains("xoxb"), "{}", json.out);
+    assert_eq!(json.json()["changes"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_plan_is_refused_when_what_is_stored_has_changed_since() {
+    let world = World::start();
+    let folder = write_configuration(&world);
+    let plan = world.folder().join("plan.json");
+    let plan = plan.to_str().unwrap();
+    let prune = ["--prune", "--owner", "team-a"];
+    let save = [&["diff", "-f", &folder, "--save", plan], &prune[..]].concat();
+    assert_eq!(run(&world, &save).code, 1);
+    assert!(!fs::read_to_string(plan).unwrap().contains("xoxb"));
+    let applied = run(&world, &["apply", "--plan", plan]);
+    assert_eq!(applied.code, 0, "{applied:?}");
+    let again = run(&world, &["apply", "--plan", plan]);
+    assert_eq!(again.code, 5, "{again:?}");
+    assert!(again.err.contains("meanwhile"), "{again:?}");
+
+    assert_eq!(run(&world, &save).code, 0);
+    let rest = world.rest();
+    let mut rule = rest.get("/v1/notification/rules/page").await.ok()["rule"].clone();
+    rule["description"] = json!("edited by hand");
+    rest.put("/v1/notification/rules/page", &rule).await.ok();
+    let refused = run(&world, &["apply", "--plan", plan]);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    assert!(refused.err.contains("rule `page`"), "{refused:?}");
+
+    assert_eq!(run(&world, &save).code, 1);
+    let mut other = samples::trigger("other", "disk");
+    other["tags"] = json!(["owner:team-a"]);
+    rest.post("/v1/notification/triggers", &other).await.ok();
+    let refused = run(&world, &["apply", "--plan", plan]);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    assert!(refused.err.contains("trigger `other`"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_document_is_named_by_its_file_and_nothing_is_stored() {
+    let world = World::start();
+    let text = "kind: trigger\nname: a\n---\nkind: rule\nname: b\ntriggerNames: [x]\n";
+    let refused = fed(&world, &["apply", "-f", "-"], text);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    let says = "standard input, document 2: rule `b`: triggerNames[0]";
+    assert!(refused.err.contains(says), "{refused:?}");
+    let unknown = fed(
+        &world,
+        &["apply", "-f", "-"],
+        "kind: rule\nname: b\nenabeld: true\n",
+    );
+    assert_eq!(unknown.code, 5, "{unknown:?}");
+    assert!(
+        unknown.err.contains("enabeld") && unknown.err.contains("enabled"),
+        "{unknown:?}"
+    );
+    let rules = run(&world, &["get", "rules", "--output", "json"]);
+    assert_eq!(rules.json(), json!({"rules": []}));
+}
+
+#[tokio::test]
+async fn events_are_sent_found_watched_and_explained() {
+    let world = World::start();
+    let none = run(&world, &["events"]);
+    assert_eq!(none.code, 1, "{none:?}");
+    let send = [
+        "send",
+        "backup-failed",
+        "-d",
+        "host=db-1",
+        "--severity",
+        "error",
+        "-m",
+        "no\u{1b}space",
+    ];
+    let sent = run(&world, &send);
+    assert_eq!((sent.code, &*sent.out), (0, "1 taken\n"), "{sent:?}");
+    let lines = "{\"name\": \"a\", \"dimensions\": {\"host\": \"x\"}}\n\n{\"name\": \"b\"}\n";
+    let lines = fed(&world, &["send", "--lines"], lines);
+    assert_eq!(lines.code, 5, "{lines:?}");
+    assert!(lines.err.contains("1 taken, 1 refused"), "{lines:?}");
+    assert!(lines.err.contains("event 2: "), "{lines:?}");
+
+    let found = run(&world, &["events", "severity>=error host=db-*"]);
+    assert_eq!(found.code, 0, "{found:?}");
+    assert!(
+        found
+            .out
+            .contains("backup-failed\thost=db-1\tno\\u{1b}space"),
+        "{found:?}"
+    );
+    let wrong = run(&world, &["events", "severty>=error"]);
+    assert_eq!(wrong.code, 5, "{wrong:?}");
+    assert!(wrong.err.contains("severity"), "{wrong:?}");
+    let json = run(&world, &["events", "--output", "json", "--limit", "1"]).json();
+    assert_eq!(json["results"].as_array().unwrap().len(), 1);
+
+    let closed = run(
+        &world,
+        &["send", "backup-failed", "-d", "host=db-1", "--close"],
+    );
+    assert_eq!(closed.code, 0, "{closed:?}");
+    assert_eq!(run(&world, &["events", "name=backup-failed"]).code, 1);
+    let all = run(&world, &["events", "name=backup-failed", "--status", "all"]);
+    let id = all.out.split('\t').nth(3).unwrap();
+    let explained = run(&world, &["explain", id]);
+    assert_eq!(
+        (explained.code, &*explained.out),
+        (0, "there are no rules\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_be_sent_and_matched_is_told_and_the_exit_code_says_it_too() {
+    let world = World::start();
+    let receiver = Receiver::start().await;
+    let rest = world.rest();
+    let hook = samples::webhook("hook", &receiver.url("/"));
+    rest.post("/v1/notification/destinations", &hook).await.ok();
+    let dead = samples::webhook("dead", "http://127.0.0.1:9/");
+    rest.post("/v1/notification/destinations", &dead).await.ok();
+    let disk = samples::trigger("disk", "disk");
+    rest.post("/v1/notification/triggers", &disk).await.ok();
+    let rule = samples::rule("page", "disk", "hook", "{{event.summary}}");
+    rest.post("/v1/notification/rules", &rule).await.ok();
+
+    assert_eq!(run(&world, &["health"]).out, "serving\n");
+    assert_eq!(run(&world, &["status"]).code, 0);
+    let tested = run(&world, &["test", "hook"]);
+    assert_eq!(tested.code, 0, "{tested:?}");
+    assert!(tested.out.starts_with("delivered\t"), "{tested:?}");
+    let tested = run(&world, &["test", "dead"]);
+    assert_eq!(tested.code, 1, "{tested:?}");
+    assert!(tested.out.starts_with("unreachable\t"), "{tested:?}");
+    let tried = run(&world, &["try", "disk"]);
+    assert_eq!((tried.code, &*tried.out), (0, "0 of 0 matched\n"));
+    let preview = run(&world, &["preview", "page"]);
+    assert!(preview.out.starts_with("== hook\n"), "{preview:?}");
+    let missing = run(&world, &["test", "nobody"]);
+    assert_eq!(missing.code, 5, "{missing:?}");
+}
+
+#[test]
+fn a_service_that_is_away_and_a_key_that_is_wrong_have_exit_codes_of_their_own() {
+    let mut world = World::start();
+    let wrong = world.folder().join("wrong.key");
+    fs::write(&wrong, "nobodys-key").unwrap();
+    let denied = run(
+        &world,
+        &["get", "rules", "--key-file", wrong.to_str().unwrap()],
+    );
+    assert_eq!(denied.code, 4, "{denied:?}");
+    world.terminate();
+    for arguments in [
+        &["get", "rules"][..],
+        &["health"],
+        &["send", "a", "-d", "b=c"],
+    ] {
+        let away = run(&world, arguments);
+        assert_eq!(away.code, 3, "{away:?}");
+        assert!(away.err.contains("bellwether serve"), "{away:?}");
+    }
+    let usage = run(&world, &["send", "a", "--severity", "awful"]);
+    assert_eq!(usage.code, 2, "{usage:?}");
+}
+
+#[test]
+fn the_help_of_a_command_for_scripts_shows_what_matters_there() {
+    let home = tempfile::tempdir().unwrap();
+    let help = |command: &str| -> Said {
+        process::run(process::command(home.path(), [command, "--help"])).into()
+    };
+    let apply = help("apply").out;
+    assert!(
+        apply.contains("--connect") && apply.contains("Examples:"),
+        "{apply}"
+    );
+    assert!(!apply.contains("--grpc-listen"), "{apply}");
+    assert!(help("serve").out.contains("--grpc-listen"));
+}
+
+#[test]
+fn completions_and_the_manual_page_are_made_of_the_command_line() {
+    let home = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let made: Said = process::run(process::command(home.path(), ["completions", shell])).into();
+        assert_eq!(made.code, 0, "{made:?}");
+        assert!(made.out.contains("apply"), "{shell}");
+    }
+    let page: Said = process::run(process::command(home.path(), ["man"])).into();
+    assert!(page.out.contains(".TH bellwether"), "{page:?}");
+}

@@ -1,0 +1,366 @@
+//! Silences over both wires: what they hold, refuse and answer, and that a killed service forgets
+//! nothing of what waits.
+
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const SILENCES: &str = "/v1/notification/silences";
+const PENDING: &str = "/v1/notification/pending";
+
+fn in_seconds(seconds: i64) -> String {
+    let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+    now.to_string()
+}
+
+/// A silence of one host that ends after so many seconds.
+fn silence(name: &str, host: &str, seconds: i64) -> Value {
+    json!({
+        "name": name,
+        "reason": "kernel update",
+        "filter": format!("host={host}"),
+        "span": {"endTime": in_seconds(seconds)},
+    })
+}
+
+async fn set_up(rest: &Rest, receiver: &Receiver) {
+    let trigger = samples::trigger("disk", "disk");
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let hook = samples::webhook("hook", &receiver.url("/"));
+    rest.post("/v1/notification/destinations", &hook).await.ok();
+    let mut rule = samples::rule("page", "disk", "hook", "{{event.summary}}");
+    rule["sendUpdates"] = json!(true);
+    rest.post("/v1/notification/rules", &rule).await.ok();
+}
+
+async fn send(rest: &Rest, host: &str, more: Value) -> String {
+    let mut event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+    for (key, value) in more.as_object().unwrap() {
+        event[key] = value.clone();
+    }
+    let body = samples::events(&[event]);
+    let answer = rest.post("/v1/data-receiver/events", &body).await.ok();
+    assert_eq!(answer["succeeded"], 1);
+    let search = json!({"query": {"filter": format!("host={host}")}});
+    let found = rest.post("/v1/events:search", &search).await.ok();
+    found["results"][0]["id"].as_str().unwrap().to_owned()
+}
+
+async fn pending(rest: &Rest) -> Vec<Value> {
+    let found = rest.get(PENDING).await.ok();
+    found["pending"].as_array().cloned().unwrap_or_default()
+}
+
+async fn until_received(receiver: &Receiver, count: usize) {
+    eventually("the messages to arrive", async || {
+        (receiver.count() >= count).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.count(), count);
+}
+
+#[tokio::test]
+async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let made = rest
+        .post(SILENCES, &silence("db-patch", "a", 3_600))
+        .await
+        .ok();
+    let made = &made["silence"];
+    assert_eq!(
+        (&made["state"], &made["author"]),
+        (&json!("ACTIVE"), &json!("admin"))
+    );
+    assert_eq!(made["filter"], "host=a");
+    let event = send(&rest, "a", json!({})).await;
+    send(&rest, "b", json!({})).await;
+    until_received(&receiver, 1).await;
+    let waits = pending(&rest).await;
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    assert_eq!(waits[0]["kind"], "OPENING");
+    assert_eq!(waits[0]["holds"][0]["name"], "db-patch");
+    assert_eq!(waits[0]["destinationNames"], json!(["hook"]));
+
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    assert_eq!(pending(&rest).await, waits);
+    let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
+    let rule = &explained["rules"][0];
+    let reason = rule["reason"].as_str().unwrap();
+    let begins = "nobody was notified: silence `db-patch` (admin, «kernel update») until ";
+    assert!(reason.starts_with(begins), "{reason}");
+    assert_eq!(rule["holds"][0]["kind"], "HOLD_KIND_SILENCE");
+    assert_eq!(rule["next"][0]["destinationNames"], json!(["hook"]));
+    let found = rest
+        .post("/v1/events:search", &json!({"query": {"filter": "host=a"}}))
+        .await
+        .ok();
+    let shown = &found["results"][0]["occurrences"][0]["holds"][0];
+    assert_eq!(shown["name"], "db-patch");
+
+    let path = format!("{SILENCES}/db-patch:expire");
+    let over = rest.post(&path, &json!({})).await.ok();
+    assert_eq!(over["silence"]["state"], "EXPIRED");
+    until_received(&receiver, 2).await;
+    assert!(pending(&rest).await.is_empty());
+    let again = rest.post(&path, &json!({})).await;
+    assert_eq!((again.status.as_u16(), again.code()), (400, 9));
+    assert_eq!(again.json()["details"][0]["reason"], "SILENCE_EXPIRED");
+}
+
+#[tokio::test]
+async fn a_silence_ends_by_itself_within_a_second_also_when_it_was_made_a_moment_ago() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let made = rest.post(SILENCES, &silence("short", "a", 4)).await.ok();
+    send(&rest, "a", json!({})).await;
+    let ends: jiff::Timestamp = made["silence"]["endsTime"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(receiver.count(), 0);
+    until_received(&receiver, 1).await;
+    let late = jiff::Timestamp::now().duration_since(ends);
+    assert!(late.as_secs_f64() > 0.0, "it was sent before the end");
+    assert!(
+        late.as_secs_f64() < 3.0,
+        "it was sent {late:?} after the end"
+    );
+    let decided = rest.get("/v1/notification/deliveries").await.ok();
+    let decided = &decided["deliveries"][0]["createTime"];
+    let decided: jiff::Timestamp = decided.as_str().unwrap().parse().unwrap();
+    let late = decided.duration_since(ends);
+    assert!(
+        late.as_secs_f64() <= 1.0,
+        "it was decided {late:?} after the end"
+    );
+}
+
+#[tokio::test]
+async fn what_closes_under_a_silence_is_spared_and_what_was_sent_is_closed_at_once() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    send(&rest, "told", json!({})).await;
+    until_received(&receiver, 1).await;
+    for host in ["told", "a"] {
+        rest.post(SILENCES, &silence(host, host, 3_600)).await.ok();
+    }
+    let event = send(&rest, "a", json!({})).await;
+    let close = json!({"status": "STATUS_CLOSED"});
+    send(&rest, "a", close.clone()).await;
+    send(&rest, "told", close).await;
+    until_received(&receiver, 2).await;
+    assert_eq!(receiver.received()[1].json()["clear"], true);
+    for host in ["told", "a"] {
+        rest.delete(&format!("{SILENCES}/{host}")).await.ok();
+    }
+    let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
+    let rule = &explained["rules"][0];
+    let spared = rule["sparedReason"].as_str().unwrap();
+    assert!(
+        spared.starts_with("the occurrence was closed before, while silence `a`"),
+        "{spared}"
+    );
+    assert_eq!(rule["holdSteps"][1]["kind"], "spared");
+    assert_eq!(receiver.count(), 2);
+}
+
+#[tokio::test]
+async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    for at in 0..20 {
+        send(&rest, &format!("h{at}"), json!({})).await;
+    }
+    // Every wrong field at once.
+    let wrong = json!({"name": "a/b", "tags": [""], "warnBefore": "1s",
+        "span": {"endTime": in_seconds(-5)}, "ruleNames": ["nothing"]});
+    let refused = rest.post(SILENCES, &wrong).await;
+    assert_eq!(refused.status, 400);
+    let fields = refused.json()["details"][1]["fieldViolations"].clone();
+    let fields: Vec<_> = fields
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["field"].clone())
+        .collect();
+    assert_eq!(
+        json!(fields),
+        json!(["name", "tags[0]", "reason", "ruleNames[0]", "span.endTime"])
+    );
+    let broad = json!({"name": "all", "reason": "storm", "filter": "name=full",
+        "span": {"endTime": in_seconds(60)}});
+    let refused = rest.post(SILENCES, &broad).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (400, 9));
+    assert_eq!(refused.json()["details"][0]["reason"], "SILENCE_TOO_BROAD");
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("20 of 20 open events"), "{message}");
+    let preview = rest.post(&format!("{SILENCES}:preview"), &broad).await.ok();
+    assert_eq!(
+        (&preview["coveredCount"], &preview["tooBroad"]),
+        (&json!(20), &json!(true))
+    );
+    assert_eq!(preview["lastDays"]["messageCount"], 20);
+    assert_eq!(preview["lastDays"]["byRule"][0]["ruleName"], "page");
+    let meant = format!("{SILENCES}?allowBroad=true&validateOnly=true");
+    let tried = rest.post(&meant, &broad).await.ok();
+    assert_eq!(tried["silence"]["name"], "all");
+    assert_eq!(rest.get(&format!("{SILENCES}/all")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let event = send(&rest, "h3", json!({})).await;
+    let from = json!({"reason": "known", "fromEventId": event,
+        "span": {"endTime": in_seconds(600)}});
+    let made = rest.post(SILENCES, &from).await.ok()["silence"].clone();
+    assert_eq!(made["filter"], "name=full dimensions.host=h3");
+    let name = made["name"].as_str().unwrap();
+    assert!(name.starts_with("silence-") && name.len() == 16, "{name}");
+    let path = format!("{SILENCES}/{name}");
+    let text = json!({"text": "half done"});
+    let commented = rest.post(&format!("{path}:comment"), &text).await.ok();
+    assert_eq!(commented["silence"]["comments"][0]["author"], "admin");
+    let longer = json!({"duration": "3600s"});
+    let extended = rest.post(&format!("{path}:extend"), &longer).await.ok();
+    let extended = extended["silence"].clone();
+    assert!(extended["endsTime"].as_str() > made["endsTime"].as_str());
+    let by_event = rest
+        .get(&format!("{SILENCES}?eventId={event}&states=ACTIVE"))
+        .await
+        .ok();
+    assert_eq!(
+        (&by_event["totalSize"], &by_event["silences"][0]["name"]),
+        (&json!(1), &json!(name))
+    );
+    let none = rest.get(&format!("{SILENCES}?states=EXPIRED")).await.ok();
+    assert_eq!(none["totalSize"], 0);
+    // What is read can be written back; an old version cannot.
+    let mut stored = rest.get(&path).await.ok()["silence"].clone();
+    stored["description"] = json!("by hand");
+    rest.put(&path, &stored).await.ok();
+    assert_eq!(rest.put(&path, &stored).await.status, 409);
+    eventually("the silence to cover its event", async || {
+        let now = rest.get(&path).await.ok();
+        (now["silence"]["coveredCount"] == 1).then_some(())
+    })
+    .await;
+    let own = rest.get(&path).await.ok()["silence"]["eventId"].clone();
+    let own = rest
+        .get(&format!("/v1/events/{}", own.as_str().unwrap()))
+        .await
+        .ok();
+    assert_eq!(own["result"]["dimensions"]["silence"], name);
+}
+
+#[tokio::test]
+async fn operators_make_silences_and_viewers_read_them() {
+    let world = World::start();
+    let rest = world.rest();
+    let viewer = world.client("looks", "viewer");
+    let operator = world.client("works", "operator");
+    let refused = rest
+        .with_key(Some(&viewer))
+        .post(SILENCES, &silence("v", "x", 9))
+        .await;
+    assert_eq!(refused.status, 403);
+    let made = rest
+        .with_key(Some(&operator))
+        .post(SILENCES, &silence("o", "x", 9))
+        .await;
+    assert_eq!(made.ok()["silence"]["author"], "works");
+    let listed = rest.with_key(Some(&viewer)).get(SILENCES).await.ok();
+    assert_eq!(listed["totalSize"], 1);
+}
+
+#[tokio::test]
+async fn an_operator_releases_what_waits_and_both_wires_list_it() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    rest.post(SILENCES, &silence("quiet", "a", 3_600))
+        .await
+        .ok();
+    let event = send(&rest, "a", json!({})).await;
+    for wire in world.wires() {
+        let asked = json!({"silenceName": "quiet", "kinds": ["OPENING"]});
+        let listed = wire
+            .call("PendingService/ListPending", &asked)
+            .await
+            .unwrap();
+        assert_eq!(listed["pending"][0]["ruleName"], "page", "{listed}");
+        let none = json!({"silenceName": "other"});
+        let none = wire
+            .call("PendingService/ListPending", &none)
+            .await
+            .unwrap();
+        assert_eq!(none["pending"], Value::Null);
+    }
+    let release = format!("{PENDING}:release");
+    let refused = rest
+        .post(&release, &json!({"ruleName": "page", "eventId": "x"}))
+        .await;
+    assert_eq!(refused.status, 400);
+    let asked = json!({"ruleName": "page", "eventId": event});
+    let sent = rest.post(&release, &asked).await.ok();
+    assert_eq!(sent["deliveryIds"].as_array().unwrap().len(), 1);
+    until_received(&receiver, 1).await;
+    assert_eq!(rest.post(&release, &asked).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_rule_with_a_delay_notifies_of_what_lasts_and_says_what_it_waits_for() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let path = "/v1/notification/rules/page";
+    let mut rule = rest.get(path).await.ok()["rule"].clone();
+    rule["delay"] = json!("90000s");
+    let refused = rest.put(path, &rule).await;
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "delay: is 90000 s; give 0 s to 24 h");
+    rule["delay"] = json!("3600s");
+    let stored = rest.put(path, &rule).await.ok()["rule"].clone();
+    assert_eq!(stored["delay"], "3600s");
+    let event = send(&rest, "a", json!({})).await;
+    let waits = pending(&rest).await;
+    assert_eq!(waits[0]["holds"][0]["kind"], "HOLD_KIND_DELAY");
+    let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
+    let reason = explained["rules"][0]["reason"].as_str().unwrap();
+    let begins = "nobody was notified: the rule waits: it notifies of what matches for 1 h, until ";
+    assert!(reason.starts_with(begins), "{reason}");
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    assert_eq!(pending(&rest).await, waits);
+    rule = stored;
+    rule["delay"] = json!("1s");
+    rest.put(path, &rule).await.ok();
+    until_received(&receiver, 1).await;
+    send(&rest, "b", json!({})).await;
+    send(&rest, "b", json!({"status": "STATUS_CLOSED"})).await;
+    send(&rest, "c", json!({})).await;
+    until_received(&receiver, 2).await;
+    assert_eq!(
+        receiver.received()[1].json()["event"]["dimensions"]["host"],
+        "c"
+    );
+}

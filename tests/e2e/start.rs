@@ -1,0 +1,83 @@
+//! `tui/START.md`, word for word: its commands against a service of their own.
+
+use std::{fs, process::Command};
+
+use bellwether_tests::{
+    eventually::eventually, process, programs::programs, receiver::Receiver, world::World,
+};
+
+const PAGE: &str = include_str!("../../tui/START.md");
+
+/// The commands that a reader runs, in their order; without those of programs that are not here.
+fn commands() -> String {
+    let mut commands = String::from("set -eu\n");
+    let mut blocks = PAGE.split("\n```sh run");
+    blocks.next();
+    for block in blocks {
+        let (head, block) = block.split_once('\n').unwrap();
+        let program = head.trim();
+        if !program.is_empty() && programs([program]).is_none() {
+            continue;
+        }
+        commands += block.split("\n```").next().unwrap();
+        commands.push('\n');
+    }
+    commands
+}
+
+#[tokio::test]
+async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() {
+    let world = World::start();
+    let receiver = Receiver::start().await;
+    let bin = world.folder().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(process::binary(), bin.join("bellwether")).unwrap();
+    let commands = commands()
+        .replace("127.0.0.1:8480", world.service().address("rest"))
+        .replace("127.0.0.1:9000", &receiver.address().to_string());
+    // The last command says by its exit code that somebody is not reached yet, which may be so.
+    let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
+    let script = world.folder().join("commands.sh");
+    fs::write(&script, &commands).unwrap();
+
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = vec![bin];
+    folders.extend(std::env::split_paths(&path));
+    // Like any command of the program, out of reach of this machine's own settings.
+    let clean = process::command(world.folder(), [""; 0]);
+    let mut bash = Command::new("bash");
+    for (name, value) in clean.get_envs() {
+        match value {
+            Some(value) => bash.env(name, value),
+            None => bash.env_remove(name),
+        };
+    }
+    let output = bash
+        .arg(&script)
+        .current_dir(world.folder())
+        .env("PATH", std::env::join_paths(folders).unwrap())
+        .env("BELLWETHER_DATA_DIR", world.data_dir())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{said}");
+
+    // Backup and its end, the disk, and one alert by each of three ways: what comes by two is one event.
+    let messages = eventually("the messages", async || {
+        let received = receiver.received();
+        (received.len() >= 6).then_some(received)
+    })
+    .await;
+    let texts: Vec<_> = messages
+        .iter()
+        .map(|it| it.json()["rule"]["message"].as_str().unwrap().to_owned())
+        .collect();
+    let count = |text: &str| texts.iter().filter(|it| it.contains(text)).count();
+    assert_eq!(count("error: the backup of db-1 failed"), 2, "{texts:?}");
+    assert_eq!(count("error: /var is 98 % full"), 1, "{texts:?}");
+    assert_eq!(
+        count("critical: the shop answers after 4 s"),
+        3,
+        "{texts:?}"
+    );
+}

@@ -1,0 +1,57 @@
+//! `bellwether audit`: the audit log of a running service as lines of JSON.
+
+use std::io::Write;
+
+use bellwether_proto::{
+    json,
+    v1::{ListAuditEntriesRequest, audit_service_client::AuditServiceClient},
+};
+
+use crate::{
+    cli::AuditArguments,
+    clients::{self, refused, wire_time},
+    config::Settings,
+    failure::Failure,
+    output, ready,
+};
+
+/// Entries asked for at once.
+const PAGE: i32 = 1_000;
+
+/// Prints the entries that are asked for, the newest first.
+///
+/// # Errors
+/// When there is no key, nothing answers, or the service refuses.
+pub(crate) async fn run(
+    arguments: AuditArguments,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<(), Failure> {
+    let address = ready::grpc_address(settings);
+    let connection = clients::open(&address, settings, |endpoint| endpoint).await?;
+    let mut service = AuditServiceClient::new(connection);
+    let mut request = ListAuditEntriesRequest {
+        page_size: PAGE,
+        client_names: arguments.clients,
+        kinds: arguments.kinds,
+        names: arguments.names,
+        start: arguments.since.map(wire_time),
+        end: arguments.until.map(wire_time),
+        ..ListAuditEntriesRequest::default()
+    };
+    loop {
+        let answer = service.list_audit_entries(request.clone()).await;
+        let page = answer.map_err(refused)?.into_inner();
+        for entry in &page.entries {
+            let line = json::to_json(entry)
+                .map_err(|error| Failure::new(format!("cannot write an entry: {error}")))?;
+            let line = String::from_utf8_lossy(&line);
+            writeln!(out, "{}", output::escaped(&line))
+                .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))?;
+        }
+        if page.next_page_token.is_empty() {
+            return Ok(());
+        }
+        request.page_token = page.next_page_token;
+    }
+}

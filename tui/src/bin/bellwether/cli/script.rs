@@ -1,0 +1,385 @@
+//! What can be said on the command line by scripts.
+
+use std::path::PathBuf;
+
+use bellwether_tui::api::ConfigKind;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const GET_EXAMPLES: &str = "Examples:\n  \
+    bellwether get rules\n  \
+    bellwether get destination ops --output yaml";
+
+const EXPORT_EXAMPLES: &str = "Secrets are never written: in their places stands \
+    {fromEnv: NAME}, so that `apply` takes them from the environment.\n\n\
+    Examples:\n  \
+    bellwether export > bellwether.yaml\n  \
+    bellwether export rules triggers --output json";
+
+const DIFF_EXAMPLES: &str = "Examples:\n  \
+    bellwether diff -f config/\n  \
+    bellwether diff -f config/ --save plan.json && less plan.json\n  \
+    bellwether export | bellwether diff -f -";
+
+const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of REST, in \
+    YAML or JSON. A secret can stand elsewhere: {fromEnv: NAME} or {fromFile: PATH}.\n\n\
+    Examples:\n  \
+    bellwether apply -f config/\n  \
+    bellwether apply -f config/ --prune --owner team-a\n  \
+    bellwether diff -f config/ --save plan.json; bellwether apply --plan plan.json";
+
+const SEND_EXAMPLES: &str = "Name and dimensions are the event's identity: what is sent again \
+    with the same ones is the same event.\n\n\
+    Examples:\n  \
+    bellwether send backup-failed -d host=db-1 --severity error --summary 'no space left'\n  \
+    bellwether send backup-failed -d host=db-1 --close\n  \
+    some-program | bellwether send --lines";
+
+const EVENTS_EXAMPLES: &str = "Examples:\n  \
+    bellwether events\n  \
+    bellwether events 'severity>=error host=db-* since=2h' --output json\n  \
+    bellwether events status=closed --limit 20";
+
+const WATCH_EXAMPLES: &str = "Examples:\n  \
+    bellwether watch 'severity>=error'\n  \
+    bellwether watch --token-file /var/lib/me/token | while read -r line; do …; done";
+
+const TRY_EXAMPLES: &str = "Examples:\n  \
+    bellwether try disk-full --since 7d\n  \
+    bellwether try --file new-trigger.yaml";
+
+const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
+    bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
+    bellwether completions zsh > \"${fpath[1]}/_bellwether\"\n  \
+    bellwether completions fish > ~/.config/fish/completions/bellwether.fish";
+
+/// What a script can ask for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Script {
+    /// Write the stored resources of a kind, or one of them.
+    #[command(after_help = GET_EXAMPLES)]
+    Get(GetArguments),
+    /// Write all triggers, destinations and rules as documents for `apply`.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArguments),
+    /// Delete a stored resource.
+    Delete(DeleteArguments),
+    /// Say what `apply` would change. Exit code 0: nothing, 1: something.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArguments),
+    /// Make triggers, destinations and rules what documents say: all of them or none.
+    #[command(after_help = APPLY_EXAMPLES)]
+    Apply(ApplyArguments),
+    /// Send an event, or events from standard input. Exit code 5: one was refused.
+    #[command(after_help = SEND_EXAMPLES)]
+    Send(SendArguments),
+    /// Write events that a filter finds, newest first. Exit code 1: it finds none.
+    #[command(after_help = EVENTS_EXAMPLES)]
+    Events(EventsArguments),
+    /// Follow what changes, as JSON lines, until the service ends it or goes away.
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(WatchArguments),
+    /// Say why rules did or did not notify about an event.
+    Explain(ExplainArguments),
+    /// Send a test message to a stored destination. Exit code 1: it was not delivered.
+    Test(TestArguments),
+    /// Say what a stored trigger, or one in a document, would have matched.
+    #[command(after_help = TRY_EXAMPLES)]
+    Try(TryArguments),
+    /// Write what a stored rule would send to each of its destinations.
+    Preview(PreviewArguments),
+    /// Say how the service fares. Exit code 1: a destination fails or messages were given up.
+    Status(StatusArguments),
+    /// Ask whether the service serves; needs no key. Exit code 3: it does not.
+    Health,
+    /// Describe program, settings, data folder and service for a report of a fault, without secrets,
+    /// addresses or names.
+    Doctor,
+    /// Write what makes a shell complete this command.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Write the manual page, for `man`.
+    Man,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// As REST has it.
+    Json,
+    /// The same, easier to read.
+    Yaml,
+}
+
+/// How an answer is written, as a flag.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// How the answer is written.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// What to read.
+#[derive(Debug, Args)]
+pub(crate) struct GetArguments {
+    /// The kind: trigger, destination or rule.
+    #[arg(value_parser = kind)]
+    pub(crate) kind: ConfigKind,
+    /// One of them [default: all].
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What to export.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// The kinds [default: all].
+    #[arg(value_parser = kind)]
+    pub(crate) kinds: Vec<ConfigKind>,
+    /// How it is written: yaml or json.
+    #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+    pub(crate) output: Output,
+}
+
+/// What to delete.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArguments {
+    /// The kind: trigger, destination or rule.
+    #[arg(value_parser = kind)]
+    pub(crate) kind: ConfigKind,
+    /// Its name.
+    pub(crate) name: String,
+    /// Take it out of the rules that use it.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Which documents.
+#[derive(Debug, Args)]
+pub(crate) struct Source {
+    /// A file, a folder, or - for standard input; several times.
+    #[arg(long = "file", short = 'f', value_name = "PATH")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Delete what carries the tag `owner:` and --owner, and no document describes.
+    #[arg(long, requires = "owner")]
+    pub(crate) prune: bool,
+    /// Whose the documents are: each must carry the tag `owner:NAME`.
+    #[arg(long, value_name = "NAME", requires = "prune")]
+    pub(crate) owner: Option<String>,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArguments {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Keep it as a plan for `apply --plan`. Secrets that stand elsewhere are not in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// How it is written: text or json.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// What to apply.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").args(["files", "plan"]).required(true))]
+pub(crate) struct ApplyArguments {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Apply what `diff --save` kept; refused when what is stored has changed since.
+    #[arg(long, value_name = "FILE", conflicts_with = "prune")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Only say what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How it is written: text or json.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// What to send.
+#[derive(Debug, Args)]
+pub(crate) struct SendArguments {
+    /// What happened.
+    #[arg(required_unless_present = "lines", conflicts_with = "lines")]
+    pub(crate) name: Option<String>,
+    /// What it happened to; several times.
+    #[arg(long = "dimension", short, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) dimensions: Vec<(String, String)>,
+    /// How bad it is: debug, info, warning, error or critical.
+    #[arg(long, short)]
+    pub(crate) severity: Option<String>,
+    /// One line for people.
+    #[arg(long, short = 'm')]
+    pub(crate) summary: Option<String>,
+    /// Details for people.
+    #[arg(long)]
+    pub(crate) body: Option<String>,
+    /// The kind of event.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// A further value, JSON or text; several times.
+    #[arg(long = "metadata", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) metadata: Vec<(String, String)>,
+    /// End the event.
+    #[arg(long)]
+    pub(crate) close: bool,
+    /// Read events from standard input, one JSON object a line, as REST takes them.
+    #[arg(long, conflicts_with_all = ["dimensions", "severity", "summary", "body", "kind", "metadata", "close"])]
+    pub(crate) lines: bool,
+}
+
+/// What to find.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArguments {
+    /// Which events, such as `severity>=error host=db-*` [default: open and suppressed ones].
+    pub(crate) filter: Option<String>,
+    /// How many at most.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: u32,
+    /// Which statuses, where the filter says nothing of it.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) status: StatusChoice,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What to follow.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// Which events [default: all].
+    pub(crate) filter: Option<String>,
+    /// Where to keep how far it was read: said again, it goes on from there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// The event's id, or that of one of its occurrences.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What to test.
+#[derive(Debug, Args)]
+pub(crate) struct TestArguments {
+    /// The destination.
+    pub(crate) name: String,
+    /// Tell about that stored event in place of a sample.
+    #[arg(long, value_name = "ID")]
+    pub(crate) event: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What to try.
+#[derive(Debug, Args)]
+pub(crate) struct TryArguments {
+    /// The stored trigger.
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    pub(crate) name: Option<String>,
+    /// A file with one trigger's document.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// How far back: a number and m, h or d.
+    #[arg(long, default_value = "24h", value_parser = span)]
+    pub(crate) since: i64,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What to preview.
+#[derive(Debug, Args)]
+pub(crate) struct PreviewArguments {
+    /// The rule.
+    pub(crate) name: String,
+    /// Tell about that stored event in place of a sample.
+    #[arg(long, value_name = "ID")]
+    pub(crate) event: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// How to say it.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell.
+    pub(crate) shell: Shell,
+}
+
+/// Which statuses are meant.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum StatusChoice {
+    /// Open and suppressed.
+    #[default]
+    Current,
+    /// Closed too.
+    All,
+}
+
+fn kind(word: &str) -> Result<ConfigKind, String> {
+    ConfigKind::find(word).ok_or_else(|| {
+        let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();
+        format!("expected one of {}", words.join(", "))
+    })
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("expected KEY=VALUE, such as host=db-1")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A span as milliseconds.
+fn span(text: &str) -> Result<i64, String> {
+    let wrong = || "expected a number and m, h or d, such as 24h".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let unit_ms: i64 = match unit {
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = text[..text.len() - 1].parse().map_err(|_none| wrong())?;
+    let length = number.checked_mul(unit_ms).filter(|length| *length > 0);
+    length.ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_a_number_and_a_unit() {
+        assert_eq!(span("90m"), Ok(5_400_000));
+        assert_eq!(span("7d"), Ok(604_800_000));
+        for wrong in [
+            "",
+            "h",
+            "-1h",
+            "0h",
+            "5",
+            "5 weeks",
+            "9999999999999999d",
+            "5\u{e9}",
+        ] {
+            assert!(span(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Variables that are settings: as they are or from a file, and those that nothing reads.
+
+use std::{fs::File, io::Read};
+
+#[cfg(feature = "embedded")]
+use super::setting;
+use super::{ConfigError, VARIABLE_PREFIX, Variables};
+
+/// Bytes that the file of a variable may have.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+/// What is appended to a variable whose value stands in a file, as secrets are handed to containers.
+const FILE_SUFFIX: &str = "_FILE";
+/// The variable of a setting.
+pub(super) fn name(key: &str) -> String {
+    let key = key.replace('.', "_").to_uppercase();
+    format!("{VARIABLE_PREFIX}{key}")
+}
+
+/// The value of a setting's variable with the name that it was found under.
+///
+/// # Errors
+/// When it stands there and in a file as well, or the file cannot be read.
+pub(super) fn find(
+    variables: &Variables,
+    key: &str,
+) -> Result<Option<(String, String)>, ConfigError> {
+    let name = name(key);
+    let file_name = format!("{name}{FILE_SUFFIX}");
+    match (variables.get(&name), variables.get(&file_name)) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some((name, text.clone()))),
+        (None, Some(path)) => Ok(Some((file_name.clone(), read(&file_name, path)?))),
+        (Some(_), Some(_)) => Err(ConfigError(format!(
+            "{file_name}: {name} is given as well; one of them is enough"
+        ))),
+    }
+}
+
+/// What a file holds, without the end of its last line.
+fn read(name: &str, path: &str) -> Result<String, ConfigError> {
+    let cannot_read = |error| ConfigError(format!("{name}: cannot read {path}: {error}"));
+    let file = File::open(path).map_err(cannot_read)?;
+    let mut text = String::new();
+    let mut file = file.take(FILE_BYTES_MAX + 1);
+    let length = file.read_to_string(&mut text).map_err(cannot_read)?;
+    if length as u64 > FILE_BYTES_MAX {
+        return Err(ConfigError(format!(
+            "{name}: {path} has more than {FILE_BYTES_MAX} bytes"
+        )));
+    }
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+/// Refuses what begins like a setting and is none, since it was meant to change something.
+///
+/// # Errors
+/// Naming the first of them, with the nearest that there is.
+#[cfg(feature = "embedded")]
+pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
+    const OTHERS: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_KEY"];
+    /// What documents of configuration take their secrets from.
+    const SECRET_PREFIX: &str = "BELLWETHER_SECRET_";
+
+    let known: Vec<String> = setting::all().map(|setting| name(setting.key)).collect();
+    let ours = variables
+        .keys()
+        .filter(|it| it.starts_with(VARIABLE_PREFIX));
+    let unknown = ours.filter(|it| {
+        let setting = it.strip_suffix(FILE_SUFFIX).unwrap_or(it);
+        let is_setting = known.iter().any(|known| known == *it || known == setting);
+        let is_other = OTHERS.contains(&it.as_str()) || it.starts_with(SECRET_PREFIX);
+        !is_setting && !is_other && !is_of_kubernetes(it)
+    });
+    let Some(name) = unknown.into_iter().next() else {
+        return Ok(());
+    };
+    let nearest = known
+        .iter()
+        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
+        .expect("there are settings");
+    Err(ConfigError(format!(
+        "{name}: there is no such setting; the nearest is {nearest}"
+    )))
+}
+
+/// Whether Kubernetes hands a variable like that to every container, for a Service whose name begins
+/// with `bellwether`.
+#[cfg(feature = "embedded")]
+fn is_of_kubernetes(name: &str) -> bool {
+    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let after_port = |rest: &str| {
+        let mut words = rest.split('_');
+        let number = words.next().unwrap_or_default();
+        is_port(number)
+            && matches!(words.next(), Some("TCP" | "UDP" | "SCTP"))
+            && matches!(words.next(), None | Some("PROTO" | "PORT" | "ADDR"))
+            && words.next().is_none()
+    };
+    name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || name.ends_with("_PORT")
+        || name
+            .rsplit_once("_PORT_")
+            .is_some_and(|(_, rest)| after_port(rest))
+        || name
+            .match_indices("_PORT_")
+            .any(|(at, _)| after_port(&name[at + 6..]))
+}

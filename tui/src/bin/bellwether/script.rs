@@ -1,0 +1,80 @@
+//! Commands for scripts: each makes a few calls to a running service, writes what came of them, and
+//! ends with an exit code that says it too.
+
+mod answer;
+mod apply;
+mod doctor;
+mod document;
+mod events;
+mod generate;
+mod health;
+mod resources;
+mod send;
+mod trial;
+
+use crate::{cli::script::Script, config::Settings, failure::Failure, operate, ready};
+use bellwether_tui::api::{Api, CallError, CallErrorKind};
+
+/// Carries out one of the commands.
+///
+/// # Errors
+/// When nothing answers, the service refuses, or the answer is no.
+pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        Script::Get(arguments) => resources::get(arguments, connect(settings).await?).await,
+        Script::Export(arguments) => resources::export(arguments, connect(settings).await?).await,
+        Script::Delete(arguments) => resources::delete(arguments, connect(settings).await?).await,
+        Script::Diff(arguments) => apply::diff(arguments, settings).await,
+        Script::Apply(arguments) => apply::apply(arguments, settings).await,
+        Script::Send(arguments) => send::run(arguments, settings).await,
+        Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
+        Script::Watch(arguments) => events::watch(arguments, connect(settings).await?).await,
+        Script::Explain(arguments) => events::explain(arguments, connect(settings).await?).await,
+        Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
+        Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
+        Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
+        Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
+        Script::Health => health::health(settings).await,
+        Script::Doctor => doctor::run(settings).await,
+        Script::Completions(arguments) => generate::completions(&arguments),
+        Script::Man => generate::man(),
+    }
+}
+
+/// Connects to the running service that the settings mean.
+async fn connect(settings: &Settings) -> Result<Api, Failure> {
+    let address = ready::grpc_address(settings);
+    let options = operate::reach(settings, &address)?;
+    Api::connect(options).await.map_err(|error| {
+        if error.kind == CallErrorKind::Away {
+            return away(&address, &error.message);
+        }
+        failed(error)
+    })
+}
+
+fn away(address: &str, why: &str) -> Failure {
+    Failure::away(format!(
+        "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
+         another with --connect"
+    ))
+}
+
+/// A call that failed, one line for each field that is wrong.
+fn failed(error: CallError) -> Failure {
+    let mut lines = vec![error.message];
+    for (field, why) in &error.fields {
+        if error.fields.len() > 1 || !lines[0].contains(why) {
+            lines.push(format!("{field}: {why}"));
+        }
+    }
+    let sentence = lines.join("\n");
+    match error.kind {
+        CallErrorKind::Away => Failure::away(sentence),
+        CallErrorKind::NotAllowed => Failure::not_allowed(sentence),
+        CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
+            Failure::refused(sentence)
+        }
+        CallErrorKind::Failed => Failure::new(sentence),
+    }
+}

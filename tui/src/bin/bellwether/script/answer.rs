@@ -1,0 +1,119 @@
+//! Answers as text: JSON and YAML, and JSON values for people.
+
+use serde_json::Value;
+
+use crate::{cli::script::Output, failure::Failure, output};
+
+/// Writes a value as JSON or YAML; as text by `text`.
+///
+/// # Errors
+/// Standard output is gone.
+pub(super) fn write(
+    value: &Value,
+    how: Output,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<(), Failure> {
+    match how {
+        Output::Text => output::write(&text(value)),
+        Output::Json => output::write(&json(value)),
+        Output::Yaml => output::write(&yaml(value)?),
+    }
+}
+
+/// JSON over several lines.
+pub(super) fn json(value: &Value) -> String {
+    output::escaped(&format!("{value:#}\n"))
+}
+
+/// One document of YAML; in its JSON form when a text holds what a terminal obeys or what turns text
+/// around, since only quoted texts can be escaped.
+///
+/// # Errors
+/// A value that YAML cannot hold; no JSON is one.
+pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
+    let text = serde_saphyr::to_string(value);
+    let mut text =
+        text.map_err(|error| Failure::new(format!("cannot be written as YAML: {error}")))?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if output::escaped(&text) != text {
+        return Ok(json(value));
+    }
+    Ok(text)
+}
+
+/// A value in a line: texts as they are, others as JSON. What a terminal obeys, or what turns text
+/// around, is escaped.
+pub(super) fn inline(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => {
+            let escape = |character: char| {
+                if character.is_control() {
+                    character.escape_default().to_string()
+                } else {
+                    output::escaped(character.encode_utf8(&mut [0; 4]))
+                }
+            };
+            text.chars().map(escape).collect()
+        }
+        other => output::escaped(&other.to_string()),
+    }
+}
+
+/// A time that the wire has in milliseconds since 1970, to the second.
+pub(super) fn moment(value: &Value) -> String {
+    let number = value
+        .as_i64()
+        .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+    let time = number.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
+}
+
+/// Time, severity, status, event, dimensions and summary, parted by tabs.
+pub(super) fn event_line(event: &Value) -> String {
+    let occurrence = &event["occurrences"][0];
+    let word = |field: &str, prefix: &str| {
+        let word = occurrence[field].as_str().unwrap_or_default();
+        word.trim_start_matches(prefix).to_lowercase()
+    };
+    let dimensions = event["dimensions"].as_object().into_iter().flatten();
+    let dimensions = dimensions.map(|(key, value)| {
+        let key = inline(&Value::String(key.clone()));
+        format!("{key}={}", inline(value))
+    });
+    let cells = [
+        moment(&occurrence["lastSeen"]),
+        word("severity", "SEVERITY_"),
+        word("status", "STATUS_"),
+        inline(&event["id"]),
+        inline(&event["name"]),
+        dimensions.collect::<Vec<_>>().join(" "),
+        inline(&occurrence["summary"]),
+    ];
+    cells.join("\t") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_answer_holds_what_a_terminal_obeys_or_what_turns_text_around() {
+        let text = "a\u{1b}[31m\n\u{7f}\u{9b}31m\u{202e}b\u{e9}";
+        let value = json!({"summary": text});
+        let is_obeyed = |it: char| (it.is_control() && it != '\n') || it == '\u{202e}';
+        let written = [json(&value), inline(&value["summary"]), inline(&value)];
+        for written in written {
+            assert!(!written.contains(is_obeyed), "{written:?}");
+            assert!(written.contains("b\u{e9}"), "{written:?}");
+        }
+        let yaml = yaml(&value).unwrap();
+        assert!(!yaml.contains(is_obeyed), "{yaml:?}");
+        let read: Value = serde_saphyr::from_str(&yaml).unwrap();
+        assert_eq!(read, value);
+    }
+}

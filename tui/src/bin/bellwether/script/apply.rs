@@ -1,0 +1,122 @@
+//! `diff` and `apply`: documents against what is stored.
+
+mod plan;
+mod shown;
+
+use bellwether_tui::api::CallError;
+use serde_json::{Value, json};
+
+use super::{Api, answer, connect, document, document::Document, failed};
+use crate::{
+    cli::script::{ApplyArguments, DiffArguments, Output, Source},
+    config::Settings,
+    failure::Failure,
+    output,
+};
+
+use plan::Plan;
+
+/// Documents on their way to the service.
+struct Asked {
+    documents: Vec<Document>,
+    request: Value,
+}
+
+impl Asked {
+    fn new(documents: Vec<Document>, owner: Option<&str>) -> Result<Self, Failure> {
+        let resolved: Result<Vec<_>, _> = documents.iter().map(Document::resolved).collect();
+        let request = json!({"documents": resolved?, "pruneOwner": owner.unwrap_or_default()});
+        Ok(Self { documents, request })
+    }
+
+    fn of(source: &Source) -> Result<Self, Failure> {
+        if source.files.is_empty() {
+            return Err(Failure::usage("name documents with --file"));
+        }
+        let documents = document::read(&source.files)?;
+        if documents.is_empty() && !source.prune {
+            return Err(Failure::usage("--file: there are no documents there"));
+        }
+        Self::new(documents, source.owner.as_deref())
+    }
+
+    async fn call(&mut self, api: &mut Api, validate_only: bool) -> Result<Vec<Value>, Failure> {
+        self.request["validateOnly"] = validate_only.into();
+        let answer = api
+            .call("ConfigService", "ApplyConfig", &self.request)
+            .await;
+        match answer.map_err(|error| self.refused(error))?["changes"].take() {
+            Value::Array(changes) => Ok(changes),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// A refusal that names documents by where they stand.
+    fn refused(&self, error: CallError) -> Failure {
+        let named = |field: &str| {
+            let (at, below) = field.strip_prefix("documents[")?.split_once(']')?;
+            let document = self.documents.get(at.parse::<usize>().ok()?)?;
+            let (source, kind, name) = (&document.source, document.kind.word(), &document.name);
+            let field = below.trim_start_matches('.');
+            let field = field.strip_prefix(kind).unwrap_or(field);
+            let field = field.trim_start_matches('.');
+            Some(format!("{source}: {kind} `{name}`: {field}"))
+        };
+        let count = error.fields.len();
+        let fields: Vec<_> = error
+            .fields
+            .into_iter()
+            .map(|(field, why)| (named(&field).unwrap_or(field), why))
+            .collect();
+        let message = match count {
+            0 => error.message,
+            1 => "a document is wrong, so nothing was changed".to_owned(),
+            _ => format!("documents are wrong in {count} places, so nothing was changed"),
+        };
+        failed(CallError {
+            message,
+            fields,
+            ..error
+        })
+    }
+}
+
+pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
+    let mut asked = Asked::of(&arguments.source)?;
+    let mut api = connect(settings).await?;
+    let changes = asked.call(&mut api, true).await?;
+    if let Some(file) = &arguments.save {
+        let owner = arguments.source.owner.as_deref();
+        Plan::new(&asked.documents, &changes, owner).save(file)?;
+    }
+    write(&changes, arguments.output)?;
+    let differs = changes.iter().any(|change| !shown::is_unchanged(change));
+    // What differs is written already: the exit code is all that is left to say.
+    if differs {
+        Err(Failure::silent())
+    } else {
+        Ok(())
+    }
+}
+
+pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Result<(), Failure> {
+    let plan = arguments.plan.as_deref().map(Plan::read).transpose()?;
+    let mut asked = match &plan {
+        Some(plan) => Asked::new(plan.documents()?, plan.owner())?,
+        None => Asked::of(&arguments.source)?,
+    };
+    let mut api = connect(settings).await?;
+    if let Some(plan) = &plan {
+        plan.expect(&mut asked.request);
+        plan.check(&asked.call(&mut api, true).await?)?;
+    }
+    let changes = asked.call(&mut api, arguments.dry_run).await?;
+    write(&changes, arguments.output)
+}
+
+fn write(changes: &[Value], how: Output) -> Result<(), Failure> {
+    match how {
+        Output::Text => output::write(&shown::text(changes)?),
+        _ => answer::write(&json!({"changes": changes}), how, |_| String::new()),
+    }
+}

@@ -1,0 +1,70 @@
+//! What changes, for people.
+
+use bellwether_tui::api::ConfigKind;
+use serde_json::Value;
+use similar::TextDiff;
+
+use super::answer;
+use crate::failure::Failure;
+
+/// Lines around a difference.
+const AROUND: usize = 2;
+
+/// Whether nothing was to be done.
+pub(super) fn is_unchanged(change: &Value) -> bool {
+    change["action"] == "CONFIG_ACTION_UNCHANGED"
+}
+
+/// A line for each resource that changes, with the differences below where they are known, and how
+/// many stay.
+pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
+    let (mut lines, mut unchanged) = (Vec::new(), 0);
+    for change in changes {
+        let (sign, done) = match change["action"].as_str().unwrap_or_default() {
+            "CONFIG_ACTION_CREATED" => ('+', "created"),
+            "CONFIG_ACTION_UPDATED" => ('~', "updated"),
+            "CONFIG_ACTION_DELETED" => ('-', "deleted"),
+            _ => {
+                unchanged += 1;
+                continue;
+            }
+        };
+        let (kind, name) = (&change["kind"], &change["name"]);
+        let (kind, name) = (answer::inline(kind), answer::inline(name));
+        lines.push(format!("{sign} {kind} {name} {done}\n"));
+        lines.extend(differences(change)?);
+    }
+    if unchanged > 0 {
+        lines.push(format!("= {unchanged} unchanged\n"));
+    }
+    Ok(lines.concat())
+}
+
+fn differences(change: &Value) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    if change["action"] != "CONFIG_ACTION_UPDATED" {
+        return Ok(lines);
+    }
+    if let (Some(before), Some(after)) = (authored(change, "before"), authored(change, "after")) {
+        let (before, after) = (answer::yaml(&before)?, answer::yaml(&after)?);
+        let diff = TextDiff::from_lines(&before, &after);
+        let unified = diff.unified_diff().context_radius(AROUND).to_string();
+        let shown = unified.lines().map(|line| answer::inline(&line.into()));
+        lines.extend(shown.map(|line| {
+            format!(
+                "    {line}
+"
+            )
+        }));
+    }
+    for secret in change["changedSecrets"].as_array().into_iter().flatten() {
+        lines.push(format!("    secret {} changed\n", answer::inline(secret)));
+    }
+    Ok(lines)
+}
+
+fn authored(change: &Value, side: &str) -> Option<Value> {
+    let word = change["kind"].as_str()?;
+    let resource = change[side].get(word)?;
+    Some(ConfigKind::find(word)?.authored(resource.clone()))
+}

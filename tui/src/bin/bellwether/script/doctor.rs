@@ -1,0 +1,164 @@
+//! `doctor`: what somebody who mends a fault wants to know first, and nothing that is secret.
+
+use std::{
+    collections::BTreeMap,
+    env::{self, consts},
+    fmt::Write,
+    fs,
+    path::Path,
+    thread,
+    time::Instant,
+};
+
+use bellwether_tui::api::ConfigKind;
+use serde_json::{Value, json};
+
+use crate::{
+    config::{Settings, Source},
+    failure::Failure,
+    output, version,
+};
+
+/// Writes the description. What cannot be found out is part of it.
+///
+/// # Errors
+/// Standard output is gone.
+pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
+    let mut text = String::new();
+    let parts = [
+        ("bellwether", version::long().to_owned()),
+        ("system", system()),
+        ("terminal", terminal()),
+        ("settings", given(settings)),
+        ("data folder", folder(&settings.data_dir)),
+        ("service", service(settings).await),
+    ];
+    for (name, part) in parts {
+        // Writing to memory does not fail.
+        let _ = writeln!(text, "{name}: {part}");
+    }
+    output::write(&output::escaped(&text))
+}
+
+fn system() -> String {
+    let processors = thread::available_parallelism().map_or(0, usize::from);
+    format!("{} {}, {processors} processors", consts::OS, consts::ARCH)
+}
+
+fn terminal() -> String {
+    let names = ["TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX"];
+    let found = names.iter().filter_map(|name| {
+        let value = env::var_os(name)?;
+        // A socket's path says who somebody is.
+        Some(match *name {
+            "TMUX" => "TMUX".to_owned(),
+            _ => format!("{name}={}", value.to_string_lossy()),
+        })
+    });
+    listed(&found.collect::<Vec<_>>())
+}
+
+/// The settings' names and where they were given; their values are left out.
+fn given(settings: &Settings) -> String {
+    let in_force = settings.in_force();
+    let named = in_force.values().map(|given| {
+        let source = match given.source {
+            Source::File(_) => "file",
+            Source::Variable(_) => "variable",
+            Source::Flag(_) => "flag",
+        };
+        format!("{} ({source})", given.key)
+    });
+    listed(&named.collect::<Vec<_>>())
+}
+
+/// Files by name with their bytes.
+fn folder(path: &Path) -> String {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) => return format!("cannot be read: {error}"),
+    };
+    let files: BTreeMap<_, _> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            Some((name, entry.metadata().ok()?.len()))
+        })
+        .collect();
+    let files = files
+        .iter()
+        .map(|(name, bytes)| format!("{name} {bytes} bytes"));
+    listed(&files.collect::<Vec<_>>())
+}
+
+/// Whether it answers, how fast, and how much there is of what.
+async fn service(settings: &Settings) -> String {
+    let start = Instant::now();
+    // The sentence of an error names the address.
+    let Ok(mut api) = super::connect(settings).await else {
+        return "does not answer, or does not take the key".to_owned();
+    };
+    let mut lines = vec![format!("answers after {} ms", start.elapsed().as_millis())];
+    for kind in ConfigKind::all() {
+        lines.push(match api.list(kind).await {
+            Ok(all) => count(kind, &all),
+            Err(error) => format!("{}: {:?}", kind.plural(), error.kind),
+        });
+    }
+    lines.push(
+        match api.call("OverviewService", "GetOverview", &json!({})).await {
+            Ok(overview) => fares(&overview),
+            Err(error) => format!("overview: {:?}", error.kind),
+        },
+    );
+    lines.join("; ")
+}
+
+/// How many there are; of destinations, how many of each type.
+fn count(kind: ConfigKind, all: &[Value]) -> String {
+    let mut types = BTreeMap::<&str, usize>::new();
+    for resource in all {
+        for name in resource["type"].as_object().into_iter().flatten() {
+            *types.entry(name.0).or_default() += 1;
+        }
+    }
+    let counted = format!("{} {}", all.len(), kind.plural());
+    if types.is_empty() {
+        return counted;
+    }
+    let types: Vec<_> = types
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    format!("{counted} ({})", types.join(", "))
+}
+
+/// Open events, and destinations by state.
+fn fares(overview: &Value) -> String {
+    let open = overview["openBySeverity"].as_object().into_iter().flatten();
+    let mut parts: Vec<_> = open
+        .map(|(severity, count)| {
+            let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+            format!("{count} open {severity}")
+        })
+        .collect();
+    let mut states = BTreeMap::<String, usize>::new();
+    for destination in overview["destinations"].as_array().into_iter().flatten() {
+        let state = destination["health"]["state"].as_str().unwrap_or_default();
+        let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
+        *states.entry(state).or_default() += 1;
+    }
+    parts.extend(
+        states
+            .iter()
+            .map(|(state, count)| format!("{count} destinations {state}")),
+    );
+    listed(&parts)
+}
+
+fn listed(parts: &[String]) -> String {
+    if parts.is_empty() {
+        return "none".to_owned();
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,285 @@
+//! Documents: resources in files, as `{kind, name, …}` with the fields of REST.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use bellwether_tui::api::ConfigKind;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Folders in folders that are looked into.
+const DEPTH_MAX: usize = 8;
+/// The endings of files that a folder's documents are read from.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// A resource as a file describes it.
+#[derive(Debug, Clone)]
+pub(super) struct Document {
+    /// Where it stands, such as `rules.yaml, document 2`.
+    pub(super) source: String,
+    /// Its kind.
+    pub(super) kind: ConfigKind,
+    /// Its name.
+    pub(super) name: String,
+    /// It as it was written, without its kind; secrets may stand elsewhere.
+    pub(super) body: Value,
+}
+
+impl Document {
+    /// It for the service, with the secrets that stand elsewhere.
+    ///
+    /// # Errors
+    /// A variable or file that is named is not there.
+    pub(super) fn resolved(&self) -> Result<Value, Failure> {
+        let mut body = self.body.clone();
+        resolve(&mut body, "").map_err(|why| self.wrong(&why))?;
+        Ok(json!({self.kind.word(): body}))
+    }
+
+    /// It as it is written to a file, by its parts: first what it is, then the rest.
+    pub(super) fn written(kind: ConfigKind, mut body: Value) -> [Value; 3] {
+        let name = body.as_object_mut().and_then(|body| body.remove("name"));
+        let name = name.unwrap_or_default();
+        [json!({"kind": kind.word()}), json!({"name": name}), body]
+    }
+
+    /// What is wrong with it.
+    pub(super) fn wrong(&self, why: &str) -> Failure {
+        let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
+        Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
+    }
+}
+
+/// Reads the documents of files and folders; `-` is standard input.
+///
+/// # Errors
+/// Something cannot be read, or is no document.
+pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+    let mut documents = Vec::new();
+    for path in paths {
+        if path == Path::new("-") {
+            let mut text = String::new();
+            let mut input = io::stdin().lock().take(FILE_BYTES_MAX + 1);
+            let read = input.read_to_string(&mut text);
+            read.map_err(|error| {
+                Failure::usage(format!("standard input cannot be read: {error}"))
+            })?;
+            check_size("standard input", text.len() as u64)?;
+            parse("standard input", &text, false, &mut documents)?;
+            continue;
+        }
+        let mut files = BTreeSet::new();
+        gather(path, 0, &mut files)?;
+        for file in files {
+            let shown = file.display().to_string();
+            let unread =
+                |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
+            check_size(&shown, fs::metadata(&file).map_err(unread)?.len())?;
+            let text = fs::read_to_string(&file).map_err(unread)?;
+            let is_json = file.extension().is_some_and(|ending| ending == "json");
+            parse(&shown, &text, is_json, &mut documents)?;
+        }
+    }
+    Ok(documents)
+}
+
+fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
+    if bytes <= FILE_BYTES_MAX {
+        return Ok(());
+    }
+    let mib = FILE_BYTES_MAX / (1024 * 1024);
+    Err(Failure::usage(format!(
+        "{shown} has more than {mib} MiB; spread the documents over several files"
+    )))
+}
+
+/// The files of documents at a path: itself, or what a folder holds, but for hidden ones.
+fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
+    let unread = |error: io::Error| {
+        let shown = path.display();
+        Failure::usage(format!("{shown} cannot be read: {error}"))
+    };
+    if !fs::metadata(path).map_err(unread)?.is_dir() {
+        into.insert(path.to_owned());
+        return Ok(());
+    }
+    if depth == DEPTH_MAX {
+        let shown = path.display();
+        let told = format!("{shown} lies more than {DEPTH_MAX} folders deep");
+        return Err(Failure::usage(told));
+    }
+    for entry in fs::read_dir(path).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let below = entry.path();
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let ending = below.extension().and_then(|ending| ending.to_str());
+        let is_document = ending.is_some_and(|ending| ENDINGS.contains(&ending));
+        // A mounted file can be a link, so what it leads to is what it is.
+        let is_folder = fs::metadata(&below).map_err(unread)?.is_dir();
+        if is_folder || is_document {
+            gather(&below, depth + 1, into)?;
+        }
+    }
+    Ok(())
+}
+
+fn parse(shown: &str, text: &str, is_json: bool, into: &mut Vec<Document>) -> Result<(), Failure> {
+    let values: Vec<Value> = if is_json {
+        let value = serde_json::from_str(text);
+        vec![value.map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?]
+    } else {
+        let values = serde_saphyr::from_multiple(text);
+        values.map_err(|error| Failure::usage(format!("{shown} is not YAML: {error}")))?
+    };
+    let values = values.into_iter().flat_map(|value| match value {
+        Value::Array(items) => items,
+        Value::Null => Vec::new(),
+        other => vec![other],
+    });
+    for (at, value) in values.enumerate() {
+        let source = format!("{shown}, document {}", at + 1);
+        into.push(document(source, value)?);
+    }
+    Ok(())
+}
+
+fn document(source: String, value: Value) -> Result<Document, Failure> {
+    let wrong = |why: &str| Failure::usage(format!("{source}: {why}"));
+    let Value::Object(mut fields) = value else {
+        return Err(wrong("is no object with the fields `kind` and `name`"));
+    };
+    let kinds = || {
+        let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();
+        words.join(", ")
+    };
+    let kind = match fields.remove("kind") {
+        Some(Value::String(word)) => {
+            let found = ConfigKind::find(&word);
+            found.ok_or_else(|| wrong(&format!("there is no kind `{word}`; give {}", kinds())))?
+        }
+        _ => return Err(wrong(&format!("lacks `kind`; give {}", kinds()))),
+    };
+    let Some(Value::String(name)) = fields.get("name") else {
+        let word = kind.word();
+        return Err(wrong(&format!("the {word} lacks `name`, its identity")));
+    };
+    Ok(Document {
+        source,
+        kind,
+        name: name.clone(),
+        body: Value::Object(fields),
+    })
+}
+
+/// Puts what variables and files hold in the place of `{fromEnv: NAME}` and `{fromFile: PATH}`.
+fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
+    if let Value::Object(fields) = value {
+        if let Some(found) = elsewhere(fields, path) {
+            *value = Value::String(found?);
+            return Ok(());
+        }
+        for (name, value) in fields {
+            resolve(value, &format!("{path}.{name}"))?;
+        }
+    } else if let Value::Array(items) = value {
+        for (at, value) in items.iter_mut().enumerate() {
+            resolve(value, &format!("{path}[{at}]"))?;
+        }
+    }
+    Ok(())
+}
+
+fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, String>> {
+    let mut pairs = fields.iter();
+    let (Some((word, Value::String(named))), None) = (pairs.next(), pairs.next()) else {
+        return None;
+    };
+    let field = path.trim_start_matches('.');
+    match word.as_str() {
+        "fromEnv" => {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "which variables are read is what documents say"
+            )]
+            let found = std::env::var(named);
+            Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))
+        }
+        "fromFile" => {
+            let read = fs::read_to_string(named);
+            let text = read.map_err(|error| format!("{field}: {named} cannot be read: {error}"));
+            // An editor ends a file with a new line, which is no part of a secret.
+            Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<Document>, String> {
+        let mut documents = Vec::new();
+        parse("it", text, false, &mut documents).map_err(|failure| failure.to_string())?;
+        Ok(documents)
+    }
+
+    #[test]
+    fn a_text_holds_one_document_or_many_or_a_list() {
+        let cases = [
+            ("kind: rule\nname: a\n", 1),
+            ("kind: rule\nname: a\n---\nkind: triggers\nname: b\n", 2),
+            ("- {kind: rule, name: a}\n- {kind: trigger, name: b}\n", 2),
+            ("{\"kind\": \"rule\", \"name\": \"a\"}", 1),
+            ("# nothing\n", 0),
+        ];
+        for (text, count) in cases {
+            assert_eq!(parsed(text).unwrap().len(), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused_with_what_would_be() {
+        let cases = [
+            ("- 5\n", "it, document 1: is no object"),
+            ("name: a\n", "lacks `kind`; give trigger, destination, rule"),
+            ("kind: tigger\nname: a\n", "there is no kind `tigger`"),
+            ("kind: rule\n", "the rule lacks `name`"),
+            ("kind: [rule\n", "is not YAML"),
+        ];
+        for (text, says) in cases {
+            let told = parsed(text).unwrap_err();
+            assert!(told.contains(says), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_taken_from_where_they_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, "from a file\n").unwrap();
+        let mut body = json!({
+            "a": [{"fromFile": path}],
+            "b": {"fromEnv": "PATH"},
+            "c": {"fromEnv": 5},
+            "d": {"fromEnv": "x", "other": "y"},
+        });
+        resolve(&mut body, "").unwrap();
+        assert_eq!(body["a"], json!(["from a file"]));
+        assert!(body["b"].as_str().unwrap().contains('/'));
+        assert_eq!(body["c"], json!({"fromEnv": 5}));
+        assert_eq!(body["d"]["fromEnv"], "x");
+        let mut body = json!({"type": {"slack": {"token": {"fromEnv": "NOT_SET_ANYWHERE"}}}});
+        let told = resolve(&mut body, "").unwrap_err();
+        assert!(told.starts_with("type.slack.token: "), "{told}");
+    }
+}

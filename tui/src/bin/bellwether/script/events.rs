@@ -1,0 +1,137 @@
+//! `events`, `watch` and `explain`: what is stored of events, what changes, and why.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Api, answer, failed};
+use crate::{
+    cli::script::{EventsArguments, ExplainArguments, Output, StatusChoice, WatchArguments},
+    failure::Failure,
+    output,
+};
+
+/// Events asked for at once.
+const PAGE: u32 = 1_000;
+
+fn query(filter: Option<&str>, status: StatusChoice) -> Value {
+    let filter = filter.unwrap_or_default();
+    match status {
+        StatusChoice::Current if !filter.contains("status") => {
+            json!({"filter": filter, "statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"]})
+        }
+        _ => json!({"filter": filter}),
+    }
+}
+
+pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(), Failure> {
+    let mut query = query(arguments.filter.as_deref(), arguments.status);
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let left = arguments.limit.saturating_sub(count(&found));
+        query["pageInput"] = json!({"limit": left.min(PAGE), "cursor": cursor});
+        let asked = json!({"query": query});
+        let page = api.call("EventQueryService", "SearchEvents", &asked).await;
+        let mut page = page.map_err(failed)?;
+        if let Value::Array(results) = page["results"].take() {
+            found.extend(results);
+        }
+        let info = &page["pageInfo"];
+        if info["hasNext"] != true || count(&found) >= arguments.limit {
+            break;
+        }
+        info["endCursor"]
+            .as_str()
+            .unwrap_or_default()
+            .clone_into(&mut cursor);
+    }
+    let is_empty = found.is_empty();
+    let found = json!({"results": found});
+    answer::write(&found, arguments.output.output, |found| {
+        let events = found["results"].as_array().into_iter().flatten();
+        events.map(answer::event_line).collect()
+    })?;
+    if is_empty {
+        return Err(Failure::new("no event is found"));
+    }
+    Ok(())
+}
+
+fn count(found: &[Value]) -> u32 {
+    u32::try_from(found.len()).unwrap_or(u32::MAX)
+}
+
+pub(super) async fn watch(arguments: WatchArguments, mut api: Api) -> Result<(), Failure> {
+    let file = arguments.token_file.as_deref();
+    let mut token = file.map(read_token).transpose()?.unwrap_or_default();
+    let query = query(arguments.filter.as_deref(), StatusChoice::All);
+    let request = json!({"query": query, "resumeToken": token});
+    let mut watch = api.watch(&request).await.map_err(failed)?;
+    loop {
+        let Some(message) = watch.next().await.map_err(failed)? else {
+            return Err(Failure::away("the service ended the stream"));
+        };
+        let says_something = ["events", "leftOccurrenceIds", "gap"]
+            .into_iter()
+            .any(|field| !message[field].is_null());
+        if says_something {
+            output::write(&output::escaped(&format!("{message}\n")))?;
+        }
+        let newer = message["resumeToken"].as_str().unwrap_or_default();
+        if let Some(file) = file
+            && newer != token
+        {
+            newer.clone_into(&mut token);
+            write_token(file, &token)?;
+        }
+    }
+}
+
+fn read_token(file: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(unusable(file, &error)),
+    }
+}
+
+/// Replaces the file as a whole, so that a stop in between leaves the old token.
+fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let write = || {
+        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        std::io::Write::write_all(&mut new, format!("{token}\n").as_bytes())?;
+        new.persist(file)?;
+        Ok(())
+    };
+    write().map_err(|error: std::io::Error| unusable(file, &error))
+}
+
+fn unusable(file: &Path, error: &std::io::Error) -> Failure {
+    let shown = file.display();
+    Failure::usage(format!("--token-file: {shown} cannot be used: {error}"))
+}
+
+pub(super) async fn explain(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {
+    let (event, _number) = arguments.id.split_once(':').unwrap_or((&arguments.id, ""));
+    let occurrence = if event == arguments.id {
+        ""
+    } else {
+        &arguments.id
+    };
+    let asked = json!({"id": event, "occurrenceId": occurrence});
+    let answer = api.call("EventQueryService", "ExplainEvent", &asked).await;
+    let answer = answer.map_err(failed)?;
+    if arguments.output.output == Output::Text && answer["rules"].is_null() {
+        return output::write("there are no rules\n");
+    }
+    answer::write(&answer, arguments.output.output, |answer| {
+        let rules = answer["rules"].as_array().into_iter().flatten();
+        let lines = rules.map(|rule| {
+            let (name, reason) = (&rule["ruleName"], &rule["reason"]);
+            format!("{}\t{}\n", answer::inline(name), answer::inline(reason))
+        });
+        lines.collect::<Vec<_>>().concat()
+    })
+}

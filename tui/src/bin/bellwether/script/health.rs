@@ -1,0 +1,80 @@
+//! `status` and `health`: for monitoring and probes.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tonic::transport::Endpoint;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use super::{Api, answer, away, failed};
+use crate::{
+    cli::script::StatusArguments,
+    config::Settings,
+    failure::{Failure, sentence},
+    output, ready, tls,
+};
+
+/// How long a probe waits.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
+    let overview = api.call("OverviewService", "GetOverview", &json!({})).await;
+    let overview = overview.map_err(failed)?;
+    let troubles = troubles(&overview);
+    answer::write(&overview, arguments.output.output, |overview| {
+        let counts = overview["openBySeverity"].as_object().into_iter().flatten();
+        let counts = counts.map(|(severity, count)| {
+            let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+            format!("{count} open {severity}\n")
+        });
+        let troubles = troubles.iter().map(|trouble| format!("{trouble}\n"));
+        let text: String = counts.chain(troubles).collect();
+        match &*text {
+            "" => "nothing is open\n".to_owned(),
+            _ => text,
+        }
+    })?;
+    if troubles.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new("not everybody is reached"))
+}
+
+/// What keeps messages from their destinations, a line each.
+fn troubles(overview: &Value) -> Vec<String> {
+    let destinations = overview["destinations"].as_array().into_iter().flatten();
+    destinations
+        .filter_map(|destination| {
+            let state = destination["health"]["state"].as_str().unwrap_or_default();
+            let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
+            let number = |field: &str| destination[field].as_u64().unwrap_or_default();
+            let (waiting, dead) = (number("waitingCount"), number("deadCount"));
+            let is_unwell = matches!(&*state, "failing" | "paused");
+            let name = answer::inline(&destination["destinationName"]);
+            (is_unwell || dead > 0)
+                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} given up in 24 h"))
+        })
+        .collect()
+}
+
+/// Asks the service's health by gRPC, as anybody may.
+pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
+    let address = ready::grpc_address(settings);
+    let endpoint = Endpoint::from_shared(address.clone())
+        .map_err(|error| Failure::usage(format!("--connect: {}", sentence(&error))))?;
+    let endpoint = tls::without_key(endpoint, settings)?
+        .connect_timeout(PATIENCE)
+        .timeout(PATIENCE);
+    let channel = endpoint.connect().await;
+    let channel = channel.map_err(|error| away(&address, &sentence(&error)))?;
+    let answer = HealthClient::new(channel)
+        .check(HealthCheckRequest::default())
+        .await;
+    let answer = answer.map_err(|status| away(&address, status.message()))?;
+    match answer.into_inner().status() {
+        ServingStatus::Serving => output::write("serving\n"),
+        _ => Err(Failure::away(format!("{address} does not serve"))),
+    }
+}

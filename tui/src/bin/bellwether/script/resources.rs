@@ -1,0 +1,124 @@
+//! `get`, `export` and `delete`: stored resources, as they are and as documents.
+
+use bellwether_tui::api::{Api, ConfigKind};
+use serde_json::{Value, json};
+
+use super::{answer, document::Document, failed};
+use crate::{
+    cli::script::{DeleteArguments, ExportArguments, GetArguments, Output},
+    failure::Failure,
+    output,
+};
+
+/// The mask that the service answers in place of a secret.
+const MASK: &str = "********";
+
+pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
+    let kind = arguments.kind;
+    let Some(name) = arguments.name else {
+        let found = api.list(kind).await.map_err(failed)?;
+        let found = json!({kind.plural(): found});
+        return answer::write(&found, arguments.output.output, |found| {
+            let rows = found[kind.plural()].as_array().into_iter().flatten();
+            rows.map(line).collect()
+        });
+    };
+    let found = api.get(kind, &name).await.map_err(failed)?;
+    match arguments.output.output {
+        Output::Json => output::write(&answer::json(&found)),
+        Output::Text | Output::Yaml => output::write(&answer::yaml(&found)?),
+    }
+}
+
+/// Name and description, parted by a tab.
+fn line(resource: &Value) -> String {
+    let text = |field: &str| answer::inline(&resource[field]);
+    let (name, description) = (text("name"), text("description"));
+    let line = format!("{name}\t{description}");
+    format!("{}\n", line.trim_end())
+}
+
+pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(), Failure> {
+    let mut documents = Vec::new();
+    for kind in ConfigKind::all() {
+        if !arguments.kinds.is_empty() && !arguments.kinds.contains(&kind) {
+            continue;
+        }
+        for stored in api.list(kind).await.map_err(failed)? {
+            let mut body = kind.authored(stored);
+            let name = body["name"].as_str().unwrap_or_default().to_owned();
+            name_secrets(&mut body, &[kind.word(), &name]);
+            documents.push(Document::written(kind, body));
+        }
+    }
+    if arguments.output == Output::Json {
+        let merged = documents.into_iter().map(|parts| {
+            let fields = parts.into_iter().filter_map(|part| match part {
+                Value::Object(fields) => Some(fields),
+                _ => None,
+            });
+            Value::Object(fields.flatten().collect())
+        });
+        return output::write(&answer::json(&merged.collect()));
+    }
+    let mut texts = Vec::with_capacity(documents.len());
+    for parts in &documents {
+        let parts: Result<Vec<_>, _> = parts.iter().map(answer::yaml).collect();
+        texts.push(parts?.concat());
+    }
+    output::write(&texts.join("---\n"))
+}
+
+/// Puts the name of a variable in the place of every masked secret.
+fn name_secrets(value: &mut Value, path: &[&str]) {
+    match value {
+        Value::String(text) if text == MASK => {
+            let letters = path.join("_");
+            let letters = letters.chars().map(|letter| match letter {
+                'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_ascii_uppercase(),
+                _ => '_',
+            });
+            let name = format!("BELLWETHER_SECRET_{}", letters.collect::<String>());
+            *value = json!({"fromEnv": name});
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                // The type stands in the path once, as its own word.
+                let below = [path, &[name]].concat();
+                let path = if name == "type" { path } else { &below };
+                name_secrets(value, path);
+            }
+        }
+        Value::Array(items) => {
+            for (at, value) in items.iter_mut().enumerate() {
+                name_secrets(value, &[path, &[&at.to_string()]].concat());
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) async fn delete(arguments: DeleteArguments, mut api: Api) -> Result<(), Failure> {
+    let (kind, name) = (arguments.kind, &arguments.name);
+    let deleted = api.delete(kind, name, arguments.force).await;
+    deleted.map_err(failed)?;
+    output::write(&format!("deleted {} {name}\n", kind.word()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_masked_secret_becomes_the_name_of_a_variable() {
+        let mut body = json!({
+            "name": "ops hook",
+            "type": {"webhook": {"url": "https://x/", "headers": {"authorization": MASK}}},
+        });
+        name_secrets(&mut body, &["destination", "ops hook"]);
+        let named = "BELLWETHER_SECRET_DESTINATION_OPS_HOOK_WEBHOOK_HEADERS_AUTHORIZATION";
+        let secret = &body["type"]["webhook"]["headers"]["authorization"];
+        assert_eq!(secret, &json!({"fromEnv": named}));
+        assert_eq!(body["name"], "ops hook");
+    }
+}

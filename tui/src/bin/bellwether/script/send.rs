@@ -1,0 +1,146 @@
+//! `send`: an event by flags, or events as JSON lines.
+
+use std::io::{self, BufRead};
+
+use serde_json::{Map, Value, json};
+
+use super::{Api, connect, failed};
+use crate::{cli::script::SendArguments, config::Settings, failure::Failure, output};
+
+/// Events that one call takes.
+const BATCH: usize = 1_000;
+/// Bytes of events in one call, below what the service takes.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+
+pub(super) async fn run(arguments: SendArguments, settings: &Settings) -> Result<(), Failure> {
+    let lines = arguments.lines;
+    let single = if lines { None } else { Some(event(arguments)?) };
+    let mut sender = Sender {
+        api: connect(settings).await?,
+        sent: 0,
+        refused: Vec::new(),
+    };
+    match single {
+        Some(event) => sender.send(vec![event]).await?,
+        None => sender.send_lines().await?,
+    }
+    sender.end()
+}
+
+fn event(arguments: SendArguments) -> Result<Value, Failure> {
+    let mut event = Map::new();
+    let mut set = |field: &str, value: Option<String>| {
+        if let Some(value) = value {
+            event.insert(field.into(), value.into());
+        }
+    };
+    set("name", arguments.name);
+    set("type", arguments.kind);
+    set("summary", arguments.summary);
+    set("body", arguments.body);
+    if let Some(word) = arguments.severity {
+        event.insert("severity".into(), severity(&word)?.into());
+    }
+    if arguments.close {
+        event.insert("status".into(), "STATUS_CLOSED".into());
+    }
+    let dimensions = arguments.dimensions.into_iter();
+    let dimensions: Map<_, _> = dimensions.map(|(key, value)| (key, value.into())).collect();
+    event.insert("dimensions".into(), dimensions.into());
+    let metadata = arguments.metadata.into_iter().map(|(key, value)| {
+        let json = serde_json::from_str(&value);
+        (key, json.unwrap_or(Value::String(value)))
+    });
+    let metadata: Map<_, _> = metadata.collect();
+    if !metadata.is_empty() {
+        event.insert("metadataFields".into(), metadata.into());
+    }
+    Ok(event.into())
+}
+
+fn severity(word: &str) -> Result<&'static str, Failure> {
+    Ok(match word {
+        "debug" => "SEVERITY_DEBUG",
+        "info" => "SEVERITY_INFO",
+        "warning" => "SEVERITY_WARNING",
+        "error" => "SEVERITY_ERROR",
+        "critical" => "SEVERITY_CRITICAL",
+        _ => {
+            return Err(Failure::usage(format!(
+                "--severity: there is no `{word}`; give debug, info, warning, error or critical"
+            )));
+        }
+    })
+}
+
+struct Sender {
+    api: Api,
+    sent: u64,
+    /// What was refused and why; the first hundred.
+    refused: Vec<String>,
+}
+
+impl Sender {
+    async fn send_lines(&mut self) -> Result<(), Failure> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for (at, line) in io::stdin().lock().lines().enumerate() {
+            let number = at + 1;
+            let line = line.map_err(|error| {
+                Failure::usage(format!("standard input cannot be read: {error}"))
+            })?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let event: Value = serde_json::from_str(&line)
+                .map_err(|error| self.stopped(&format!("line {number} is not JSON: {error}")))?;
+            bytes += line.len();
+            batch.push(event);
+            if batch.len() == BATCH || bytes >= BATCH_BYTES {
+                self.send(std::mem::take(&mut batch)).await?;
+                bytes = 0;
+            }
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.send(batch).await
+    }
+
+    async fn send(&mut self, events: Vec<Value>) -> Result<(), Failure> {
+        let asked = json!({"detailedResponse": true, "events": events});
+        let answer = self.api.put_events(&asked).await;
+        let answer = answer.map_err(|error| {
+            let sent = self.sent;
+            match sent {
+                0 => failed(error),
+                _ => failed(bellwether_tui::api::CallError {
+                    message: format!("{}; {sent} were taken before", error.message),
+                    ..error
+                }),
+            }
+        })?;
+        self.sent += answer["succeeded"].as_u64().unwrap_or_default();
+        for refused in answer["failedEvents"].as_array().into_iter().flatten() {
+            let index = refused["index"].as_u64().unwrap_or_default() + 1;
+            let why = refused["error"].as_str().unwrap_or_default();
+            self.refused.push(format!("event {index}: {why}"));
+        }
+        Ok(())
+    }
+
+    fn stopped(&self, why: &str) -> Failure {
+        Failure::usage(format!("{why}; {} events were taken before", self.sent))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        if self.refused.is_empty() {
+            return output::write(&format!("{} taken\n", self.sent));
+        }
+        let (sent, refused) = (self.sent, self.refused.len());
+        let told = self.refused.into_iter().take(100).collect::<Vec<_>>();
+        Err(Failure::refused(format!(
+            "{sent} taken, {refused} refused\n{}",
+            told.join("\n")
+        )))
+    }
+}

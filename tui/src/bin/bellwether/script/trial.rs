@@ -1,0 +1,99 @@
+//! `test`, `try` and `preview`: what would be sent and matched.
+
+use bellwether_tui::api::ConfigKind;
+use serde_json::{Value, json};
+
+use super::{Api, answer, document, failed};
+use crate::{
+    cli::script::{PreviewArguments, TestArguments, TryArguments},
+    failure::Failure,
+};
+
+/// How long a try of a trigger or a test may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failure> {
+    let mut api = api.patient(PATIENCE);
+    let asked = json!({
+        "name": arguments.name,
+        "eventId": arguments.event.unwrap_or_default(),
+    });
+    let answer = api
+        .call("DestinationService", "TestDestination", &asked)
+        .await;
+    let answer = answer.map_err(failed)?;
+    answer::write(&answer, arguments.output.output, |answer| {
+        let outcome = answer["outcome"].as_str().unwrap_or_default();
+        let outcome = outcome.trim_start_matches("OUTCOME_").to_lowercase();
+        let why = answer::inline(&answer["explanation"]);
+        let duration = answer::inline(&answer["duration"]);
+        format!("{outcome}\t{duration}\t{why}\n")
+    })?;
+    if answer["outcome"] == "OUTCOME_DELIVERED" {
+        return Ok(());
+    }
+    Err(Failure::new("the test message was not delivered"))
+}
+
+pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(), Failure> {
+    let mut api = api.patient(PATIENCE);
+    let kind = ConfigKind::find("trigger").expect("triggers are configuration");
+    let trigger = match (arguments.name, arguments.file) {
+        (Some(name), _) => kind.authored(api.get(kind, &name).await.map_err(failed)?),
+        (None, Some(file)) => {
+            let documents = document::read(&[file])?;
+            match &documents[..] {
+                [only] if only.kind == kind => only.resolved()?["trigger"].take(),
+                _ => return Err(Failure::usage("--file: give one document of a trigger")),
+            }
+        }
+        (None, None) => return Err(Failure::usage("give a trigger's name, or --file")),
+    };
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    let mut asked = json!({"timeRange": {"start": now_ms - arguments.since}});
+    for field in ["name", "type"] {
+        asked[field] = trigger[field].clone();
+    }
+    let answer = api.call("TriggerService", "TestTrigger", &asked).await;
+    let answer = answer.map_err(failed)?;
+    answer::write(&answer, arguments.output.output, matches)
+}
+
+fn matches(answer: &Value) -> String {
+    let number = |field: &str| answer[field].as_u64().unwrap_or_default();
+    let (matched, scanned) = (number("matched"), number("scanned"));
+    let mut lines = vec![format!("{matched} of {scanned} matched\n")];
+    if answer["stoppedEarly"] == true {
+        lines[0].insert_str(0, "stopped early, so there may be more: ");
+    }
+    let events = answer["occurrences"].as_array().into_iter().flatten();
+    lines.extend(events.map(answer::event_line));
+    lines.extend(warnings(answer));
+    lines.concat()
+}
+
+/// A line for each warning.
+fn warnings(answer: &Value) -> impl Iterator<Item = String> {
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    warnings.map(|warning| format!("warning: {}\n", answer::inline(warning)))
+}
+
+pub(super) async fn preview(arguments: PreviewArguments, mut api: Api) -> Result<(), Failure> {
+    let kind = ConfigKind::find("rule").expect("rules are configuration");
+    let rule = api.get(kind, &arguments.name).await.map_err(failed)?;
+    let mut asked = kind.authored(rule);
+    asked["eventId"] = arguments.event.unwrap_or_default().into();
+    let answer = api.call("RuleService", "PreviewRule", &asked).await;
+    let answer = answer.map_err(failed)?;
+    answer::write(&answer, arguments.output.output, |answer| {
+        let mut lines = Vec::new();
+        for preview in answer["previews"].as_array().into_iter().flatten() {
+            let destination = answer::inline(&preview["destinationName"]);
+            lines.push(format!("== {destination}\n"));
+            lines.push(answer::json(&preview["rendered"]));
+            lines.extend(warnings(preview));
+        }
+        lines.extend(warnings(answer));
+        lines.concat()
+    })
+}

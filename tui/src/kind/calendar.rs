@@ -1,0 +1,186 @@
+//! Calendars: named spans of local time.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Kind, Object, Role},
+    document::{Document, Link, label, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "CalendarService",
+    list: "ListCalendars",
+    create: "CreateCalendar",
+    update: Some("UpdateCalendar"),
+    delete: "DeleteCalendar",
+    message: "Calendar",
+    nested: true,
+    output: &[
+        "inWindow",
+        "nextChangeTime",
+        "usedBy",
+        "createTime",
+        "updateTime",
+        "etag",
+    ],
+    role: Role::Editor,
+    columns: &[
+        Column::new("Now", 8, 0, 0, |_, it: &Object| {
+            let (token, word) = state(it);
+            Cell::new(token, word)
+        })
+        .by(|it| Key::Number((!it.flag("inWindow")).into())),
+        shared::NAME,
+        Column::new("Changes", 16, 0, 1, |around, it: &Object| {
+            Cell::moment(around, it.moment("nextChangeTime"))
+        })
+        .by(|it| Key::Number(it.moment("nextChangeTime").unwrap_or(i64::MAX))),
+        Column::new("Zone", 16, 1, 3, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("timeZone"))
+        }),
+        Column::new("Windows", 24, 3, 2, |_, it: &Object| {
+            Cell::new(Token::Dim, windows(it).join("; "))
+        }),
+        Column::new("Used by", 10, 1, 4, |_, it: &Object| {
+            Cell::new(
+                Token::Text,
+                users(it)
+                    .map(|(_, name)| name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )
+        }),
+    ],
+    searched: |it| vec![it.text("timeZone")],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "timeZone",
+            "Time zone",
+            FieldKind::Text,
+            "The zone of its local times, by its IANA name, as Europe/Berlin.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "windows.0.dtstart",
+            "First start",
+            FieldKind::Text,
+            "Local date and time without a zone, as 2027-01-04T08:00:00.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "windows.0.endTimeOfDay",
+            "Ends at",
+            FieldKind::Text,
+            "Each span ends at the next such time of day, as 18:00. One of this and ‹Lasts›.",
+        ),
+        FieldSpec::new(
+            "windows.0.duration",
+            "Lasts",
+            FieldKind::Text,
+            "How long each span lasts, as PT8H or P1D.",
+        ),
+        FieldSpec::new(
+            "windows.0.rrule",
+            "Again",
+            FieldKind::Text,
+            "On which days it begins again, as FREQ=WEEKLY;BYDAY=MO,TU. Empty: once.",
+        ),
+        FieldSpec::new(
+            "exceptCalendarNames",
+            "Except",
+            FieldKind::Names(Kind::Calendar),
+            "Calendars whose windows are taken out, as holidays. Enter chooses from the stored ones.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No calendars yet.\n\nA calendar names spans of local time, as office hours or the night of \
+        a patch.\n‹new› makes one; the topic ‹calendars› of the reference has examples.",
+    beside: &[],
+};
+
+/// Whether it is in a window, in a word.
+fn state(calendar: &Object) -> (Token, &'static str) {
+    match calendar.at("inWindow").and_then(serde_json::Value::as_bool) {
+        Some(true) => (Token::Good, "inside"),
+        Some(false) => (Token::Dim, "outside"),
+        None => (Token::Warning, "unknown"),
+    }
+}
+
+/// Its windows, a line each.
+fn windows(calendar: &Object) -> Vec<String> {
+    let all = calendar.at("windows").and_then(|it| it.as_array());
+    let line = |window: &serde_json::Value| {
+        let text = |name: &str| window[name].as_str().unwrap_or_default();
+        let length = match (text("duration"), text("endTimeOfDay")) {
+            ("", end) => format!("to {end}"),
+            (duration, _) => format!("for {duration}"),
+        };
+        let rule = match text("rrule") {
+            "" => "once",
+            rule => rule,
+        };
+        format!("{} {length}, {rule}", text("dtstart"))
+    };
+    all.into_iter().flatten().map(line).collect()
+}
+
+/// What uses it: the word for the kind, and the name.
+fn users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
+    let all = calendar.at("usedBy").and_then(|it| it.as_array());
+    all.into_iter().flatten().map(|user| {
+        let text = |name: &str| user[name].as_str().unwrap_or_default();
+        (text("kind"), text("name"))
+    })
+}
+
+fn document(into: &mut Document, around: &dyn Around, calendar: &Object) {
+    shared::head(into, calendar);
+    let (token, word) = state(calendar);
+    into.line(vec![label("now"), span(token, word)]);
+    if let Some(changes) = calendar.moment("nextChangeTime") {
+        into.field("changes", Token::Text, &around.moment_in_full(changes));
+    }
+    into.field("zone", Token::Text, calendar.text("timeZone"));
+    shared::times(into, around, calendar);
+    into.heading("Windows");
+    for line in windows(calendar) {
+        into.text(Token::Text, 0, &line);
+    }
+    let except: Vec<&str> = calendar.texts("exceptCalendarNames").collect();
+    if !except.is_empty() {
+        into.heading("Except what these name");
+        for name in except {
+            let line = vec![span(Token::Link, name)];
+            into.linked(
+                line,
+                Link::Go(Route::Object(Kind::Calendar, name.to_owned())),
+            );
+        }
+    }
+    into.heading("Used by");
+    let mut is_used = false;
+    for (word, name) in users(calendar) {
+        is_used = true;
+        let line = vec![
+            span(Token::Dim, &format!("{word} ")),
+            span(Token::Link, name),
+        ];
+        let kind = Kind::ALL.iter().find(|kind| kind.word() == word);
+        match kind {
+            Some(kind) => into.linked(line, Link::Go(Route::Object(*kind, name.to_owned()))),
+            None => into.line(line),
+        }
+    }
+    if !is_used {
+        into.text(Token::Dim, 0, "nothing");
+    }
+}

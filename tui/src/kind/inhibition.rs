@@ -1,0 +1,132 @@
+//! Inhibitions: while a cause is open, its effects are held.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Object, Role},
+    document::{Document, label, span},
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "InhibitionService",
+    list: "ListInhibitions",
+    create: "CreateInhibition",
+    update: Some("UpdateInhibition"),
+    delete: "DeleteInhibition",
+    message: "Inhibition",
+    nested: true,
+    output: &[
+        // The same as the filters, which the form shows.
+        "source",
+        "target",
+        "state",
+        "createTime",
+        "updateTime",
+        "etag",
+    ],
+    role: Role::Editor,
+    columns: &[
+        Column::new("State", 9, 0, 0, |_, it: &Object| {
+            let (token, word) = state(it);
+            Cell::new(token, word)
+        })
+        .by(|it| Key::Text(state(it).1.to_owned())),
+        shared::NAME,
+        Column::new("While open", 20, 2, 1, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("sourceFilter"))
+        }),
+        Column::new("Holds", 20, 2, 1, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("targetFilter"))
+        }),
+        Column::new("Equal", 12, 1, 2, |_, it: &Object| {
+            Cell::new(Token::Dim, equal(it).join(", "))
+        }),
+    ],
+    searched: |it| vec![it.text("sourceFilter"), it.text("targetFilter")],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "enabled",
+            "Enabled",
+            FieldKind::Toggle,
+            "Only an enabled inhibition holds.",
+        ),
+        FieldSpec::new(
+            "sourceFilter",
+            "While open",
+            FieldKind::Text,
+            "The causes, as name=host-down.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "targetFilter",
+            "Holds",
+            FieldKind::Text,
+            "Their effects, as type=disk severity<critical.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "equal.0.source",
+            "Equal field",
+            FieldKind::Text,
+            "The field that holds the same on both, as host. A missing field is equal to nothing.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "equal.0.target",
+            "Of effects",
+            FieldKind::Text,
+            "Its name on the effects, as parent, where that is another one.",
+        ),
+        FieldSpec::new(
+            "linger",
+            "Linger",
+            FieldKind::Text,
+            "How long it holds on after the cause closed, as 60s, which is the default.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No inhibitions yet.\n\nAn inhibition holds messages about effects while their cause is \
+        open: of disks and\nservices while their host is down. ‹new› makes one.",
+    beside: &[],
+};
+
+/// How far it is, in a word.
+fn state(inhibition: &Object) -> (Token, &'static str) {
+    match inhibition.text("state") {
+        "ACTIVE" => (Token::Good, "active"),
+        "PREPARING" => (Token::Warning, "preparing"),
+        "DISABLED" => (Token::Dim, "disabled"),
+        _ => (Token::Dim, "unknown"),
+    }
+}
+
+/// The fields that are equal, a text for each pair.
+fn equal(inhibition: &Object) -> Vec<String> {
+    let all = inhibition.at("equal").and_then(|it| it.as_array());
+    let pair = |pair: &serde_json::Value| {
+        let text = |name: &str| pair[name].as_str().unwrap_or_default();
+        match (text("source"), text("target")) {
+            (source, target) if source == target || target.is_empty() => source.to_owned(),
+            (source, target) => format!("{source} = {target}"),
+        }
+    };
+    all.into_iter().flatten().map(pair).collect()
+}
+
+fn document(into: &mut Document, around: &dyn Around, inhibition: &Object) {
+    shared::head(into, inhibition);
+    let (token, word) = state(inhibition);
+    into.line(vec![label("state"), span(token, word)]);
+    into.field("while open", Token::Text, inhibition.text("sourceFilter"));
+    into.field("holds", Token::Text, inhibition.text("targetFilter"));
+    into.field("equal", Token::Text, &equal(inhibition).join(", "));
+    into.field("lingers", Token::Text, inhibition.text("linger"));
+    shared::times(into, around, inhibition);
+}

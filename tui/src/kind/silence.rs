@@ -1,0 +1,201 @@
+//! Silences: what they cover is held back for a while.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Kind, Object, Role},
+    document::{Document, Link, label, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "SilenceService",
+    list: "ListSilences",
+    create: "CreateSilence",
+    update: Some("UpdateSilence"),
+    delete: "DeleteSilence",
+    message: "Silence",
+    nested: true,
+    output: &[
+        // The same as `filter`, which the form shows.
+        "query",
+        "state",
+        "startedTime",
+        "endsTime",
+        "nextStartTime",
+        "author",
+        "lastEditor",
+        "comments",
+        "coveredCount",
+        "pendingCount",
+        "sparedCount",
+        "eventId",
+        "createTime",
+        "updateTime",
+        "etag",
+    ],
+    role: Role::Operator,
+    columns: &[
+        Column::new("State", 9, 0, 0, |_, it: &Object| {
+            let (token, word) = state(it);
+            Cell::new(token, word)
+        })
+        .by(|it| Key::Text(state(it).1.to_owned())),
+        shared::NAME,
+        Column::new("Covers", 24, 3, 1, |_, it: &Object| {
+            Cell::new(Token::Dim, covers(it))
+        }),
+        Column::new("Open", 6, 0, 3, |_, it: &Object| {
+            Cell::figure(count(it, "coveredCount"))
+        })
+        .figures()
+        .falling(|it| Key::Number(count(it, "coveredCount"))),
+        Column::new("Held", 6, 0, 2, |_, it: &Object| {
+            Cell::figure(count(it, "pendingCount"))
+        })
+        .figures()
+        .falling(|it| Key::Number(count(it, "pendingCount"))),
+        Column::new("Ends", 16, 0, 1, |around, it: &Object| {
+            Cell::moment(around, it.moment("endsTime"))
+        })
+        .by(|it| Key::Number(it.moment("endsTime").unwrap_or_default())),
+        Column::new("By", 10, 1, 4, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("author"))
+        }),
+        Column::new("Reason", 12, 2, 5, |_, it: &Object| {
+            Cell::new(Token::Dim, it.text("reason"))
+        }),
+    ],
+    searched: |it| vec![it.text("reason"), it.text("filter"), it.text("author")],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "reason",
+            "Reason",
+            FieldKind::Text,
+            "Why there is quiet. Whoever asks why nobody was notified reads it.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "filter",
+            "Events",
+            FieldKind::Text,
+            "Which events it covers, as host=db-1 severity<critical. Empty: all that its rules match.",
+        ),
+        FieldSpec::new(
+            "ruleNames",
+            "Rules",
+            FieldKind::Names(Kind::Rule),
+            "Only what these rules send. Empty: all rules. Enter chooses from the stored ones.",
+        ),
+        FieldSpec::new(
+            "span.startTime",
+            "From",
+            FieldKind::Moment,
+            "When it begins, as 2031-05-06T04:00:00Z. Empty: now.",
+        ),
+        FieldSpec::new(
+            "span.endTime",
+            "Until",
+            FieldKind::Moment,
+            "When it ends, as 2031-05-06T04:00:00Z; at most 30 days after the start. Or a calendar.",
+        ),
+        FieldSpec::new(
+            "calendar.calendarName",
+            "Calendar",
+            FieldKind::Text,
+            "In force in each window of this calendar, instead of from and until.",
+        ),
+        FieldSpec::new(
+            "expireWhenIdle",
+            "Idle",
+            FieldKind::Text,
+            "Ends early when it covered something and then nothing for that long, as 600s.",
+        ),
+        FieldSpec::new(
+            "warnBefore",
+            "Warn before",
+            FieldKind::Text,
+            "How long before its end its event becomes a warning, as 900s; 0s: not at all.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
+        for a while.\n‹new› makes one; ‹silence› on an event makes one of it for two hours.",
+    beside: &[Kind::Rule],
+};
+
+fn count(silence: &Object, path: &str) -> i64 {
+    silence.number(path).unwrap_or_default()
+}
+
+/// Where it stands, in a word.
+fn state(silence: &Object) -> (Token, &'static str) {
+    match silence.text("state") {
+        "ACTIVE" => (Token::Warning, "active"),
+        "SCHEDULED" => (Token::Text, "scheduled"),
+        "EXPIRED" => (Token::Dim, "expired"),
+        _ => (Token::Dim, "unknown"),
+    }
+}
+
+/// What it covers, in one line.
+fn covers(silence: &Object) -> String {
+    let filter = silence.text("filter");
+    let rules: Vec<&str> = silence.texts("ruleNames").collect();
+    match (filter, rules.as_slice()) {
+        ("", rules) => format!("all of {}", rules.join(", ")),
+        (filter, []) => filter.to_owned(),
+        (filter, rules) => format!("{filter} for {}", rules.join(", ")),
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
+    shared::head(into, silence);
+    let (token, word) = state(silence);
+    into.line(vec![label("state"), span(token, word)]);
+    into.field("reason", Token::Text, silence.text("reason"));
+    into.field("covers", Token::Text, &covers(silence));
+    for (name, path) in [
+        ("open events", "coveredCount"),
+        ("held", "pendingCount"),
+        ("spared", "sparedCount"),
+    ] {
+        into.field(name, Token::Text, &count(silence, path).to_string());
+    }
+    for (name, path) in [
+        ("begins", "nextStartTime"),
+        ("began", "startedTime"),
+        ("ends", "endsTime"),
+    ] {
+        if let Some(moment) = silence.moment(path) {
+            into.field(name, Token::Text, &around.moment_in_full(moment));
+        }
+    }
+    into.field("by", Token::Text, silence.text("author"));
+    shared::times(into, around, silence);
+    let rules: Vec<&str> = silence.texts("ruleNames").collect();
+    if !rules.is_empty() {
+        into.heading("For these rules");
+        for name in rules {
+            let line = vec![span(Token::Link, name)];
+            into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+        }
+    }
+    let comments = silence.at("comments").and_then(|it| it.as_array());
+    let comments = comments.filter(|it| !it.is_empty());
+    if let Some(comments) = comments {
+        into.heading("Comments");
+        for comment in comments {
+            let part = |name: &str| comment[name].as_str().unwrap_or_default();
+            let line = format!("{} {}: {}", part("time"), part("author"), part("text"));
+            into.text(Token::Text, 0, &line);
+        }
+    }
+}
