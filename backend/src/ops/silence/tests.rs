@@ -1,0 +1,177 @@
+//! Tests of silences, on a service without a wire whose clock stands still unless it is moved.
+
+mod edits;
+mod holds;
+mod inhibitions;
+mod itself;
+mod timing;
+
+use std::sync::Arc;
+
+use tokio_util::sync::DropGuard;
+
+use super::*;
+use crate::{
+    clock::{Clock as _, ManualClock},
+    domain::{Delivery, IncomingEvent, Occurrence, Severity, Status, Trigger},
+    filter,
+    ops::{
+        deciding::Deciding,
+        edit::Target,
+        explain::{RuleExplanation, explain},
+        intake::Intake,
+        pending,
+        review::Reviewer,
+        ruleset::Ruleset,
+        samples::{self, DISK_TRIGGER, START_MS, name, rule},
+    },
+    store::Lane,
+};
+
+const MINUTE_MS: i64 = 60_000;
+
+/// A service and what tests do with it.
+struct World {
+    store: Store,
+    deciding: Deciding,
+    clock: Arc<ManualClock>,
+    intake: Intake,
+    reviewer: Reviewer,
+    silences: Silencing,
+    _guard: DropGuard,
+}
+
+impl World {
+    async fn under(rules: &[Rule]) -> Self {
+        let store = samples::store();
+        for rule in rules {
+            samples::save_rule(&store, rule).await;
+        }
+        Self::on(store).await
+    }
+
+    async fn on(store: Store) -> Self {
+        let (deciding, clock) = samples::deciding(store.clone()).await;
+        let (intake, guard) = samples::intake(&deciding);
+        Self {
+            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
+            silences: Silencing::new(deciding.clone(), intake.clone()),
+            store,
+            deciding,
+            clock,
+            intake,
+            _guard: guard,
+        }
+    }
+
+    /// The same store, as a service finds it that begins anew at that moment.
+    async fn restarted(self, seconds: u64) -> Self {
+        let now_ms = self.clock.now_ms();
+        let mut next = Self::on(self.store).await;
+        let passed = u64::try_from(now_ms - START_MS).unwrap() + seconds * 1_000;
+        next.clock.advance(Duration::from_millis(passed));
+        next.deciding.ruleset = Arc::new(Ruleset::load(next.store.clone()).await.unwrap());
+        next
+    }
+
+    /// Each event comes a millisecond after the one before: what is decided in one millisecond has
+    /// no order.
+    async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
+        self.clock.advance(Duration::from_millis(1));
+        let mut event = samples::event(host);
+        event.timestamp_ms = self.clock.now_ms();
+        change(&mut event);
+        self.intake.submit(vec![event], None).await.unwrap();
+    }
+
+    fn draft(&self, called: &str, text: &str, minutes: i64) -> SilenceDraft {
+        let query = filter::parse(text, None).ok();
+        SilenceDraft {
+            name: called.into(),
+            description: String::new(),
+            tags: Vec::new(),
+            reason: "kernel update".into(),
+            query: query
+                .filter(|_| !text.is_empty())
+                .map(|it| Query { clause: it.clause }),
+            rule_names: Vec::new(),
+            calendar: String::new(),
+            start_ms: None,
+            end_ms: Some(self.clock.now_ms() + minutes * MINUTE_MS),
+            expire_when_idle_ms: None,
+            warn_before_ms: None,
+            from_event: None,
+            editor: name("Ana"),
+            etag: String::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    async fn silence(&self, called: &str, text: &str, minutes: i64) -> SilenceView {
+        let draft = self.draft(called, text, minutes);
+        let view = self.silences.create(draft, false, false).await.unwrap();
+        self.reviewer.pass().await;
+        view
+    }
+
+    /// Lets time pass, and has the service look.
+    async fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.reviewer.pass().await;
+    }
+
+    /// What was decided to be sent about hosts, oldest first: the host, and whether it says `clear`.
+    async fn sent(&self) -> Vec<(String, bool)> {
+        let mut all = samples::all::<Delivery>(&self.store).await;
+        all.sort_by_key(|it| it.create_ms);
+        let host = |it: &Delivery| it.content.occurrence.dimensions.get("host").cloned();
+        let about = |it: Delivery| Some((host(&it)?, it.content.clear));
+        all.into_iter().filter_map(about).collect()
+    }
+
+    async fn occurrence(&self, host: &str) -> Occurrence {
+        let all = samples::all::<Occurrence>(&self.store).await;
+        let is_of = |it: &Occurrence| it.dimensions.get("host").is_some_and(|it| it == host);
+        all.into_iter().rev().find(is_of).unwrap()
+    }
+
+    async fn explained(&self, host: &str) -> RuleExplanation {
+        let snapshot = self.deciding.ruleset.refreshed().await.unwrap();
+        let (occurrence, now_ms) = (self.occurrence(host).await, self.clock.now_ms());
+        let all = explain(&self.store, &snapshot, &occurrence, now_ms).await;
+        all.unwrap().remove(0)
+    }
+
+    async fn view(&self, called: &str) -> SilenceView {
+        self.silences.get(called).await.unwrap()
+    }
+
+    async fn own_event(&self, called: &str) -> Option<Occurrence> {
+        let all = samples::all::<Occurrence>(&self.store).await;
+        let event = event_of(&name(called));
+        all.into_iter().rev().find(|it| it.event == event)
+    }
+}
+
+fn page() -> Rule {
+    rule("page", &[DISK_TRIGGER], &["hook"])
+}
+
+fn with_updates() -> Rule {
+    Rule {
+        send_updates: true,
+        ..page()
+    }
+}
+
+fn close(event: &mut IncomingEvent) {
+    event.status = Some(Status::Closed);
+}
+
+fn severity(severity: Severity) -> impl FnOnce(&mut IncomingEvent) {
+    move |event| event.severity = Some(severity)
+}
+
+fn about(host: &str, clear: bool) -> (String, bool) {
+    (host.into(), clear)
+}
