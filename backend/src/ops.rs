@@ -3,6 +3,7 @@
 pub mod annotate;
 pub mod audit;
 pub mod calendar;
+pub mod certificate;
 pub mod client;
 pub mod commit;
 pub mod config;

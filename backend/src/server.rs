@@ -15,10 +15,9 @@ mod work;
 use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
-    listen::{Cors, Listener},
+    listen::{Cors, Listener, Tls},
     metrics::{Page, Source},
 };
-use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_web::GrpcWebLayer;
@@ -28,6 +27,7 @@ use crate::{
     clock::{Clock, SystemClock},
     config::Config,
     error::Error,
+    ops::certificate::CertificateWatch,
     store::open::OpenError,
 };
 pub use direct::Direct;
@@ -79,7 +79,8 @@ pub struct Backend {
     work: Work,
     /// Ends streams that would go on for ever.
     streams: CancellationToken,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Tls>,
+    certificate: CertificateWatch,
     metrics: Arc<Exposition>,
     metrics_page: Option<Arc<Page>>,
 }
@@ -114,6 +115,7 @@ impl Backend {
             front: assembled.front,
             cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
             work: assembled.work,
+            certificate: assembled.certificate,
             streams,
             tls: None,
             metrics: assembled.metrics,
@@ -122,9 +124,9 @@ impl Backend {
     }
 
     /// Serves gRPC over TLS alone. What the configuration offers to agree on has to be `h2` and
-    /// `http/1.1`, which carries gRPC-Web.
+    /// `http/1.1`, which carries gRPC-Web. Events of the service tell when the certificate ends soon.
     #[must_use]
-    pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
+    pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
@@ -165,7 +167,11 @@ impl Backend {
     /// When a part of the service ended by itself; everything accepted is on disk all the same.
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
-        let mut work = self.work.start(&stopping);
+        let (mut work, certificate) = (self.work, self.certificate);
+        if let Some(tls) = self.tls.clone() {
+            work.add("certificate watch", |stop| certificate.run(tls, stop));
+        }
+        let mut work = work.start(&stopping);
         let service = listener::Calls {
             services: GrpcWebLayer::new().layer(self.front),
             cors: Arc::new(self.cors),

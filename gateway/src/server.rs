@@ -3,13 +3,12 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
-    listen::{Activity, Allowance, Limits, Listener, Serve, Streams},
+    listen::{Activity, Allowance, Limits, Listener, Serve, Streams, Tls},
     metrics::{Page, Source},
 };
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
-use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,7 +27,7 @@ const HEADER_LIST_BYTES: u32 = 128 * 1024;
 pub struct Gateway {
     listener: Listener,
     handler: Handler,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Tls>,
 }
 
 /// Why a gateway could not be started.
@@ -72,7 +71,7 @@ impl Gateway {
     /// Serves REST over TLS alone. What the configuration offers to agree on has to be `h2` and
     /// `http/1.1`.
     #[must_use]
-    pub fn with_tls(mut self, tls: Arc<ServerConfig>) -> Self {
+    pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }

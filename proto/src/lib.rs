@@ -3,6 +3,8 @@
 //! The `.proto` files beside this crate are the API reference, the files in `reference` what people
 //! look up beside it. [`json`] is the one way between the wire and JSON.
 
+#[cfg(feature = "cause")]
+pub mod cause;
 pub mod json;
 #[cfg(feature = "listen")]
 pub mod listen;

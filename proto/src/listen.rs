@@ -22,6 +22,7 @@ use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinSet,
     time,
 };
@@ -84,6 +85,18 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+/// What TLS is served with now: a connection takes what is there when it begins.
+pub type Tls = watch::Receiver<Secured>;
+
+/// What TLS is served with, until it is renewed.
+#[derive(Debug, Clone)]
+pub struct Secured {
+    /// What is shown, asked for and agreed on.
+    pub config: Arc<ServerConfig>,
+    /// When the certificate that is shown ends, in milliseconds since 1970.
+    pub end_ms: i64,
+}
+
 /// A socket that listens.
 #[derive(Debug)]
 pub struct Listener {
@@ -117,12 +130,11 @@ impl Listener {
         self,
         service: S,
         limits: Limits,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<Tls>,
         shutdown: CancellationToken,
     ) {
         let connections = limits.connections.min(descriptors::for_connections());
         let visitors = Visitors::new(connections, limits.strangers);
-        let tls = tls.map(TlsAcceptor::from);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -141,7 +153,9 @@ impl Listener {
                 continue;
             };
             service.connected();
-            let (service, tls, shutdown) = (service.clone(), tls.clone(), shutdown.clone());
+            let acceptor = |tls: &Tls| TlsAcceptor::from(Arc::clone(&tls.borrow().config));
+            let tls = tls.as_ref().map(acceptor);
+            let (service, shutdown) = (service.clone(), shutdown.clone());
             connections.spawn(async move {
                 match tls {
                     None => connection::serve(stream, peer, visit, service, limits, shutdown).await,

@@ -1,6 +1,6 @@
 //! Both listeners over TLS, as every kind of client meets them.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
 use bellwether_tests::{
@@ -24,7 +24,11 @@ struct Secured {
 impl Secured {
     /// With these further settings; `$` stands for the folder of the files.
     fn start(lines: &str) -> Self {
-        let (authority, files) = (Authority::new(), tempfile::tempdir().unwrap());
+        Self::start_as(Authority::new(), lines)
+    }
+
+    fn start_as(authority: Authority, lines: &str) -> Self {
+        let files = tempfile::tempdir().unwrap();
         std::fs::write(files.path().join("ca.crt"), authority.pem()).unwrap();
         authority.issue().write(files.path(), "server");
         let folder = files.path().to_str().unwrap();
@@ -184,6 +188,135 @@ async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
     let showing = ["--tls-cert", &cert, "--tls-key", &key];
     let with = run(secured.world.command(&[&list[..], &showing].concat()));
     assert!(with.status.success(), "{with:?}");
+}
+
+#[tokio::test]
+async fn whose_certificate_is_revoked_is_out_and_lists_and_authorities_are_taken_over() {
+    let (files, authority) = (tempfile::tempdir().unwrap(), Authority::new());
+    let list = files.path().join("clients.crl");
+    let (good, bad) = (authority.issue(), authority.issue());
+    std::fs::write(&list, authority.revoke(&[])).unwrap();
+    let secured = Secured::start_as(
+        authority,
+        &format!(
+            "tls_client_ca = \"$/ca.crt\"\ntls_client_crl = {:?}",
+            list.display()
+        ),
+    );
+    let is_let_in = async |part, identity: &Identity| {
+        let answer = asked(&secured.authority, secured.address(part), Some(identity)).await;
+        answer.contains("HTTP/1.1")
+    };
+    for part in ["rest", "grpc"] {
+        assert!(is_let_in(part, &bad).await, "{part}");
+    }
+    std::fs::write(&list, secured.authority.revoke(&[&bad])).unwrap();
+    for part in ["rest", "grpc"] {
+        eventually("the revoked one to be out", async || {
+            (!is_let_in(part, &bad).await).then_some(())
+        })
+        .await;
+        assert!(is_let_in(part, &good).await, "{part}");
+    }
+    // Another authority: whoever the old one knows is out.
+    let other = Authority::new();
+    std::fs::write(&list, other.revoke(&[])).unwrap();
+    std::fs::write(secured.file("ca.crt"), other.pem()).unwrap();
+    let theirs = other.issue();
+    for part in ["rest", "grpc"] {
+        eventually("the new authority to be asked", async || {
+            is_let_in(part, &theirs).await.then_some(())
+        })
+        .await;
+        assert!(!is_let_in(part, &good).await, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_ends_soon_is_an_event_until_it_is_renewed() {
+    let secured = Secured::start("");
+    let days = |count: u64| Duration::from_secs(count * 24 * 3_600);
+    let search = r#"{"query":{"filter":"name=\"certificate ends\""}}"#;
+    let request = format!(
+        "POST /v1/events:search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{search}",
+        secured.world.admin_key(),
+        search.len()
+    );
+    let ends = [
+        (days(5), &["SEVERITY_ERROR", "STATUS_OPEN"][..]),
+        (days(300), &["STATUS_CLOSED"][..]),
+    ];
+    for (life, told) in ends {
+        let certificate = secured.authority.issue_for(life);
+        certificate.write(secured.files.path(), "server");
+        eventually("the event to follow the certificate", async || {
+            let answer = secured.ask("rest", request.as_bytes()).await;
+            told.iter().all(|it| answer.contains(it)).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
+    let secured = Secured::start("");
+    let asking = Secured::start("tls_client_ca = \"$/ca.crt\"");
+    let (over, clear) = (Secured::start(""), World::start());
+    let ended = over.authority.issue_for(Duration::ZERO);
+    ended.write(over.files.path(), "server");
+    eventually("the ended certificate to be shown", async || {
+        let shown = over.authority.connect(over.address("grpc"), &["h2"], None);
+        shown.await.is_err().then_some(())
+    })
+    .await;
+    let https = |secured: &Secured| format!("https://{}", secured.address("grpc"));
+    let cases = [
+        (
+            https(&secured),
+            asking.file("ca.crt"),
+            "",
+            "comes from an authority that is not trusted here; `tls_ca` can add it",
+        ),
+        (
+            https(&secured),
+            secured.file("ca.crt"),
+            "elsewhere.example.net",
+            "is for another host name: localhost, 127.0.0.1",
+        ),
+        (https(&over), over.file("ca.crt"), "", "has expired"),
+        (
+            https(&asking),
+            asking.file("ca.crt"),
+            "",
+            "asks for a certificate of the client, and none was shown",
+        ),
+        (
+            format!("http://{}", secured.address("grpc")),
+            secured.file("ca.crt"),
+            "",
+            "a service with a certificate wants `https://`",
+        ),
+        (
+            format!("https://{}", clear.service().address("grpc")),
+            secured.file("ca.crt"),
+            "",
+            "does not speak TLS at that address",
+        ),
+    ];
+    for (url, ca, name, sentence) in &cases {
+        for command in [&["client", "list"][..], &["events"]] {
+            let reach = ["--connect", url, "--tls-ca", ca];
+            let mut command = secured.world.command(&[command, &reach].concat());
+            if !name.is_empty() {
+                command.env("BELLWETHER_TLS_NAME", name);
+            }
+            let output = run(command);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(told.contains(sentence), "{url}: {told}");
+            assert_eq!(output.status.code(), Some(3), "{url}: {told}");
+        }
+    }
 }
 
 /// What a client with that certificate is answered; empty when it is not let in.

@@ -3,10 +3,17 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, IsCa, Issuer,
+    KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
+};
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
@@ -32,6 +39,8 @@ pub struct Identity {
     pub certificate: String,
     /// Its private key.
     pub key: String,
+    /// What its authority knows it by.
+    pub serial: u64,
 }
 
 impl Authority {
@@ -42,6 +51,7 @@ impl Authority {
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
         let issuer = Issuer::new(params, key);
@@ -58,14 +68,53 @@ impl Authority {
     /// # Panics
     /// When it cannot be made.
     pub fn issue(&self) -> Identity {
+        self.issue_for(Duration::from_secs(30 * 365 * 24 * 3_600))
+    }
+
+    /// As [`issue`](Self::issue); it ends after that time.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever is shown it goes by the real time"
+    )]
+    pub fn issue_for(&self, life: Duration) -> Identity {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
         let names = ["localhost", "127.0.0.1"].map(str::to_owned);
-        let params = CertificateParams::new(names).unwrap();
+        let mut params = CertificateParams::new(names).unwrap();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        params.serial_number = Some(SerialNumber::from(serial));
+        params.not_after = (SystemTime::now() + life).into();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Identity {
             certificate,
             key: key.serialize_pem(),
+            serial,
         }
+    }
+
+    /// The list of these as revoked, in PEM.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn revoke(&self, revoked: &[&Identity]) -> String {
+        let revoked = revoked.iter().map(|identity| RevokedCertParams {
+            serial_number: SerialNumber::from(identity.serial),
+            revocation_time: date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(4096, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).unwrap().pem().unwrap()
     }
 
     /// Connects as a client that trusts this authority alone, offers these protocols, and shows

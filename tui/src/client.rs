@@ -13,6 +13,7 @@ mod watch;
 
 pub(crate) use carrier::Reach;
 pub(crate) use failure::{failure, unfit};
+pub use failure::{why_broken, why_unreachable};
 pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{

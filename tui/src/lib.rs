@@ -19,7 +19,7 @@ mod text;
 mod theme;
 mod view;
 
-pub use client::{Unlisted, listing};
+pub use client::{Unlisted, listing, why_broken, why_unreachable};
 pub use console::Standing;
 pub use headless::{Headless, Snapshot, UnknownScreen, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use rustls::{
-    CertificateError, ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer,
-};
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 
 /// Trusts the machine's authorities and these. The provider is named, since a process can hold only
 /// one default.
@@ -26,42 +24,4 @@ pub(crate) fn client_config(authorities: &[CertificateDer<'static>]) -> ClientCo
         .expect("the provider knows the default protocol versions")
         .with_root_certificates(roots)
         .with_no_client_auth()
-}
-
-/// What is wrong with a secure connection, for people: what was found and what would be right.
-pub(crate) fn explain(error: &rustls::Error) -> String {
-    let rustls::Error::InvalidCertificate(wrong) = error else {
-        return error.to_string();
-    };
-    match wrong {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "the server's certificate has expired".into()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "the server's certificate is not valid yet".into()
-        }
-        // The second: an authority here has that name, and another key.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "the server's certificate comes from an authority \
-             that is not trusted here; `egress.ca_file` can add it"
-                .into()
-        }
-        CertificateError::NotValidForName => {
-            "the server's certificate is for another host name".into()
-        }
-        CertificateError::NotValidForNameContext { presented, .. } => format!(
-            "the server's certificate is for another host name: {}",
-            presented
-                .iter()
-                .map(|name| bare(name))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-        other => format!("the server's certificate is not accepted: {other}"),
-    }
-}
-
-/// A name as the certificate holds it: rustls shows its kind around it.
-fn bare(shown: &str) -> &str {
-    shown.split('"').nth(1).unwrap_or(shown)
 }

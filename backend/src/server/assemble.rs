@@ -43,6 +43,7 @@ use crate::{
     ops::{
         audit::AuditLog,
         calendar::Calendars,
+        certificate::CertificateWatch,
         client::{Clients, Keys},
         config::Configuration,
         deciding::Deciding,
@@ -108,6 +109,8 @@ pub(super) struct Assembled {
     pub(super) front: Front,
     /// What goes on beside the calls.
     pub(super) work: Work,
+    /// What says when the certificate ends, if one is shown.
+    pub(super) certificate: CertificateWatch,
     /// What is counted, and how much there is of what.
     pub(super) metrics: Arc<Exposition>,
 }
@@ -163,6 +166,11 @@ pub(super) async fn assemble(
         Arc::clone(&rooms.audit),
     );
     let (work, dispatcher) = rooms.work(config, workers);
+    let certificate = CertificateWatch::new(
+        rooms.store.clone(),
+        Arc::clone(&rooms.clock),
+        rooms.intake.clone(),
+    );
     let metrics = Arc::new(rooms.exposition(config, &guard, dispatcher));
     let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
     let receiver = Arc::new(receiver);
@@ -176,6 +184,7 @@ pub(super) async fn assemble(
         direct: Direct::new(guard, receiver, counted.0),
         routes,
         work,
+        certificate,
         metrics,
     })
 }

@@ -10,11 +10,10 @@ use http::{
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
-use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::{PATH, Page};
-use crate::listen::{Activity, Allowance, Limits, Listener, Serve, Streams};
+use crate::listen::{Activity, Allowance, Limits, Listener, Serve, Streams, Tls};
 
 /// Connections open at once: Prometheus takes one or two.
 const CONNECTIONS: usize = 64;
@@ -65,7 +64,7 @@ impl Server {
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection at once.
-    pub async fn serve(self, tls: Option<Arc<ServerConfig>>, shutdown: CancellationToken) {
+    pub async fn serve(self, tls: Option<Tls>, shutdown: CancellationToken) {
         let service = Pages(self.page);
         self.listener.serve(service, LIMITS, tls, shutdown).await;
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use bellwether_proto::json;
+use bellwether_proto::{cause, json};
 use tonic_types::StatusExt;
 
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
         // A connection that breaks under a call is told as an unknown error with its cause.
-        Code::Unknown | Code::Internal if status.source().is_some() => FailureKind::Unreachable,
+        Code::Unknown | Code::Internal if why_broken(status).is_some() => FailureKind::Unreachable,
         _ => FailureKind::Internal,
     };
     let details = status.get_details_bad_request();
@@ -41,9 +41,9 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
             "the answer is larger than the {} MiB that this console takes",
             limits::MESSAGE_BYTES / (1024 * 1024)
         ),
-        FailureKind::Unreachable => status
-            .source()
-            .map_or_else(|| status.message().to_owned(), deepest),
+        FailureKind::Unreachable => {
+            why_broken(status).unwrap_or_else(|| status.message().to_owned())
+        }
         _ => status.message().to_owned(),
     };
     Failure {
@@ -58,18 +58,35 @@ fn is_too_large(status: &tonic::Status) -> bool {
         && status.message().contains("message length too large")
 }
 
-/// Why there is no connection.
-pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
-    Failure::new(FailureKind::Unreachable, deepest(error))
+/// Why a connection broke under a call, if it did.
+pub fn why_broken(status: &tonic::Status) -> Option<String> {
+    if let Some(source) = status.source() {
+        return Some(reason(source));
+    }
+    // The wire's words for an answer that is no HTTP/2, such as that of a server that speaks TLS.
+    let is_foreign = status.message() == "h2 protocol error: http2 error";
+    is_foreign.then(|| {
+        "what answers there does not speak gRPC in clear; a service with a certificate wants \
+         `https://`"
+            .to_owned()
+    })
 }
 
-/// The innermost cause, which is the one an operator can act on.
-fn deepest(error: &(dyn Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
+/// Why there is no connection.
+pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
+    Failure::new(FailureKind::Unreachable, why_unreachable(error))
+}
+
+/// Why there is no connection, as what an operator can act on.
+pub fn why_unreachable(error: &tonic::transport::Error) -> String {
+    reason(error)
+}
+
+fn reason(error: &(dyn Error + 'static)) -> String {
+    if let Some(error) = cause::find::<rustls::Error>(error) {
+        return cause::explain(error, "tls_ca");
     }
-    let told = error.to_string();
+    let told = cause::innermost(error).to_string();
     match told.split_once(" (os error ") {
         Some((words, _number)) => words.to_lowercase(),
         None => told,

@@ -1,13 +1,13 @@
 //! Tells from hyper's errors whether a request was sent and why no answer came.
 
-use std::{error::Error, io};
+use std::error::Error;
 
+use bellwether_proto::cause::{self, find};
 use hyper_util::client::legacy;
 
 use crate::destination::{
     dial::{self, DialError},
     http::Failure,
-    tls,
 };
 
 /// What an error of the client means for the message.
@@ -41,41 +41,15 @@ pub(super) fn classify(error: &legacy::Error) -> Failure {
 /// What is at the bottom of an error, for people.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     match find::<rustls::Error>(error) {
-        Some(error) => tls::explain(error),
+        Some(error) => cause::explain(error, "egress.ca_file"),
         None => innermost(error),
     }
 }
 
-/// The first error of that type in the chain. What an I/O error wraps is not in its chain of
-/// sources, so it is unwrapped.
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
-        }
-        next = below(error);
-    }
-    None
-}
-
 fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(deeper) = below(last) {
-        last = deeper;
-    }
+    let last = cause::innermost(error);
     match last.downcast_ref() {
         Some(error) => dial::reason(error),
         None => last.to_string(),
-    }
-}
-
-fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>() {
-        Some(io) => match io.get_ref() {
-            Some(wrapped) => Some(wrapped),
-            None => io.source(),
-        },
-        None => error.source(),
     }
 }

@@ -61,13 +61,14 @@ impl Cli {
 
     /// The command line, on which commands that only talk to a service do not show how one is served.
     fn shown() -> clap::Command {
-        const SERVING: [&str; 6] = [
+        const SERVING: [&str; 7] = [
             "grpc_listen",
             "rest_listen",
             "backend",
             "tls_cert",
             "tls_key",
             "tls_client_ca",
+            "tls_client_crl",
         ];
         let mut command = Self::command();
         // What is global is on the commands only from then on.
@@ -135,6 +136,9 @@ pub(crate) struct Flags {
     /// Authorities in PEM, one of which has to have signed the certificate that each client shows.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_ca: Option<String>,
+    /// Lists in PEM of the certificates that those authorities revoked.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_client_crl: Option<String>,
     /// Authorities in PEM that an `https` service is trusted by [default: those of the system].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<String>,
@@ -173,6 +177,7 @@ impl Flags {
             ("tls_cert", &self.tls_cert),
             ("tls_key", &self.tls_key),
             ("tls_client_ca", &self.tls_client_ca),
+            ("tls_client_crl", &self.tls_client_crl),
             ("tls_ca", &self.tls_ca),
             ("key_file", &self.key_file),
             ("theme", &self.theme),

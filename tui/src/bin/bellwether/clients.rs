@@ -14,6 +14,8 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
+use bellwether_tui::{why_broken, why_unreachable};
+
 use crate::{
     cli::{ClientCommand, Role},
     config::Settings,
@@ -124,19 +126,21 @@ pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Conn
     open(address, settings, |endpoint| endpoint).await
 }
 
+/// Nothing answers there.
+pub(crate) fn away(address: &str, why: &str) -> Failure {
+    Failure::away(format!(
+        "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
+         another with --connect"
+    ))
+}
+
 pub(crate) async fn open(
     address: &str,
     settings: &Settings,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
     let key = key::read(settings)?;
-    let unreachable = |error: tonic::transport::Error| {
-        tracing::debug!(error = &error as &dyn std::error::Error, "cannot connect");
-        Failure::away(format!(
-            "no service answers at {address}; start one with `bellwether serve`, or name another \
-             with --connect"
-        ))
-    };
+    let unreachable = |error: tonic::transport::Error| away(address, &why_unreachable(&error));
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
         .connect()
@@ -221,6 +225,9 @@ fn time(time: Option<prost_types::Timestamp>) -> String {
     reason = "it is what `map_err` hands over"
 )]
 pub(crate) fn refused(status: Status) -> Failure {
+    if let Some(why) = why_broken(&status) {
+        return Failure::away(why);
+    }
     let said = status.message();
     match status.code() {
         Code::Unauthenticated => {

@@ -148,6 +148,8 @@ pub(crate) struct TlsSettings {
     pub(crate) key: Option<PathBuf>,
     /// Whose certificates clients have to show.
     pub(crate) client_ca: Option<PathBuf>,
+    /// Which of those certificates were revoked.
+    pub(crate) client_crl: Option<PathBuf>,
     /// Whose certificate a service has to show; none means one of the system's authorities.
     pub(crate) ca: Option<PathBuf>,
     /// The name in that certificate; none means the host of the address.
@@ -156,6 +158,11 @@ pub(crate) struct TlsSettings {
 
 impl TlsSettings {
     fn check(&self) -> Result<(), ConfigError> {
+        if self.client_crl.is_some() && self.client_ca.is_none() {
+            return Err(ConfigError(
+                "tls_client_ca: missing, and tls_client_crl is given".into(),
+            ));
+        }
         let told = match (&self.cert, &self.key, &self.client_ca) {
             (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
             (None, Some(_), _) => "tls_cert: missing, and tls_key is given",

@@ -109,11 +109,11 @@ impl Service {
         let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
         let service = Self {
             backend: match &tls {
-                Some(tls) => backend.map(|backend| backend.with_tls(tls.config())),
+                Some(tls) => backend.map(|backend| backend.with_tls(tls.shown())),
                 None => backend,
             },
             gateway: match &tls {
-                Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.config())),
+                Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.shown())),
                 None => gateway,
             },
             metrics,
@@ -166,7 +166,7 @@ impl Service {
         };
         let metrics = async {
             if let Some(metrics) = self.metrics {
-                let tls = self.tls.as_ref().map(ServerTls::config);
+                let tls = self.tls.as_ref().map(ServerTls::shown);
                 metrics.serve(tls, shutdown.clone()).await;
             }
         };

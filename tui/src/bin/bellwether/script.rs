@@ -12,7 +12,9 @@ mod resources;
 mod send;
 mod trial;
 
-use crate::{cli::script::Script, config::Settings, failure::Failure, operate, ready};
+use crate::{
+    cli::script::Script, clients::away, config::Settings, failure::Failure, operate, ready,
+};
 use bellwether_tui::api::{Api, CallError, CallErrorKind};
 
 /// Carries out one of the commands.
@@ -51,13 +53,6 @@ async fn connect(settings: &Settings) -> Result<Api, Failure> {
         }
         failed(error)
     })
-}
-
-fn away(address: &str, why: &str) -> Failure {
-    Failure::away(format!(
-        "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
-         another with --connect"
-    ))
 }
 
 /// A call that failed, one line for each field that is wrong.

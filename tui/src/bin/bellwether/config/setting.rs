@@ -40,6 +40,10 @@ const COMMAND: &[Setting] = &[
         settings.tls.client_ca = Some(value::path(value)?);
         Ok(())
     }),
+    Setting::new("tls_client_crl", |settings, value| {
+        settings.tls.client_crl = Some(value::path(value)?);
+        Ok(())
+    }),
     Setting::new("tls_ca", |settings, value| {
         settings.tls.ca = Some(value::path(value)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! The certificate that the listeners show, taken over anew when its files change.
+//! What the listeners show and ask for, taken over anew when its files change.
 
 use std::{
     fs,
@@ -7,15 +7,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use arc_swap::ArcSwap;
+use bellwether_proto::listen::{Secured, Tls};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier},
-    sign::CertifiedKey,
+    pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, pem::PemObject},
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
-use tokio::{sync::Notify, time};
+use tokio::{
+    sync::{Notify, watch},
+    time,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::read;
@@ -29,29 +32,22 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// What the listeners serve TLS with.
 #[derive(Debug)]
 pub(crate) struct ServerTls {
-    config: Arc<ServerConfig>,
-    shown: Arc<Shown>,
+    shown: watch::Sender<Secured>,
     files: Files,
-}
-
-/// The certificate that is shown now.
-#[derive(Debug)]
-struct Shown(ArcSwap<CertifiedKey>);
-
-impl ResolvesServerCert for Shown {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.load_full())
-    }
+    /// The files as they were before they were read for what is shown.
+    taken: Look,
 }
 
 #[derive(Debug, Clone)]
 struct Files {
     cert: PathBuf,
     key: PathBuf,
+    client_ca: Option<PathBuf>,
+    client_crl: Option<PathBuf>,
 }
 
 /// Tells one state of the files from another.
-type Look = [Option<(SystemTime, u64)>; 2];
+type Look = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
     /// Reads the files that the settings name; none when they name none.
@@ -66,93 +62,126 @@ impl ServerTls {
         let files = Files {
             cert: cert.clone(),
             key: key.clone(),
+            client_ca: tls.client_ca.clone(),
+            client_crl: tls.client_crl.clone(),
         };
-        let provider = Arc::new(ring::default_provider());
-        let shown = Arc::new(Shown(ArcSwap::from_pointee(files.load(&provider)?)));
-        let wrong = |setting: &'static str| {
-            move |error: rustls::Error| ConfigError(format!("{setting}: cannot be used: {error}"))
-        };
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(wrong("tls_cert"))?;
-        let builder = match &tls.client_ca {
-            None => builder.with_no_client_auth(),
-            Some(file) => {
-                let roots = Arc::new(roots("tls_client_ca", file)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
-                    .build()
-                    .map_err(|error| ConfigError(format!("tls_client_ca: {error}")))?;
-                builder.with_client_cert_verifier(verifier)
-            }
-        };
-        let mut config = builder.with_cert_resolver(Arc::clone(&shown) as _);
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+        let taken = files.look();
+        let (shown, _) = watch::channel(files.load()?);
         Ok(Some(Self {
-            config: Arc::new(config),
             shown,
             files,
+            taken,
         }))
     }
 
-    /// What a listener takes.
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config)
+    /// What a listener takes, as it is now and will be.
+    pub(crate) fn shown(&self) -> Tls {
+        self.shown.subscribe()
     }
 
-    /// Takes a renewed certificate over until shutdown; at once when `renewal` says so. While the new files cannot be used, the
-    /// old certificate is shown on, and the log says so once.
+    /// Takes renewed files over until shutdown; at once when `renewal` says so. While the new ones
+    /// cannot be used, the old ones hold on, and the log says so once.
     pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
-        let (mut taken, mut refused) = (self.files.look(), None);
+        let (mut taken, mut refused) = (self.taken, None);
         loop {
+            let look = self.files.look();
+            if look != taken {
+                match self.files.load() {
+                    Ok(secured) => {
+                        self.shown.send_replace(secured);
+                        (taken, refused) = (look, None);
+                        tracing::info!("the renewed certificate is shown from now on");
+                    }
+                    Err(error) if refused != Some(look) => {
+                        refused = Some(look);
+                        tracing::warn!(%error, "the old certificate is shown on");
+                    }
+                    Err(_) => {}
+                }
+            }
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = renewal.notified() => {}
                 () = time::sleep(LOOK_INTERVAL) => {}
-            }
-            let look = self.files.look();
-            if look == taken {
-                continue;
-            }
-            match self.files.load(&ring::default_provider()) {
-                Ok(key) => {
-                    self.shown.0.store(Arc::new(key));
-                    (taken, refused) = (look, None);
-                    tracing::info!("the renewed certificate is shown from now on");
-                }
-                Err(error) if refused != Some(look) => {
-                    refused = Some(look);
-                    tracing::warn!(%error, "the old certificate is shown on");
-                }
-                Err(_) => {}
             }
         }
     }
 }
 
 impl Files {
-    fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, ConfigError> {
+    fn load(&self) -> Result<Secured, ConfigError> {
+        let provider = Arc::new(ring::default_provider());
         let chain = certificates("tls_cert", &self.cert)?;
+        let end_ms = end_ms(&chain[0])?;
         let text = read("tls_key", &self.key)?;
         let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_none| {
             let file = self.key.display();
             ConfigError(format!("tls_key: {file} holds no private key in PEM"))
         })?;
-        CertifiedKey::from_der(chain, key, provider).map_err(|error| {
+        let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| {
             ConfigError(match error {
                 rustls::Error::InconsistentKeys(_) => {
                     "tls_key: is not the key of the certificate in tls_cert".to_owned()
                 }
                 other => format!("tls_cert, tls_key: cannot be used: {other}"),
             })
+        })?;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(authorities) => {
+                builder.with_client_cert_verifier(self.verifier(authorities, provider)?)
+            }
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+        Ok(Secured {
+            config: Arc::new(config),
+            end_ms,
         })
     }
 
+    /// Judges the certificates of clients by these authorities, and by their lists of what is revoked.
+    fn verifier(
+        &self,
+        authorities: &Path,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, ConfigError> {
+        let roots = Arc::new(roots("tls_client_ca", authorities)?);
+        let mut builder = WebPkiClientVerifier::builder_with_provider(roots, provider);
+        let mut setting = "tls_client_ca";
+        if let Some(file) = &self.client_crl {
+            setting = "tls_client_crl";
+            let text = read(setting, file)?;
+            let lists = CertificateRevocationListDer::pem_slice_iter(&text);
+            let lists = lists.collect::<Result<Vec<_>, _>>().ok();
+            let lists = lists.filter(|it| !it.is_empty()).ok_or_else(|| {
+                let file = file.display();
+                ConfigError(format!("{setting}: {file} holds no revocation list in PEM"))
+            })?;
+            builder = builder.with_crls(lists).only_check_end_entity_revocation();
+        }
+        builder
+            .build()
+            .map_err(|error| ConfigError(format!("{setting}: {error}")))
+    }
+
     fn look(&self) -> Look {
-        [&self.cert, &self.key].map(|file| {
-            let found = fs::metadata(file).ok()?;
+        let asked = [&self.client_ca, &self.client_crl].map(Option::as_ref);
+        [Some(&self.cert), Some(&self.key), asked[0], asked[1]].map(|file| {
+            let found = fs::metadata(file?).ok()?;
             Some((found.modified().ok()?, found.len()))
         })
     }
+}
+
+/// When a certificate ends.
+fn end_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
+    let (_, read) = x509_parser::parse_x509_certificate(certificate)
+        .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
+    Ok(read.validity().not_after.timestamp().saturating_mul(1_000))
 }
 
 /// The certificates of a file; at least one.

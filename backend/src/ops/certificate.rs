@@ -1,0 +1,157 @@
+//! Says aloud, as an event of the service's own, that the certificate that it shows ends soon, and that
+//! it was renewed.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use bellwether_proto::listen::Tls;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, millis},
+    domain::{IncomingEvent, Severity, Status},
+    error::Error,
+    ops::{find, intake::Intake},
+    store::Store,
+};
+
+/// How often to look, beside each renewal.
+const INTERVAL: Duration = Duration::from_secs(3_600);
+const DAY_MS: i64 = 24 * 3_600 * 1_000;
+/// What is said with so many days left or fewer, the worst first.
+const LEVELS: [(i64, Severity); 4] = [
+    (0, Severity::Critical),
+    (1, Severity::Critical),
+    (7, Severity::Error),
+    (30, Severity::Warning),
+];
+
+/// Watches the certificate that the listeners show.
+#[derive(Debug)]
+pub struct CertificateWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    intake: Intake,
+    /// What was said last: the end of the certificate and its level; none before anything was.
+    said: Option<(i64, Option<i64>)>,
+}
+
+impl CertificateWatch {
+    /// Says so through an intake.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
+        Self {
+            store,
+            clock,
+            intake,
+            said: None,
+        }
+    }
+
+    /// Looks every hour, and at each renewal, until shutdown.
+    pub async fn run(mut self, mut tls: Tls, shutdown: CancellationToken) {
+        loop {
+            let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+            let end_ms = tls.borrow_and_update().end_ms;
+            if let Err(error) = self.look(end_ms).await {
+                // It is said at the next look, if it still holds.
+                tracing::warn!(%error, "when the certificate ends was not said");
+            }
+            tokio::select! {
+                () = self.clock.wait_until(next_ms) => {}
+                Ok(()) = tls.changed() => {}
+                () = shutdown.cancelled() => return,
+            }
+        }
+    }
+
+    async fn look(&mut self, end_ms: i64) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        let left_ms = end_ms.saturating_sub(now_ms);
+        let level = LEVELS.iter().find(|(days, _)| left_ms <= days * DAY_MS);
+        let said = (end_ms, level.map(|(days, _)| *days));
+        if self.said == Some(said) {
+            return Ok(());
+        }
+        let event = event(level.map(|(_, severity)| *severity), end_ms, now_ms);
+        let newest = find::newest(&self.store, event.id()).await?;
+        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
+        if level.is_some() || is_open {
+            self.intake.submit_internal(event, Vec::new()).await?;
+        }
+        self.said = Some(said);
+        Ok(())
+    }
+}
+
+/// A certificate that ends then; without a severity it has long enough.
+fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
+    let end = jiff::Timestamp::from_millisecond(end_ms)
+        .map_or_else(|_out_of_range| "never".to_owned(), |end| end.to_string());
+    let (status, summary) = match severity {
+        None => (
+            Status::Closed,
+            format!("the certificate was renewed until {end}"),
+        ),
+        Some(_) if end_ms <= now_ms => (Status::Open, format!("the certificate ended at {end}")),
+        Some(_) => (Status::Open, format!("the certificate ends at {end}")),
+    };
+    IncomingEvent {
+        name: "certificate ends".into(),
+        kind: "certificate-ends".into(),
+        dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
+        metadata: BTreeMap::new(),
+        summary,
+        body: "Clients refuse the connection from then on. Put a new certificate in the file of \
+               `tls_cert` and its key in that of `tls_key`: both are taken over without a restart."
+            .into(),
+        severity,
+        status: Some(status),
+        acknowledged: None,
+        timestamp_ms: now_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::samples::{self, START_MS};
+
+    #[tokio::test]
+    async fn an_end_that_comes_near_is_said_once_a_level_and_closed_when_it_was_renewed() {
+        let store = samples::store();
+        let (deciding, clock) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let mut watch = CertificateWatch::new(store.clone(), clock.clone(), intake);
+        let day = Duration::from_secs(24 * 3_600);
+        let (end_ms, renewed_ms) = (START_MS + 40 * DAY_MS, START_MS + 100 * DAY_MS);
+        let mut said = Vec::new();
+        // The 40th, 30th, 29th, 7th, 1st day before the end, the end, the day after, its renewal.
+        let steps = [
+            (0, end_ms),
+            (10, end_ms),
+            (1, end_ms),
+            (22, end_ms),
+            (6, end_ms),
+        ];
+        let later = [(1, end_ms), (1, end_ms), (0, renewed_ms), (1, renewed_ms)];
+        for (days, end_ms) in steps.into_iter().chain(later) {
+            clock.advance(day * days);
+            watch.look(end_ms).await.unwrap();
+            let newest = find::newest(&store, event(None, 0, 0).id()).await.unwrap();
+            said.push(newest.map(|it| (it.status, it.severity, it.count)));
+        }
+        let (open, closed) = (Status::Open, Status::Closed);
+        let (error, critical) = (Severity::Error, Severity::Critical);
+        let expected = [
+            None,
+            Some((open, Severity::Warning, 1)),
+            Some((open, Severity::Warning, 1)),
+            Some((open, error, 2)),
+            Some((open, critical, 3)),
+            Some((open, critical, 4)),
+            Some((open, critical, 4)),
+            Some((closed, critical, 5)),
+            Some((closed, critical, 5)),
+        ];
+        assert_eq!(said, expected);
+    }
+}

@@ -1,0 +1,98 @@
+//! What lies below an error: the libraries' own, of which people are told the one they can act on.
+
+use std::{error::Error, io};
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+/// The first error of that type in the chain. What an I/O error wraps is not in its chain of
+/// sources, so it is unwrapped.
+pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        next = below(error);
+    }
+    None
+}
+
+/// The error at the bottom.
+pub fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut last = error;
+    while let Some(deeper) = below(last) {
+        last = deeper;
+    }
+    last
+}
+
+fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>() {
+        Some(io) => match io.get_ref() {
+            Some(wrapped) => Some(wrapped),
+            None => io.source(),
+        },
+        None => error.source(),
+    }
+}
+
+/// What is wrong with a secure connection to a server: what was found and what would be right.
+/// `authorities` is the setting that can add an authority.
+pub fn explain(error: &rustls::Error, authorities: &str) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(wrong) => certificate(wrong, authorities),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "the server does not speak TLS at that address".into()
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server asks for a certificate of the client, and none was shown".into()
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
+            "the server says that the certificate of the client was revoked".into()
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateExpired) => {
+            "the server says that the certificate of the client has expired".into()
+        }
+        rustls::Error::AlertReceived(
+            AlertDescription::UnknownCA
+            | AlertDescription::DecryptError
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateUnknown,
+        ) => "the server does not accept the certificate of the client".into(),
+        other => other.to_string(),
+    }
+}
+
+fn certificate(wrong: &CertificateError, authorities: &str) -> String {
+    match wrong {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired".into()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the server's certificate is not valid yet".into()
+        }
+        // The second: an authority here has that name, and another key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
+            "the server's certificate comes from an authority that is not trusted here; \
+             `{authorities}` can add it"
+        ),
+        CertificateError::NotValidForName => {
+            "the server's certificate is for another host name".into()
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => format!(
+            "the server's certificate is for another host name: {}",
+            presented
+                .iter()
+                .map(|name| bare(name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        other => format!("the server's certificate is not accepted: {other}"),
+    }
+}
+
+/// A name as the certificate holds it: rustls shows its kind around it.
+fn bare(shown: &str) -> &str {
+    let (_, name) = shown.rsplit_once('(').unwrap_or(("", shown));
+    name.trim_end_matches(')').trim_matches('"')
+}
