@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -13,13 +15,32 @@ const HEADER: &str = "Bearer canary-header-7c1e";
 const SIGNING: &str = "whsec_Y2FuYXJ5LXNpZ25pbmctc2VjcmV0LTAxMjM0NTY3";
 const TOKEN: &str = "xoxb-canary-token-55d0";
 const ROUTING: &str = "canaryroutingkey0000000000000000";
+const PATH: &str = "canary-in-the-path-90aa";
+const PASSWORD: &str = "canary-password-f3b2";
+/// What describes the service and what it holds, for people and scripts.
+const TELLING: [&[&str]; 7] = [
+    &["export"],
+    &["get", "destinations"],
+    &["doctor"],
+    &["audit"],
+    &["check"],
+    &["status"],
+    &["--snapshot", "destinations", "--size", "200x50"],
+];
 
 fn destinations(receiver: &Receiver) -> Vec<Value> {
     let mut webhook = samples::webhook("hook", &receiver.url("/hook"));
     webhook["type"]["webhook"]["headers"] = json!({"authorization": HEADER});
     webhook["type"]["webhook"]["signingSecret"] = json!(SIGNING);
+    let mut hidden = samples::webhook("hidden", "");
+    hidden["type"]["webhook"]["url"] = json!("");
+    hidden["type"]["webhook"]["secretUrl"] = json!(receiver.url(&format!("/{PATH}")));
     vec![
         webhook,
+        hidden,
+        json!({"name": "desk", "type": {"servicenow": {
+            "instanceUrl": receiver.url(""), "clientId": "bellwether", "clientSecret": PASSWORD,
+        }}}),
         json!({"name": "chat", "type": {"slack": {"channel": "#ops", "token": TOKEN}}}),
         json!({"name": "page", "type": {"pagerduty": {"routingKey": ROUTING}}}),
     ]
@@ -84,8 +105,20 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     }));
     let answers = answers.join("\n");
     assert!(answers.contains("********"), "{answers}");
+    let told = TELLING.map(|command| {
+        let output = process::run(world.command(command));
+        let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(!text[0].is_empty(), "{command:?}: {text:?}");
+        text.concat()
+    });
+    let answers = [answers, told.concat()].concat();
+    let backup = tempfile::tempdir().unwrap();
+    let folder = backup.path().join("copy");
+    let folder = folder.to_str().unwrap();
+    let output = process::run(world.command(&["backup", "--without-keys", folder]));
+    assert!(output.status.success(), "{output:?}");
     let log = world.service().log();
-    let mut secrets = vec![HEADER, SIGNING, TOKEN, ROUTING];
+    let mut secrets = vec![HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD];
     let admin_key = world.admin_key();
     for secret in &secrets {
         assert!(!answers.contains(secret), "{secret} stands in an answer");
@@ -97,6 +130,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     );
     secrets.push(&admin_key);
     assert_clean(&world.data_dir(), &secrets);
+    assert_clean(backup.path(), &secrets);
 }
 
 /// Everything that can be read afterwards, also as a log of deliveries.
@@ -120,7 +154,8 @@ async fn reads(rest: &Rest) -> Vec<String> {
         "/metrics".to_owned(),
     ];
     paths.extend(
-        ["hook", "chat", "page"].map(|name| format!("/v1/notification/destinations/{name}")),
+        ["hook", "hidden", "desk", "chat", "page"]
+            .map(|name| format!("/v1/notification/destinations/{name}")),
     );
     let delivery = |id: &Value| {
         format!(

@@ -44,6 +44,7 @@ mod protocol;
 mod rates;
 mod reference;
 mod resources;
+mod roles;
 mod running;
 mod samples;
 mod script;

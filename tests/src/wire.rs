@@ -24,6 +24,13 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(bellwether_proto::FILE_DESCRIPTOR_SET).expect("the descriptor set")
 });
 
+/// Every method of the service's own services.
+pub fn methods() -> impl Iterator<Item = MethodDescriptor> {
+    POOL.services()
+        .filter(|service| PACKAGES.contains(&service.package_name()))
+        .flat_map(|service| service.methods().collect::<Vec<_>>())
+}
+
 /// A way to call the service.
 #[derive(Debug, Clone)]
 pub enum Wire {

@@ -1,0 +1,191 @@
+//! Every method over gRPC and every operation over REST, with each kind of key: who is let in.
+
+use std::time::Duration;
+
+use bellwether_tests::{eventually::eventually, grpc, process, rest::Rest, wire, world::World};
+use http::Method;
+use tonic::{Code, client::Grpc, codegen::http::uri::PathAndQuery};
+use tonic_prost::ProstCodec;
+
+/// How long an answer may take that has to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a fault of a call that was let in and goes on.
+const LET_IN: Duration = Duration::from_millis(300);
+/// Keys that are worth nothing.
+const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
+const ROLES: [&str; 5] = ["ingest", "viewer", "operator", "editor", "admin"];
+
+/// A key of each kind; `None` is none.
+fn keys(world: &World) -> Vec<(&'static str, Option<String>)> {
+    let revoked = world.client("a-revoked", "admin");
+    run(world, &["client", "revoke", "a-revoked"]);
+    let soon = jiff::Timestamp::now() + Duration::from_secs(2);
+    let soon = soon.to_string();
+    let create = [
+        "client",
+        "create",
+        "an-ended",
+        "--role",
+        "admin",
+        "--expires",
+    ];
+    let ended = run(world, &[&create[..], &[&soon]].concat());
+    let mut keys = vec![
+        ("none", None),
+        ("wrong", Some("bw_wrong".to_owned())),
+        ("revoked", Some(revoked)),
+        ("ended", Some(ended)),
+    ];
+    for role in ROLES {
+        keys.push((role, Some(world.client(&format!("one-{role}"), role))));
+    }
+    keys
+}
+
+fn run(world: &World, arguments: &[&str]) -> String {
+    let output = process::run(world.command(arguments));
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The lowest role that may call a method, written from what roles are for: viewers read, operators
+/// act on what happens, editors change definitions, admins have the keys and the whole store. `any`
+/// asks for a key alone.
+fn lowest(service: &str, method: &str) -> &'static str {
+    let does = |verbs: &[&str]| verbs.iter().any(|verb| method.starts_with(verb));
+    match service {
+        "DataReceiverService" => "ingest",
+        "ClientService" if method == "GetCaller" => "any",
+        "ClientService" | "BackupService" | "CheckService" => "admin",
+        "AuditService" | "SilenceService" if !does(&["Get", "ListSilences", "Preview"]) => {
+            "operator"
+        }
+        _ if does(&[
+            "Get",
+            "List",
+            "Search",
+            "Count",
+            "Watch",
+            "Explain",
+            "Preview",
+            "Expand",
+            "EventFrequency",
+            "Group",
+        ]) =>
+        {
+            "viewer"
+        }
+        _ if does(&["Create", "Update", "Delete", "Apply"]) => "editor",
+        // Sends, tests, releases, cancels: what happens now.
+        _ => "operator",
+    }
+}
+
+fn may(kind: &str, lowest: &str) -> bool {
+    let rank = |role| ROLES.iter().position(|it| *it == role);
+    match (kind, lowest) {
+        (kind, _) if WORTHLESS.contains(&kind) => false,
+        (_, "any") | ("admin", _) => true,
+        ("ingest", _) | (_, "ingest") => kind == lowest,
+        _ => rank(kind) >= rank(lowest),
+    }
+}
+
+/// How a call of that method without a field ends; of one that goes on, that it began.
+async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
+    let mut client = Grpc::new(channel.clone());
+    client.ready().await.unwrap();
+    let path = PathAndQuery::try_from(path).unwrap();
+    let messages = tokio_stream::once(());
+    let answer = client.streaming(
+        tonic::Request::new(messages),
+        path,
+        ProstCodec::<(), ()>::default(),
+    );
+    let first = async {
+        match answer.await {
+            Ok(answer) => answer.into_inner().message().await.map(|_| ()),
+            Err(status) => Err(status),
+        }
+    };
+    let patience = if is_let_in { LET_IN } else { PATIENCE };
+    match tokio::time::timeout(patience, first).await {
+        Ok(Err(status)) => status.code(),
+        Ok(Ok(())) | Err(_) => Code::Ok,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_method_lets_in_whom_it_should_and_nobody_else() {
+    let world = World::start();
+    let keys = keys(&world);
+    let address = world.service().address("grpc");
+    let ended = grpc::channel(address, keys[3].1.as_deref());
+    eventually("the key to end", async || {
+        let code = call(&ended, "/bellwether.v1.ClientService/GetCaller", false).await;
+        (code == Code::Unauthenticated).then_some(())
+    })
+    .await;
+    let mut count = 0;
+    for method in wire::methods() {
+        let (service, name) = (method.parent_service().clone(), method.name().to_owned());
+        let lowest = lowest(service.name(), &name);
+        let path = format!("/{}/{name}", service.full_name());
+        for (kind, key) in &keys {
+            let is_let_in = may(kind, lowest);
+            let channel = grpc::channel(address, key.as_deref());
+            let code = call(&channel, &path, is_let_in).await;
+            let expected = match (is_let_in, WORTHLESS.contains(kind)) {
+                (false, true) => code == Code::Unauthenticated,
+                (false, false) => code == Code::PermissionDenied,
+                (true, _) => !matches!(code, Code::Unauthenticated | Code::PermissionDenied),
+            };
+            assert!(expected, "{path} with the key `{kind}`: {code:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 600, "{count}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
+    let world = World::start();
+    let keys = keys(&world);
+    let rests: Vec<(&str, Rest)> = keys
+        .iter()
+        .map(|(kind, key)| (*kind, world.rest().with_key(key.as_deref())))
+        .collect();
+    eventually("the key to end", async || {
+        let answer = rests[3].1.get("/v1/notification/rules").await;
+        (answer.status == 401).then_some(())
+    })
+    .await;
+    let document = world.rest().get("/openapi.json").await.ok();
+    let mut count = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{name}", "x").replace("{id}", "x");
+        for (method, operation) in operations.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap_or_default();
+            // Senders have errors of their own, and what a client may send is a setting of it.
+            let Some((service, name)) = id.split_once('_').filter(|(it, _)| *it != "Senders")
+            else {
+                continue;
+            };
+            let lowest = lowest(service, name);
+            let verb = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            for (kind, rest) in &rests {
+                let answer = rest.send(verb.clone(), &path, "{}").await;
+                let status = answer.status.as_u16();
+                let expected = match (may(kind, lowest), WORTHLESS.contains(kind)) {
+                    (false, true) => status == 401,
+                    (false, false) => status == 403,
+                    (true, _) => status != 401 && status != 403,
+                };
+                let said = answer.text();
+                assert!(expected, "{verb} {path} with the key `{kind}`: {said}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 500, "{count}");
+}
