@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
     "bellwether/v1/calendar.proto",
@@ -14,6 +14,7 @@ const FILES: [&str; 18] = [
     "bellwether/v1/event.proto",
     "bellwether/v1/event_management.proto",
     "bellwether/v1/hold.proto",
+    "bellwether/v1/group.proto",
     "bellwether/v1/inhibition.proto",
     "bellwether/v1/overview.proto",
     "bellwether/v1/pending.proto",

@@ -114,6 +114,7 @@ impl Load {
             hold_others(&store).await;
         }
         let deciding = Deciding {
+            released_singly_max: usize::MAX,
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
             clock: Arc::new(SystemClock),

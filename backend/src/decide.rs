@@ -18,6 +18,9 @@
 //!   hold may have ended, by the definitions of that moment; closings wait for nothing. What closes
 //!   while its opening waits is spared. Of updates that wait only the last state counts, and nothing
 //!   is sent when it is the one that was told last and no repeat fell due.
+//! - A rule that groups sends nothing by itself: what nothing else holds joins a group, waits for its
+//!   next message, and is told of by whoever makes that, with [`StepKind::Tell`]. What a group told
+//!   of, closings as well, is told on with the group. What matches only when it is closed goes alone.
 //! - Whoever got the closing message of what is open again gets an opening message again, and is
 //!   owed the next closing one.
 
@@ -25,6 +28,7 @@ mod calendars;
 mod causes;
 pub mod condition;
 mod content;
+mod grouping;
 pub mod hold;
 mod inhibitions;
 mod notify;
@@ -36,12 +40,13 @@ mod transition;
 mod waiting;
 
 pub use calendars::{Calendars, LoadedCalendar};
-pub use causes::{CauseKey, Causes};
-pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict};
-pub use content::rule_content;
+pub use causes::{CauseKey, Causes, GroupAsk, GroupAt};
+pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
+pub use content::{of_update, rule_content, trigger_of_update};
+pub use grouping::{group_key, shared_text, shared_values};
 pub use hold::{HOLDS, HoldCondition, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
-pub use notify::{Notices, notify};
+pub use notify::{Notices, Told, as_told, notify};
 pub use past::{Past, Wanted};
 pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};

@@ -96,6 +96,33 @@ pub const TAGS_MAX: usize = 20;
 pub const TAG_CHARACTERS_MAX: usize = 100;
 /// How long a rule waits from the first match before it notifies, at most.
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Fields by which a rule groups.
+pub const GROUP_BY_MAX: usize = 10;
+/// Bytes of a value by which a rule groups.
+pub const GROUP_VALUE_BYTES_MAX: usize = 256;
+/// How long the first message of a group waits for more, where the rule does not say.
+pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
+/// How long after a message the next one of the group goes out, where the rule does not say.
+pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
+/// How long the first message of a group waits for more, at most.
+pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
+/// How long after a message the next one of the group goes out, at least.
+pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
+/// The same, at most.
+pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Occurrences that join a group with one message, and that a message tells a change of.
+pub const GROUP_JOINING_MAX: usize = 1_000;
+/// Openings of a rule without groups that are told of one by one when one hold frees them; more of them
+/// are one group.
+pub const RELEASED_SINGLY_MAX: usize = 10;
+/// Groups that a page of the list looks at.
+pub const GROUPS_SCANNED_MAX: usize = 10_000;
+/// Occurrences that a group takes.
+pub const GROUP_MEMBERS_MAX: u32 = 10_000;
+/// Members whose text a message keeps.
+pub const GROUP_SHOWN_MAX: usize = 100;
+/// Bytes of their texts together.
+pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// How long a rule waits for what mostly closes by itself, at least.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 /// The same, at most.
@@ -163,6 +190,8 @@ pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 pub const SILENCE_COMMENTS_MAX: usize = 100;
 /// Where counting what a silence covers, holds or spared stops.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
+/// Entries of the timeline of an occurrence.
+pub const TIMELINE_MAX: usize = 1_000;
 /// Holds of one occurrence or rule that are shown.
 pub const HOLDS_SHOWN_MAX: usize = 16;
 

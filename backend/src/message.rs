@@ -4,6 +4,7 @@ mod check;
 pub(crate) mod cut;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
+pub(crate) mod members;
 pub mod sample;
 
 use crate::domain::RecordId;

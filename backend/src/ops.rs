@@ -1,6 +1,7 @@
 //! What the service does: every change of state is one function and one commit.
 
 pub mod annotate;
+pub mod asked;
 pub mod audit;
 pub mod calendar;
 pub mod certificate;
@@ -16,6 +17,7 @@ pub mod etag;
 pub mod explain;
 pub mod fields;
 pub mod find;
+pub mod group;
 pub mod inhibition;
 pub mod intake;
 pub mod loop_guard;

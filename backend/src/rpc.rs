@@ -14,6 +14,7 @@ pub mod delivery;
 pub mod destination;
 pub mod event_management;
 pub mod event_query;
+pub mod group;
 pub mod inhibition;
 pub mod methods;
 pub mod overview;

@@ -13,7 +13,7 @@ pub(crate) mod samples;
 pub mod seal;
 pub mod verify;
 
-pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Range, Standing};
+pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, Standing};
 pub use follow::LogFollower;
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, Store, Stored};

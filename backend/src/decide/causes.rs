@@ -1,16 +1,39 @@
-//! The sources of inhibitions, as far as they were read for a decision, and what else it asked for.
+//! The sources of inhibitions and the groups, as far as they were read for a decision, and what else
+//! it asked for.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::domain::{Occurrence, RecordId, inhibition::EqualValues};
+use crate::domain::{GroupKey, Occurrence, RecordId, inhibition::EqualValues};
 
 /// Where sources are found: the inhibition, and what its fields hold.
 pub type CauseKey = (RecordId, EqualValues);
 
-/// The sources that decisions ask for. What is not known is noted, and taken for nothing: whoever
+/// Which group is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupAsk {
+    /// The one that occurrences join which share that.
+    Key(GroupKey),
+    /// The one of that identity.
+    Id(RecordId),
+}
+
+/// A group as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupAt {
+    /// When its last message was decided that is not `clear`, in milliseconds since 1970.
+    pub told_ms: i64,
+    /// When the next message goes out at the earliest, in milliseconds since 1970.
+    pub next_ms: i64,
+    /// Whether something of it is open, or about to join.
+    pub is_open: bool,
+    /// Whether its end was told.
+    pub is_over: bool,
+}
+
+/// The sources and groups that decisions ask for. What is not known is noted, and taken for nothing: whoever
 /// decides reads it and decides again, until everything is known. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Causes(Arc<Mutex<Inner>>);
@@ -21,6 +44,8 @@ struct Inner {
     /// What this decision made of occurrences, whatever is stored.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
     wanted: BTreeSet<CauseKey>,
+    groups: BTreeMap<GroupAsk, Option<GroupAt>>,
+    wanted_groups: BTreeSet<GroupAsk>,
 }
 
 impl Causes {
@@ -53,11 +78,27 @@ impl Causes {
         self.inner().decided.insert(occurrence.key, decided);
     }
 
+    /// The group that is asked for; none when there is none.
+    pub(super) fn group(&self, ask: GroupAsk) -> Option<GroupAt> {
+        let mut inner = self.inner();
+        let known = inner.groups.get(&ask).copied();
+        if known.is_none() {
+            inner.wanted_groups.insert(ask);
+        }
+        known.flatten()
+    }
+
     /// Forgets what was decided; answers what was asked for and is not known.
-    pub fn begin_again(&self) -> BTreeSet<CauseKey> {
+    pub fn begin_again(&self) -> (BTreeSet<CauseKey>, BTreeSet<GroupAsk>) {
         let mut inner = self.inner();
         inner.decided.clear();
-        std::mem::take(&mut inner.wanted)
+        let wanted = std::mem::take(&mut inner.wanted);
+        (wanted, std::mem::take(&mut inner.wanted_groups))
+    }
+
+    /// Notes the group that was asked for.
+    pub fn learn_group(&self, ask: GroupAsk, found: Option<GroupAt>) {
+        self.inner().groups.insert(ask, found);
     }
 
     /// Notes what is stored under a key.

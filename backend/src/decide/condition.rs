@@ -10,7 +10,7 @@ mod suppressed;
 
 use jiff::Timestamp;
 
-pub(super) use loop_guard::would_pass_again;
+pub use loop_guard::would_pass_again;
 
 use super::Snapshot;
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};

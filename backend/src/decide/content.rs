@@ -30,7 +30,7 @@ fn gone(name: &Name) -> RuleContent {
 }
 
 /// What an update tells of its rule: as it is now, else as it was at the opening message.
-pub(super) fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
+pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
     let then = || {
         past.rule(&RevisionId {
             name: entry.rule_name.clone(),
@@ -44,7 +44,7 @@ pub(super) fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> R
 
 /// The trigger that an update tells of: that of the opening message. Where that was not noted, one
 /// that matches, else the rule's first.
-pub(super) fn trigger_of_update(
+pub fn trigger_of_update(
     entry: &Notified,
     rule: Option<&Rule>,
     matches: &[Match<'_>],

@@ -4,6 +4,7 @@
 mod active_times;
 mod auto_pause;
 mod delay;
+mod group;
 mod inhibition;
 mod silence;
 
@@ -25,6 +26,8 @@ pub struct Sending<'a> {
     pub calendars: &'a Calendars,
     /// The occurrences of the event before it.
     pub earlier: &'a [Earlier],
+    /// What it waits for together with others of its group, when nothing else holds it.
+    pub group: Option<&'a HeldBy>,
     /// Whether nobody takes the occurrence for open yet.
     pub is_opening: bool,
     /// Since when it is to be sent, in milliseconds since 1970.
@@ -37,7 +40,12 @@ impl Sending<'_> {
     /// Everything that holds it back, in order.
     pub fn held_by(&self) -> Vec<HeldBy> {
         let each = HOLDS.iter().map(|hold| (hold.held_by)(self));
-        each.flatten().collect()
+        let mut all: Vec<_> = each.flatten().collect();
+        // What something else holds joins no group.
+        if all.iter().any(|it| it.kind != HoldKind::Group) {
+            all.retain(|it| it.kind != HoldKind::Group);
+        }
+        all
     }
 }
 
@@ -55,12 +63,13 @@ pub struct HoldCondition {
 }
 
 /// All of them, in the order in which they are asked.
-pub static HOLDS: [HoldCondition; 5] = [
+pub static HOLDS: [HoldCondition; 6] = [
     inhibition::HOLD,
     silence::HOLD,
     active_times::HOLD,
     delay::HOLD,
     auto_pause::HOLD,
+    group::HOLD,
 ];
 
 /// The holds of one kind among all, and what there is to say of them; none when there is none.

@@ -201,6 +201,7 @@ impl Inhibitions {
                 since_ms: now_ms,
                 until_ms: ends.and_then(|ends| ends.into_iter().max()),
                 author: None,
+                shared: Vec::new(),
                 detail: format!("`{}` {} is open", cause.name, cause.event),
             });
         }

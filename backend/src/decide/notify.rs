@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Case, LoadedSilence, Match, Sending, Snapshot, Step, StepKind, Verdict,
+    Case, GroupAsk, GroupAt, LoadedSilence, Match, Sending, Snapshot, Step, StepKind, Verdict,
     condition::would_pass_again,
     content::{of_update, rule_content, trigger_of_update},
+    grouping::{group_key, shared_text, shared_values},
     silences::covering,
     waiting::Waiting,
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, LastTold, Name, Notified,
-    Occurrence, Opening, RecordId, Rule, Status, Trigger, delivery::RuleContent,
+    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, HoldKind, LastTold,
+    MemberChange, Name, Notified, Occurrence, Opening, RecordId, Rule, Status, Trigger,
+    delivery::RuleContent,
 };
 
 /// What a step causes.
@@ -21,6 +23,15 @@ pub struct Notices {
     pub deliveries: Vec<Delivery>,
     /// Rules whose `event` destinations the loop guard stopped.
     pub stopped: Vec<Name>,
+    /// What there is to tell with the group of [`StepKind::Tell`]; none when nothing.
+    pub told: Option<Told>,
+}
+
+/// What a message about a group tells of one of its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// What became of it.
+    pub change: MemberChange,
 }
 
 /// Decides the notifications of a step, and notes in the occurrence when, who is notified, what
@@ -111,6 +122,31 @@ struct News {
     last_told: Option<LastTold>,
 }
 
+/// Where what a rule tells of stands to its groups.
+struct Place {
+    /// Whether it was told of with a group that is not over.
+    is_member: bool,
+    /// Whether it is to join one, if the rule has any.
+    joins: bool,
+    /// What it waits for with the group; none when there is none, or its message is being made.
+    group: Option<HeldBy>,
+}
+
+impl Place {
+    fn is_in_group(&self) -> bool {
+        self.is_member || self.joins
+    }
+
+    /// What there is to tell of it.
+    fn change(&self) -> MemberChange {
+        if self.is_member {
+            MemberChange::Repeated
+        } else {
+            MemberChange::Joined
+        }
+    }
+}
+
 impl Writer<'_> {
     /// Notifies those who were notified before of what changed, and again of what is open again;
     /// answers the rules that did.
@@ -122,14 +158,24 @@ impl Writer<'_> {
                 continue;
             };
             let clear = news.clear;
-            if !news.is_owed {
-                let is_opening = news.last_told.is_none();
-                let held_by = self.held_by(entry.rule, &entry.rule_name, is_opening);
-                if !held_by.is_empty() {
-                    let named = (entry.rule, &entry.rule_name);
-                    self.waiting.wait(named, news.last_told, false, held_by);
-                    continue;
-                }
+            let is_opening = news.last_told.is_none() && !news.is_owed;
+            let group = if is_opening {
+                rule.and_then(|it| self.joining(it))
+            } else {
+                self.telling(entry, self.occurrence.status == Status::Closed)
+            };
+            let held_by = if news.is_owed {
+                group.iter().cloned().collect()
+            } else {
+                let named = (entry.rule, &entry.rule_name);
+                self.held_by(named, is_opening, group.as_ref())
+            };
+            if !held_by.is_empty() {
+                let named = (entry.rule, &entry.rule_name);
+                let before = self.step.transition.before.unwrap_or(self.current());
+                let told = news.last_told.or(news.is_owed.then_some(before));
+                self.waiting.wait(named, told, false, held_by);
+                continue;
             }
             entry.cleared = self.occurrence.status == Status::Closed;
             if !clear {
@@ -137,6 +183,20 @@ impl Writer<'_> {
             }
             updated.insert(entry.rule);
             self.waiting.sent(entry.rule);
+            let tells = self.tells(entry.rule);
+            if let Some(group) = tells.filter(|_| is_opening || entry.group.is_some()) {
+                let change = match (is_opening, entry.cleared) {
+                    (true, _) => MemberChange::Joined,
+                    (false, true) => MemberChange::Closed,
+                    (false, false) => MemberChange::Changed,
+                };
+                entry.group = Some(group);
+                self.notices.told = Some(Told { change });
+                continue;
+            }
+            if is_opening {
+                entry.group = None;
+            }
             let content = of_update(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
@@ -158,7 +218,10 @@ impl Writer<'_> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
-                let owed = transition.closed && !entry.cleared;
+                // A closing waits for the next message of its group, and for nothing else.
+                let waited = self.waiting.before(entry.rule);
+                let waits = waited.is_some_and(|it| !it.is_opening && it.group_hold().is_some());
+                let owed = (transition.closed || waits) && !entry.cleared;
                 let last = rule.or_else(|| self.step.past.deleted(entry.rule));
                 let sends = last.map_or(entry.send_updates, |it| it.send_updates);
                 (owed && sends).then_some(News {
@@ -177,10 +240,7 @@ impl Writer<'_> {
                 let waited = self.waiting.before(entry.rule);
                 let last_told = waited.and_then(|it| it.last_told);
                 let last_told = last_told.or(transition.before);
-                let current = LastTold {
-                    severity: self.occurrence.severity,
-                    acknowledged: self.occurrence.acknowledged,
-                };
+                let current = self.current();
                 let is_other = last_told.is_some_and(|it| it != current);
                 (is_other && follows).then_some(News {
                     clear: true,
@@ -192,8 +252,92 @@ impl Writer<'_> {
         }
     }
 
+    /// The state that receivers hear of.
+    fn current(&self) -> LastTold {
+        LastTold {
+            severity: self.occurrence.severity,
+            acknowledged: self.occurrence.acknowledged,
+        }
+    }
+
+    /// The group of a rule that a message is being made about.
+    fn tells(&self, rule: RecordId) -> Option<RecordId> {
+        match self.step.kind {
+            StepKind::Tell { rule: of, group } if of == rule => Some(group),
+            _ => None,
+        }
+    }
+
+    /// What it waits for when it is to join a group of the rule; none when the rule does not group, or
+    /// the message is being made.
+    fn joining(&self, rule: &Rule) -> Option<HeldBy> {
+        let is_closed = self.occurrence.status == Status::Closed;
+        if is_closed || self.tells(rule.id).is_some() {
+            return None;
+        }
+        let waited = self.waiting.before(rule.id).filter(|it| it.is_opening);
+        let waited = waited.and_then(|it| it.group_hold());
+        let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
+        // The values count as they were when it joined.
+        let mut hold = match (&rule.group, waited) {
+            (Some(_), Some(joined)) if joined.revision == rule.revision => joined.clone(),
+            (Some(grouping), _) => {
+                let shared = shared_values(grouping, self.occurrence);
+                let detail = match shared_text(&shared) {
+                    text if text.is_empty() => "the rule tells of all at once".to_owned(),
+                    text => format!("the rule tells of those with {text} at once"),
+                };
+                HeldBy {
+                    id: group_key(rule.id, &shared),
+                    shared,
+                    ..group_hold((rule.id, &rule.name), since_ms, detail)
+                }
+            }
+            (None, Some(joined)) if joined.revision == 0 => joined.clone(),
+            (None, _) => HeldBy {
+                id: self.step.past.together(rule.id)?,
+                ..group_hold((rule.id, &rule.name), since_ms, TOGETHER.to_owned())
+            },
+        };
+        hold.revision = rule.group.as_ref().map_or(0, |_| rule.revision);
+        let wait_ms = rule.group.as_ref().map_or(0, |it| it.wait_ms);
+        let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
+        let until_ms = group.map_or(since_ms.saturating_add(wait_ms), |it| it.next_ms);
+        hold.until_ms = Some(until_ms);
+        Some(hold)
+    }
+
+    /// What news of it waits for when it was told of with a group; none when it was not, that is over,
+    /// or the message is being made. A close is looked at at once: it may be the last.
+    fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
+        let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
+        let group = self.group_of(entry)?;
+        let is_last = is_close && (!self.step.kind.is_look() || !group.is_open);
+        let until_ms = if is_last {
+            self.step.now_ms
+        } else {
+            group.next_ms
+        };
+        let detail = "it was told of with others, and is told of with them again";
+        Some(HeldBy {
+            until_ms: Some(until_ms),
+            ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
+        })
+    }
+
+    /// The group that it was told of with, unless that is over.
+    fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
+        let group = self.step.past.causes().group(GroupAsk::Id(entry.group?));
+        group.filter(|it| !it.is_over)
+    }
+
     /// What holds back what a rule is to send.
-    fn held_by(&self, rule: RecordId, rule_name: &Name, is_opening: bool) -> Vec<HeldBy> {
+    fn held_by(
+        &self,
+        (rule, rule_name): (RecordId, &Name),
+        is_opening: bool,
+        group: Option<&HeldBy>,
+    ) -> Vec<HeldBy> {
         if self.step.kind == StepKind::Release(rule) {
             return Vec::new();
         }
@@ -205,6 +349,7 @@ impl Writer<'_> {
             inhibited: self.inhibited,
             calendars: self.snapshot.calendars(),
             earlier: &self.occurrence.earlier,
+            group,
             // What is closed already is told of when it matches, or never.
             is_opening: is_opening && self.occurrence.status != Status::Closed,
             first_ms: waited.map_or(self.step.now_ms, |it| it.since_ms),
@@ -215,66 +360,129 @@ impl Writer<'_> {
 
     /// Notifies the destinations of rules that match: for the first time, or again when that is due.
     fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
-        let now_ms = self.step.now_ms;
-        let clear = self.occurrence.status == Status::Closed;
         for found in self.step.matches {
-            let rule = found.rule;
-            let waited = self.waiting.before(rule.id);
-            if self.step.kind.is_look() && waited.is_none() {
-                continue;
-            }
-            let known = notified.iter().position(|entry| entry.rule == rule.id);
-            let case = Case {
-                rule,
-                occurrence: self.occurrence,
-                notified: known.map(|at| &notified[at]),
-                by_event: self.step.kind == StepKind::Event,
-                snapshot: self.snapshot,
-                repeat_waits: waited.is_some_and(|it| it.repeat_due),
-                now_ms,
-            };
-            if let Verdict::Held { by, alone, .. } = case.verdict() {
-                if alone && by.is_loop_guard() {
-                    self.notices.stopped.push(rule.name.clone());
-                }
-                continue;
-            }
-            if let Some(at) = known.filter(|_| updated.contains(&rule.id)) {
-                notified[at].last_ms = now_ms;
-                continue;
-            }
-            let held_by = self.held_by(rule.id, &rule.name, known.is_none());
-            if !held_by.is_empty() {
-                let named = (rule.id, &rule.name);
-                if clear {
-                    self.waiting.spare(rule.id, held_by);
-                } else if known.is_some() {
-                    let told = self.step.transition.before.or(Some(LastTold {
-                        severity: self.occurrence.severity,
-                        acknowledged: self.occurrence.acknowledged,
-                    }));
-                    self.waiting.wait(named, told, true, held_by);
-                } else {
-                    self.waiting.wait(named, None, false, held_by);
-                }
-                continue;
-            }
-            self.waiting.sent(rule.id);
-            let content = rule_content(rule);
-            let mut sent = Vec::with_capacity(rule.destination_names.len());
-            for destination in case.destinations() {
-                if would_pass_again(self.occurrence, rule.id, destination) {
-                    self.notices.stopped.push(rule.name.clone());
-                    continue;
-                }
-                self.send(rule.id, &content, Some(found.trigger), destination, clear);
-                sent.push((destination.id, destination.name.clone()));
-            }
-            let known = known.map(|at| &mut notified[at]);
-            if let Some(new) = keep(known, found, sent, (now_ms, clear)) {
-                notified.push(new);
+            let waited = self.waiting.before(found.rule.id);
+            if !self.step.kind.is_look() || waited.is_some() {
+                self.opening(found, notified, updated);
             }
         }
+    }
+
+    /// Notifies the destinations of one of them.
+    fn opening(
+        &mut self,
+        found: &Match<'_>,
+        notified: &mut Vec<Notified>,
+        updated: &BTreeSet<RecordId>,
+    ) {
+        let now_ms = self.step.now_ms;
+        let clear = self.occurrence.status == Status::Closed;
+        let rule = found.rule;
+        let waited = self.waiting.before(rule.id);
+        let known = notified.iter().position(|entry| entry.rule == rule.id);
+        let with_group = known.and_then(|at| self.as_group_told(&notified[at]));
+        let case = Case {
+            rule,
+            occurrence: self.occurrence,
+            notified: with_group.as_ref().or(known.map(|at| &notified[at])),
+            by_event: self.step.kind == StepKind::Event,
+            snapshot: self.snapshot,
+            repeat_waits: waited.is_some_and(|it| it.repeat_due),
+            now_ms,
+        };
+        if let Verdict::Held { by, alone, .. } = case.verdict() {
+            if alone && by.is_loop_guard() {
+                self.notices.stopped.push(rule.name.clone());
+            }
+            return;
+        }
+        if let Some(at) = known.filter(|_| updated.contains(&rule.id)) {
+            notified[at].last_ms = now_ms;
+            return;
+        }
+        let place = self.place(rule, known.map(|at| &notified[at]));
+        let (named, group) = ((rule.id, &rule.name), place.group.as_ref());
+        let held_by = self.held_by(named, known.is_none(), group);
+        if !held_by.is_empty() {
+            if clear {
+                self.waiting.spare(rule.id, held_by);
+            } else if known.is_some() && !(place.joins && rule.group.is_some()) {
+                let told = self.step.transition.before.or(Some(self.current()));
+                self.waiting.wait(named, told, true, held_by);
+            } else {
+                self.waiting.wait(named, None, false, held_by);
+            }
+            return;
+        }
+        self.waiting.sent(rule.id);
+        let destinations: Vec<_> = case.destinations().collect();
+        let tells = self
+            .tells(rule.id)
+            .filter(|_| !clear && place.is_in_group());
+        let sent = if tells.is_some() {
+            let change = place.change();
+            self.notices.told = Some(Told { change });
+            let all = destinations.iter();
+            all.map(|it| (it.id, it.name.clone())).collect()
+        } else {
+            self.send_opening(found, &destinations, clear)
+        };
+        let entry = known.map(|at| &mut notified[at]);
+        if let Some(new) = keep(entry, found, sent, (now_ms, clear)) {
+            notified.push(new);
+        }
+        let entry = notified.iter_mut().find(|it| it.rule == rule.id);
+        if let (Some(entry), Some(_)) = (entry, tells) {
+            entry.group = tells;
+        }
+    }
+
+    /// Where what a rule tells of stands to its groups.
+    fn place(&self, rule: &Rule, entry: Option<&Notified>) -> Place {
+        let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
+        let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
+        // What was told of with a group that is over joins another one.
+        let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
+        let group = match entry {
+            Some(entry) if is_member => self.telling(entry, false),
+            _ if joins => self.joining(rule),
+            _ => None,
+        };
+        Place {
+            is_member,
+            joins,
+            group,
+        }
+    }
+
+    /// Writes the deliveries of an opening; answers who is told.
+    fn send_opening(
+        &mut self,
+        found: &Match<'_>,
+        destinations: &[&Destination],
+        clear: bool,
+    ) -> Vec<(RecordId, Name)> {
+        let rule = found.rule;
+        let content = rule_content(rule);
+        let mut sent = Vec::with_capacity(destinations.len());
+        for destination in destinations {
+            if would_pass_again(self.occurrence, rule.id, destination) {
+                self.notices.stopped.push(rule.name.clone());
+                continue;
+            }
+            self.send(rule.id, &content, Some(found.trigger), destination, clear);
+            sent.push((destination.id, destination.name.clone()));
+        }
+        sent
+    }
+
+    /// What a rule told, as repeats count it: a message about a group stands for all of its members.
+    fn as_group_told(&self, entry: &Notified) -> Option<Notified> {
+        let group = self.group_of(entry)?;
+        (group.told_ms > entry.last_ms).then(|| Notified {
+            last_ms: group.told_ms,
+            ..entry.clone()
+        })
     }
 
     /// Writes one delivery.
@@ -286,16 +494,7 @@ impl Writer<'_> {
         destination: &Destination,
         clear: bool,
     ) {
-        let shown = self.shown.get_or_insert_with(|| Occurrence {
-            history: Vec::new(),
-            notified: Vec::new(),
-            earlier: Vec::new(),
-            causes: Vec::new(),
-            covered_by: Vec::new(),
-            pending: Vec::new(),
-            hold_changes: Vec::new(),
-            ..self.occurrence.clone()
-        });
+        let shown = self.shown.get_or_insert_with(|| as_told(self.occurrence));
         self.notices.deliveries.push(Delivery {
             id: (self.new_id)(),
             rule: Some(rule),
@@ -318,8 +517,41 @@ impl Writer<'_> {
                 rule: content.clone(),
                 trigger: trigger.cloned(),
                 destination_kind: destination.kind.clone(),
+                group: None,
             },
         });
+    }
+}
+
+/// Why what does not group is told of together.
+const TOGETHER: &str = "so much of the rule was freed at once that it is told of together";
+
+/// What holds something until the next message of a group.
+fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
+    HeldBy {
+        kind: HoldKind::Group,
+        id,
+        name: rule_name.clone(),
+        revision: 0,
+        since_ms,
+        until_ms: None,
+        author: None,
+        shared: Vec::new(),
+        detail,
+    }
+}
+
+/// An occurrence as messages carry it.
+pub fn as_told(occurrence: &Occurrence) -> Occurrence {
+    Occurrence {
+        history: Vec::new(),
+        notified: Vec::new(),
+        earlier: Vec::new(),
+        causes: Vec::new(),
+        covered_by: Vec::new(),
+        pending: Vec::new(),
+        hold_changes: Vec::new(),
+        ..occurrence.clone()
     }
 }
 
@@ -347,6 +579,7 @@ fn keep(
             destinations: sent,
             cleared,
             opening: Some(opening()),
+            group: None,
         });
     };
     if entry.cleared || entry.opening.is_none() {

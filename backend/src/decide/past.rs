@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Causes, Snapshot};
 use crate::domain::{
-    Name, Occurrence, RecordId, Revision, RevisionId, RevisionOf, Rule, Trigger, Was,
+    GroupKey, Name, Occurrence, RecordId, Revision, RevisionId, RevisionOf, Rule, Trigger, Was,
 };
 
 /// Triggers and rules that are not in force any more, as far as messages still tell of them, and what
@@ -16,6 +16,8 @@ pub struct Past {
     /// Rules as they were when they were deleted.
     deleted: BTreeMap<RecordId, Rule>,
     causes: Causes,
+    /// What each of these rules frees now is one group, though the rule does not group.
+    together: BTreeMap<RecordId, GroupKey>,
 }
 
 /// What messages about some occurrences may have to tell of and the rules in force do not know.
@@ -68,6 +70,17 @@ impl Past {
     pub fn asking(self, causes: &Causes) -> Self {
         let causes = causes.clone();
         Self { causes, ..self }
+    }
+
+    /// The same where so much of some rules is freed at once that it is told of as one group.
+    #[must_use]
+    pub fn freeing(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
+        Self { together, ..self }
+    }
+
+    /// The group of what is freed of a rule now.
+    pub(super) fn together(&self, rule: RecordId) -> Option<GroupKey> {
+        self.together.get(&rule).copied()
     }
 
     /// The causes that are known.

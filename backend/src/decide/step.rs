@@ -16,12 +16,19 @@ pub enum StepKind {
     Look,
     /// An operator wants what waits of that rule sent, whatever holds it.
     Release(RecordId),
+    /// A message about that group of the rule is made, and tells of what waits for it.
+    Tell {
+        /// The rule.
+        rule: RecordId,
+        /// The group.
+        group: RecordId,
+    },
 }
 
 impl StepKind {
     /// Whether only what waits is decided.
     pub(super) fn is_look(self) -> bool {
-        matches!(self, Self::Look | Self::Release(_))
+        matches!(self, Self::Look | Self::Release(_) | Self::Tell { .. })
     }
 }
 

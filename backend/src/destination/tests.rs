@@ -158,6 +158,7 @@ fn the_standard_document_is_the_contracts() {
         "tenant": "acme",
         "timestamp": "2026-01-31T08:00:00Z",
         "clear": false,
+        "thread_id": format!("{}:1", occurrence.event),
         "rule": {
             "name": "wake somebody",
             "trigger_names": ["disk full"],

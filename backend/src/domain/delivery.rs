@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::domain::{DestinationKind, EventId, Name, Occurrence, RecordId, Trigger};
+use crate::domain::{DestinationKind, EventId, GroupContent, Name, Occurrence, RecordId, Trigger};
 
 /// One notification on its way to one destination.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +100,19 @@ pub struct Content {
     pub trigger: Option<Trigger>,
     /// The kind and the templates of the destination; secrets and the address in it are not used.
     pub destination_kind: DestinationKind,
+    /// The group that it tells of; none for an occurrence on its own. `occurrence` is its most severe
+    /// open member, then the oldest; after its end the one that was closed last.
+    pub group: Option<GroupContent>,
+}
+
+impl Content {
+    /// The occurrences that it names, each once: all, or the most severe of a group.
+    pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
+        let members = self.group.iter().flat_map(|it| &it.members);
+        let members = members.map(|(_, it)| it);
+        let others = members.filter(|it| it.key != self.occurrence.key);
+        std::iter::once(&self.occurrence).chain(others)
+    }
 }
 
 /// What a message can tell about its rule.

@@ -1,6 +1,6 @@
 //! What waits until nothing holds it back, and what became of it.
 
-use crate::domain::{Name, RecordId, Severity};
+use crate::domain::{Name, RecordId, Severity, group::SharedValue};
 
 /// What can hold a notification back for a while. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,17 +17,20 @@ pub enum HoldKind {
     Delay = 5,
     /// The event mostly closes by itself, and the rule waits for that.
     AutoPause = 6,
+    /// The rule tells of several occurrences in one message.
+    Group = 7,
 }
 
 impl HoldKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Suppressed,
         Self::Inhibition,
         Self::Silence,
         Self::ActiveTimes,
         Self::Delay,
         Self::AutoPause,
+        Self::Group,
     ];
 
     /// The word for it.
@@ -39,6 +42,7 @@ impl HoldKind {
             Self::ActiveTimes => "active times",
             Self::Delay => "delay",
             Self::AutoPause => "auto-pause",
+            Self::Group => "group",
         }
     }
 }
@@ -60,6 +64,8 @@ pub struct HeldBy {
     pub until_ms: Option<i64>,
     /// Who is behind it; none where nobody is to be named.
     pub author: Option<Name>,
+    /// For a group: what its members share.
+    pub shared: Vec<SharedValue>,
     /// Why, for people.
     pub detail: String,
 }
@@ -84,6 +90,11 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// What it waits for together with others of its group; none where it does not.
+    pub fn group_hold(&self) -> Option<&HeldBy> {
+        self.held_by.iter().find(|it| it.kind == HoldKind::Group)
+    }
+
     /// When to look again, in milliseconds since 1970: at the first moment at which all that holds it
     /// may have ended. None when no time ends it.
     pub fn due_ms(&self) -> Option<i64> {

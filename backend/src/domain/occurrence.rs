@@ -234,6 +234,8 @@ pub struct Notified {
     pub cleared: bool,
     /// What the opening message rested on; none when that was not noted.
     pub opening: Option<Opening>,
+    /// The group that it is told of with; none for an occurrence on its own.
+    pub group: Option<RecordId>,
 }
 
 /// What an opening message rested on.

@@ -1,6 +1,6 @@
 //! Rules: what joins triggers to destinations.
 
-use crate::domain::{Name, RecordId};
+use crate::domain::{Grouping, Name, RecordId};
 
 /// Seconds between repeats when a rule states none.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
@@ -38,6 +38,8 @@ pub struct Rule {
     pub auto_pause_ms: i64,
     /// The calendar inside whose windows it notifies of openings; none for at any time.
     pub active_calendar: Option<Name>,
+    /// How it gathers occurrences into one message; none for a message each.
+    pub group: Option<Grouping>,
     /// Counts its edits from 1; the etag is made of it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.

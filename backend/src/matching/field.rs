@@ -118,6 +118,11 @@ impl Field {
         }
     }
 
+    /// Whether it stays as it is when an event comes again.
+    pub fn is_kept(&self) -> bool {
+        !matches!(self, Self::Count | Self::LastSeen)
+    }
+
     /// What values the field can hold.
     pub fn holds(&self) -> Holds {
         match self {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, cut, domain_json};
+use super::{Context, cut, domain_json, members};
 use crate::{
-    domain::{Content, EventId, Occurrence, OccurrenceId, Severity, Status},
+    domain::{Content, GroupId, Occurrence, Severity, Status},
     limits::RENDERED_BYTES_MAX,
     template::{Escape, Template},
 };
@@ -20,7 +20,7 @@ const TITLE_CHARACTERS_MAX: usize = 100;
 pub(crate) struct Facts<'a> {
     pub(crate) content: &'a Content,
     pub(crate) context: &'a Context<'a>,
-    /// One line that says what happened; never empty.
+    /// One line that says what happened, to how many where it is a group; never empty.
     pub(crate) headline: String,
     /// The values of the dimensions, joined.
     pub(crate) entity: String,
@@ -41,9 +41,12 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             content,
             context: around,
-            headline: headline(occurrence),
+            headline: match &content.group {
+                Some(group) => members::headline(group, &headline(occurrence)),
+                None => headline(occurrence),
+            },
             entity: values.join(", "),
-            link: link(around.link_base, occurrence.event, occurrence.id()),
+            link: link(around.link_base, content),
             message: None,
             warnings: Vec::new(),
             variables: None,
@@ -73,10 +76,37 @@ impl<'a> Facts<'a> {
         let occurrence = self.occurrence();
         match (self.content.clear, occurrence.status) {
             (false, _) => None,
-            (true, Status::Closed) => Some("closed"),
-            (true, _) if occurrence.acknowledged => Some("acknowledged"),
+            (true, _) if self.is_over() => Some("closed"),
+            (true, _) if self.is_acknowledged() => Some("acknowledged"),
             (true, _) => Some("changed"),
         }
+    }
+
+    /// Whether nothing of what it tells of is open.
+    pub(crate) fn is_over(&self) -> bool {
+        let group = self.content.group.as_ref();
+        group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
+    }
+
+    /// Whether everything of it that is open is acknowledged.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        let group = self.content.group.as_ref();
+        group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
+    }
+
+    /// What receivers see as one matter: the occurrence, or the group.
+    pub(crate) fn thread_id(&self) -> String {
+        match &self.content.group {
+            Some(group) => GroupId(group.id).to_string(),
+            None => self.occurrence().id().to_string(),
+        }
+    }
+
+    /// The members of the group, one a line, and how many more there are; none for an occurrence on its
+    /// own.
+    pub(crate) fn members(&self) -> Option<Vec<String>> {
+        let group = self.content.group.as_ref()?;
+        Some(members::lines(group, &self.link, headline))
     }
 
     /// Fills a template; none when it is empty or fails, which is then among the warnings.
@@ -136,42 +166,18 @@ impl<'a> Facts<'a> {
             rule,
             trigger,
             destination_kind,
+            group,
         } = self.content;
-        json!({
+        let mut variables = json!({
             "clear": clear,
+            "thread_id": self.thread_id(),
             "id": self.context.delivery_id.to_string(),
             "link": self.link,
             "url": self.context.link_base.trim_end_matches('/'),
             "tenant": self.context.tenant,
             "timestamp": domain_json::time(self.timestamp_ms()),
             "timestamp_ms": self.timestamp_ms(),
-            "event": {
-                "id": occurrence.event.to_string(),
-                "occurrence_id": occurrence.id().to_string(),
-                "headline": self.headline,
-                "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
-                "name": occurrence.name,
-                "type": occurrence.kind,
-                "summary": occurrence.summary,
-                "body": occurrence.body,
-                "severity": occurrence.severity.word(),
-                "severity_number": occurrence.severity as i32,
-                "is_debug": occurrence.severity == Severity::Debug,
-                "is_info": occurrence.severity == Severity::Info,
-                "is_warning": occurrence.severity == Severity::Warning,
-                "is_error": occurrence.severity == Severity::Error,
-                "is_critical": occurrence.severity == Severity::Critical,
-                "status": occurrence.status.word(),
-                "is_open": occurrence.status == Status::Open,
-                "is_closed": occurrence.status == Status::Closed,
-                "acknowledged": occurrence.acknowledged,
-                "count": occurrence.count,
-                "timestamp": domain_json::time(occurrence.last_seen_ms),
-                "start_time": domain_json::time(occurrence.start_ms),
-                "last_seen": domain_json::time(occurrence.last_seen_ms),
-                "dimensions": occurrence.dimensions,
-                "metadata": domain_json::object(&occurrence.metadata),
-            },
+            "event": event(occurrence),
             "entity": {"name": self.entity},
             "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
             "rule": {
@@ -183,7 +189,11 @@ impl<'a> Facts<'a> {
                 "name": self.context.destination_name,
                 "type": destination_kind.word(),
             },
-        })
+        });
+        if let Some(group) = group {
+            variables["group"] = members::variables(group, &self.link, &event);
+        }
+        variables
     }
 }
 
@@ -195,10 +205,46 @@ fn headline(occurrence: &Occurrence) -> String {
         .unwrap_or_else(|| occurrence.event.to_string())
 }
 
-fn link(base: &str, event: EventId, occurrence: OccurrenceId) -> String {
+/// What templates see of an occurrence.
+fn event(occurrence: &Occurrence) -> Value {
+    let headline = headline(occurrence);
+    json!({
+        "id": occurrence.event.to_string(),
+        "occurrence_id": occurrence.id().to_string(),
+        "headline": headline,
+        "title": cut::one_line(&headline, TITLE_CHARACTERS_MAX),
+        "name": occurrence.name,
+        "type": occurrence.kind,
+        "summary": occurrence.summary,
+        "body": occurrence.body,
+        "severity": occurrence.severity.word(),
+        "severity_number": occurrence.severity as i32,
+        "is_debug": occurrence.severity == Severity::Debug,
+        "is_info": occurrence.severity == Severity::Info,
+        "is_warning": occurrence.severity == Severity::Warning,
+        "is_error": occurrence.severity == Severity::Error,
+        "is_critical": occurrence.severity == Severity::Critical,
+        "status": occurrence.status.word(),
+        "is_open": occurrence.status == Status::Open,
+        "is_closed": occurrence.status == Status::Closed,
+        "acknowledged": occurrence.acknowledged,
+        "count": occurrence.count,
+        "timestamp": domain_json::time(occurrence.last_seen_ms),
+        "start_time": domain_json::time(occurrence.start_ms),
+        "last_seen": domain_json::time(occurrence.last_seen_ms),
+        "dimensions": occurrence.dimensions,
+        "metadata": domain_json::object(&occurrence.metadata),
+    })
+}
+
+fn link(base: &str, content: &Content) -> String {
     if base.is_empty() {
         return String::new();
     }
     let base = base.trim_end_matches('/');
+    if let Some(group) = &content.group {
+        return format!("{base}/v1/notification/groups/{}", GroupId(group.id));
+    }
+    let (event, occurrence) = (content.occurrence.event, content.occurrence.id());
     format!("{base}/v1/events/{event}?occurrenceIds={occurrence}")
 }

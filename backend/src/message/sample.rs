@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    Content, DestinationKind, EventId, Occurrence, RecordId, Severity, Status, Value,
-    delivery::RuleContent, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+    Content, DestinationKind, EventId, GroupContent, Grouping, MemberChange, Occurrence, RecordId,
+    Severity, Status, Value, delivery::RuleContent, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
 };
 
 /// An open occurrence that is plainly a sample.
@@ -53,6 +53,46 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
     }
 }
 
+/// A group of three that has just come together, one of which is the occurrence.
+pub fn group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
+    let field = |name: &String| {
+        let inside = name.strip_prefix("dimensions.");
+        let key = inside.unwrap_or(name);
+        (name.clone(), occurrence.dimensions.get(key).cloned())
+    };
+    let member = |number: u32| {
+        let summary = match number {
+            0 => occurrence.summary.clone(),
+            number => format!("Sample {}: {}", number + 1, occurrence.summary),
+        };
+        let number = occurrence.number + number;
+        let like = occurrence.clone();
+        (
+            Some(MemberChange::Joined),
+            Occurrence {
+                number,
+                summary,
+                ..like
+            },
+        )
+    };
+    GroupContent {
+        id: occurrence.key,
+        by: grouping.by.iter().map(field).collect(),
+        count: SAMPLE_MEMBERS,
+        open_count: SAMPLE_MEMBERS,
+        joined_count: SAMPLE_MEMBERS,
+        closed_count: 0,
+        is_first: true,
+        is_over: false,
+        acknowledged: false,
+        members: (0..SAMPLE_MEMBERS).map(member).collect(),
+    }
+}
+
+/// Members of a sample group.
+const SAMPLE_MEMBERS: u32 = 3;
+
 /// What a test sends: an occurrence under a rule that stands in for a real one. An empty message
 /// means the default.
 pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
@@ -70,5 +110,6 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         },
         trigger: None,
         destination_kind: kind,
+        group: None,
     }
 }

@@ -12,6 +12,7 @@ mod held;
 mod judge;
 mod opening;
 mod sent;
+mod story;
 mod timeline;
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use definitions::Definitions;
 use judge::{Judge, Subject};
 use sent::Pauses;
+pub use story::{Moment, story};
 use timeline::{Point, State};
 
 use crate::{

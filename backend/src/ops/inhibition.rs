@@ -1,6 +1,5 @@
 //! Inhibitions: stored, edited, deleted, and tried on what is open.
 
-pub mod causes;
 mod preview;
 
 use std::time::Duration;

@@ -9,9 +9,9 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
+        asked::settle,
         commit::commit,
         deciding::{Deciding, new_id},
-        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         revision,

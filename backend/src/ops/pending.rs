@@ -8,10 +8,10 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
+        asked::settle,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, Target},
-        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         page::{PageRequest, Scope},
@@ -152,6 +152,12 @@ pub async fn release(
     Ok(ids)
 }
 
+/// Whether news of what was told of with a group waits for the group's next message.
+fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
+    let mut waiting = occurrence.pending.iter().filter(|it| it.rule == rule);
+    waiting.any(|it| !it.is_opening && it.group_hold().is_some())
+}
+
 /// What is sent of what waits of a rule, as far as the causes are known that hold back the rest.
 async fn released(
     deciding: &Deciding,
@@ -176,6 +182,11 @@ async fn released(
             "nothing of rule `{rule}` waits of occurrence `{id}`"
         )));
     };
+    if waiting_for_group(occurrence, rule_id) {
+        return Err(Error::FailedPrecondition(
+            "those who were told of its group hear of it with the group's next message".into(),
+        ));
+    }
     let now_ms = deciding.clock.now_ms();
     let step = Step {
         kind: StepKind::Release(rule_id),

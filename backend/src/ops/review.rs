@@ -11,9 +11,10 @@ use crate::{
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL},
     ops::{
+        asked::settle,
         commit::commit,
         deciding::Deciding,
-        inhibition::causes::settle,
+        group,
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, Review, StateChange, review},
@@ -106,10 +107,13 @@ impl Reviewer {
         said
     }
 
-    /// Forgets silences that were over for long; there is no hurry.
+    /// Forgets silences and groups that were over for long; there is no hurry.
     async fn sweep(&self) {
         if let Err(error) = keeper::forget(&self.deciding).await {
             error!(%error, "old silences are still there");
+        }
+        if let Err(error) = group::forget(&self.deciding).await {
+            error!(%error, "old groups are still there");
         }
     }
 

@@ -5,12 +5,16 @@ mod preview;
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    domain::{Calendar, Destination, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT},
+    domain::{
+        Calendar, Destination, Grouping, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+    },
     error::Error,
     limits::{
-        REPEAT_INTERVAL_SECONDS_MAX, RULE_AUTO_PAUSE_MAX, RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX,
-        RULE_NAMES_MAX,
+        GROUP_BY_MAX, GROUP_INTERVAL_DEFAULT, GROUP_INTERVAL_MAX, GROUP_INTERVAL_MIN,
+        GROUP_WAIT_DEFAULT, GROUP_WAIT_MAX, REPEAT_INTERVAL_SECONDS_MAX, RULE_AUTO_PAUSE_MAX,
+        RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX, RULE_NAMES_MAX,
     },
+    matching::field::Field,
     message,
     ops::{
         resource::{Drafted, Origin, Resource, Resources},
@@ -49,10 +53,23 @@ pub struct RuleDraft {
     pub delay_ms: Option<i64>,
     /// How long it waits for what mostly closes by itself, in milliseconds.
     pub auto_pause_ms: Option<i64>,
+    /// How it gathers occurrences into one message.
+    pub group: Option<GroupingDraft>,
     /// The calendar inside whose windows it notifies; empty for none.
     pub active_calendar: String,
     /// For an update: the etag that must be current; empty asks for no check.
     pub etag: String,
+}
+
+/// How a rule is to gather occurrences; what is left out has its default.
+#[derive(Debug, Clone, Default)]
+pub struct GroupingDraft {
+    /// The fields whose values the members of a group share.
+    pub by: Vec<String>,
+    /// How long the first message waits, in milliseconds.
+    pub wait_ms: Option<i64>,
+    /// How long after a message the next one goes out, in milliseconds.
+    pub interval_ms: Option<i64>,
 }
 
 /// A rule, and what is known about its use.
@@ -91,6 +108,7 @@ impl Drafted for Rule {
         let repeat_interval_seconds = repeat_interval(draft, &mut faults);
         let delay_ms = delay(draft, &mut faults);
         let auto_pause_ms = auto_pause(draft, &mut faults);
+        let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
         let triggers = all
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
@@ -124,6 +142,7 @@ impl Drafted for Rule {
             delay_ms,
             auto_pause_ms,
             active_calendar: active_calendar.map(|it| it.value.name),
+            group,
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -234,6 +253,51 @@ fn repeat_interval(draft: &RuleDraft, faults: &mut Faults) -> u32 {
             );
             REPEAT_INTERVAL_SECONDS_DEFAULT
         })
+}
+
+pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
+    let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+    if draft.by.len() > GROUP_BY_MAX {
+        let count = draft.by.len();
+        let fault = format!("holds {count} fields; at most {GROUP_BY_MAX} are taken");
+        faults.add("group.by", fault);
+    }
+    for (at, name) in draft.by.iter().enumerate() {
+        let path = format!("group.by[{at}]");
+        match Field::parse(name) {
+            Err(fault) => faults.add(path, fault),
+            Ok(_) if draft.by[..at].contains(name) => {
+                faults.add(path, format!("`{name}` is named twice"));
+            }
+            Ok(field) if !field.is_kept() => {
+                let fault = format!("`{name}` is another with every event; group by what stays");
+                faults.add(path, fault);
+            }
+            Ok(_) => {}
+        }
+    }
+    let mut length = |field: &str, given: Option<i64>, (default, least, most): (_, _, _)| {
+        let length_ms = given.unwrap_or_else(|| millis(default));
+        if !(millis(least)..=millis(most)).contains(&length_ms) {
+            let (least, most) = (least.as_secs(), most.as_secs());
+            let found = length_ms / 1_000;
+            let fault = format!("is {found} s; give {least} to {most} s");
+            faults.add(format!("group.{field}"), fault);
+        }
+        length_ms
+    };
+    let waits = (GROUP_WAIT_DEFAULT, Duration::ZERO, GROUP_WAIT_MAX);
+    let wait_ms = length("wait", draft.wait_ms, waits);
+    let intervals = (
+        GROUP_INTERVAL_DEFAULT,
+        GROUP_INTERVAL_MIN,
+        GROUP_INTERVAL_MAX,
+    );
+    Grouping {
+        by: draft.by.clone(),
+        wait_ms,
+        interval_ms: length("interval", draft.interval_ms, intervals),
+    }
 }
 
 fn auto_pause(draft: &RuleDraft, faults: &mut Faults) -> i64 {

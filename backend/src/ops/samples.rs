@@ -12,6 +12,7 @@ use crate::{
         Occurrence, Query, RecordId, Rule, Secret, Severity, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
+    limits::RELEASED_SINGLY_MAX,
     ops::{
         deciding::Deciding,
         intake::Intake,
@@ -35,6 +36,7 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
     let manual = Arc::new(ManualClock::at(START_MS));
     let clock: Arc<dyn Clock> = Arc::clone(&manual) as _;
     let deciding = Deciding {
+        released_singly_max: RELEASED_SINGLY_MAX,
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,
@@ -171,6 +173,7 @@ pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
         delay_ms: 0,
         auto_pause_ms: 0,
         active_calendar: None,
+        group: None,
         revision: 1,
         create_ms: START_MS,
         update_ms: START_MS,

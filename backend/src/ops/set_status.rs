@@ -5,10 +5,10 @@ use crate::{
     domain::{CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
+        asked::settle,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, Target},
-        inhibition::causes::settle,
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, StateChange},

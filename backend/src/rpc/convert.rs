@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod destination;
 pub mod event;
 pub mod explain;
+pub mod group;
 pub mod health;
 pub mod hold;
 pub mod incoming;

@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::convert::{
     event,
-    explain::explanation,
+    explain::{explanation, timeline},
     search::{self as input, Asked},
 };
 use crate::{
@@ -235,6 +235,7 @@ impl EventQueryService for EventQueries {
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),
+            timeline: timeline(explain::story(&occurrence, &rules)),
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
             last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),

@@ -209,6 +209,11 @@ pub static METHODS: &[Method] = methods! {
         SearchEvents: Viewer Page;
         WatchEvents: Viewer Watch;
     }
+    "bellwether.v1.GroupService" {
+        GetGroup: Viewer Page;
+        ListGroups: Viewer Page;
+        SetGroupStatus: Operator Change, set group;
+    }
     "bellwether.v1.InhibitionService" {
         CreateInhibition: Editor Change, create inhibition;
         DeleteInhibition: Editor Change, delete inhibition;

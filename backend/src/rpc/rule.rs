@@ -5,7 +5,10 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit,
-    convert::list::{count, page_and_filter},
+    convert::{
+        list::{count, page_and_filter},
+        rule::grouping,
+    },
 };
 use crate::ops::{
     notify_open::{NotifyOpen, Stores},
@@ -125,6 +128,7 @@ impl RuleService for RuleApi {
             destination_names: wire.destination_names,
             message: wire.message,
             repeat_interval: wire.repeat_interval,
+            group: wire.group.map(grouping),
             ..RuleDraft::default()
         };
         let preview = self

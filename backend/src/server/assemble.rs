@@ -13,6 +13,7 @@ use bellwether_proto::{
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
+        group_service_server::GroupServiceServer,
         inhibition_service_server::InhibitionServiceServer,
         overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
@@ -39,7 +40,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, RELEASED_SINGLY_MAX, REQUEST_BYTES_MAX},
     ops::{
         audit::AuditLog,
         calendar::Calendars,
@@ -74,6 +75,7 @@ use crate::{
         destination::DestinationApi,
         event_management::EventManagement,
         event_query::EventQueries,
+        group::GroupApi,
         inhibition::InhibitionApi,
         methods,
         overview::Overviews,
@@ -134,6 +136,7 @@ pub(super) async fn assemble(
     let own_listeners = [&[own][..], &config.egress.own].concat();
     let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
     let deciding = Deciding {
+        released_singly_max: RELEASED_SINGLY_MAX,
         store: store.clone(),
         clock: Arc::clone(&clock),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
@@ -283,6 +286,7 @@ impl Rooms {
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
+            GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),
                 Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),

@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 
-pub use self::index::{Index, Standing};
+pub use self::index::{Index, Membership, Standing};
 use crate::{clock::Clock, error::Error};
 
 /// The kinds of record. Numbers are written to disk and never change their meaning.
@@ -55,11 +55,13 @@ pub enum Kind {
     Inhibition = 15,
     /// Entries of the audit log, by number.
     Audit = 16,
+    /// Groups of occurrences that are told of together, by record id.
+    Group = 17,
 }
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -76,6 +78,7 @@ impl Kind {
         Self::Calendar,
         Self::Inhibition,
         Self::Audit,
+        Self::Group,
     ];
 
     /// The kind of a number on disk.
@@ -102,6 +105,7 @@ impl Kind {
             Self::Calendar => "calendar",
             Self::Inhibition => "inhibition",
             Self::Audit => "audit entry",
+            Self::Group => "group",
         }
     }
 }

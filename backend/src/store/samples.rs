@@ -10,11 +10,11 @@ use super::{audit::By, record::chained};
 use crate::domain::{
     Annotation, Attempt, AuditAction, AuditEntry, AuditState, Calendar, CauseMark, Clause, Client,
     Close, CloseReason, Comment, Content, Delivery, DeliverySettings, DeliveryState, Destination,
-    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Health,
-    HealthState, Held, HeldBy, HistoryEntry, HoldChange, HoldKind, Inhibition, LastTold, Literal,
-    Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates, Receipt,
-    RecordId, Refusal, Revision, Role, Rule, Secret, Severity, Silence, Stage, Status, Transcript,
-    Trigger, Value, Was,
+    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Group,
+    GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange, HoldKind,
+    Inhibition, LastTold, Literal, MemberChange, Name, Notified, Occurrence, Opening, Outcome,
+    Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule, Secret,
+    Severity, Silence, Stage, Status, Transcript, Trigger, Value, Was,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -152,6 +152,7 @@ pub(crate) fn rule(name_of_it: &str) -> Rule {
         delay_ms: 0,
         auto_pause_ms: 0,
         active_calendar: None,
+        group: None,
         revision: 5,
         create_ms: AT_MS,
         update_ms: AT_MS + 3,
@@ -240,6 +241,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
             destinations: vec![(id(20), name("to 0"))],
             cleared: true,
             opening: None,
+            group: None,
         }],
         chain: vec![id(32)],
         review_ms: AT_MS + 2_592_000_000,
@@ -291,6 +293,7 @@ pub(crate) fn held_occurrence() -> Occurrence {
         since_ms: AT_MS + 1,
         until_ms: Some(AT_MS + 90),
         author: Some(name("admin")),
+        shared: Vec::new(),
         detail: "kernel update".into(),
     }];
     let change = |at_ms, what| HoldChange {
@@ -422,6 +425,93 @@ pub(crate) fn timed_rule() -> Rule {
     }
 }
 
+/// A rule that groups.
+pub(crate) fn grouping_rule() -> Rule {
+    Rule {
+        group: Some(Grouping {
+            by: vec!["host".into(), "dimensions.rack".into()],
+            wait_ms: 30_000,
+            interval_ms: 300_000,
+        }),
+        ..rule("grouping")
+    }
+}
+
+/// A group that is over.
+pub(crate) fn group() -> Group {
+    Group {
+        id: id(81),
+        rule: id(31),
+        rule_name: name("page"),
+        key: id(82),
+        by: vec![
+            ("host".into(), Some("db-1".into())),
+            ("dimensions.rack".into(), None),
+        ],
+        interval_ms: 300_000,
+        destinations: vec![(id(20), name("to 0"))],
+        message_count: 3,
+        member_count: 7,
+        is_full: false,
+        create_ms: AT_MS + 1,
+        last_ms: AT_MS + 3,
+        told_ms: AT_MS + 2,
+        end_ms: Some(AT_MS + 3),
+    }
+}
+
+/// A group that takes members.
+pub(crate) fn open_group() -> Group {
+    Group {
+        id: id(83),
+        end_ms: None,
+        ..group()
+    }
+}
+
+/// An occurrence that was told of with a group, and joins one of another rule.
+pub(crate) fn grouped_occurrence() -> Occurrence {
+    let mut occurrence = held_occurrence();
+    occurrence.close = None;
+    occurrence.status = Status::Open;
+    occurrence.acknowledged = false;
+    occurrence.notified[0].cleared = false;
+    occurrence.notified[0].group = Some(id(83));
+    for (at, pending) in occurrence.pending.iter_mut().enumerate() {
+        pending.is_opening = at == 0;
+        pending.last_told = (at > 0).then_some(LastTold {
+            severity: Severity::Warning,
+            acknowledged: false,
+        });
+        for held_by in &mut pending.held_by {
+            held_by.kind = HoldKind::Group;
+            held_by.id = id(82);
+        }
+    }
+    occurrence
+}
+
+/// A delivery about a group.
+pub(crate) fn group_delivery() -> Delivery {
+    let mut delivery = delivery(900, DeliveryState::Delivered);
+    delivery.content.group = Some(GroupContent {
+        id: id(81),
+        by: group().by,
+        count: 2,
+        open_count: 1,
+        joined_count: 0,
+        closed_count: 1,
+        is_first: false,
+        is_over: false,
+        acknowledged: true,
+        members: vec![
+            (None, occurrence(1)),
+            (Some(MemberChange::Closed), occurrence(4)),
+        ],
+    });
+    delivery
+}
+
 /// A silence inside the windows of a calendar, without an end.
 pub(crate) fn nightly_silence() -> Silence {
     Silence {
@@ -525,6 +615,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             rule: rule_content,
             trigger: Some(trigger("disk")),
             destination_kind: destinations().swap_remove(1).kind,
+            group: None,
         },
     }
 }

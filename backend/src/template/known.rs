@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 44] = [
+pub(crate) const VARIABLES: [&str; 59] = [
     "clear",
     "destination",
     "destination.name",
@@ -36,6 +36,20 @@ pub(crate) const VARIABLES: [&str; 44] = [
     "event.timestamp",
     "event.title",
     "event.type",
+    "group",
+    "group.acknowledged",
+    "group.by",
+    "group.closed_count",
+    "group.count",
+    "group.events",
+    "group.events.change",
+    "group.id",
+    "group.is_first",
+    "group.is_over",
+    "group.joined_count",
+    "group.link",
+    "group.more_count",
+    "group.open_count",
     "id",
     "link",
     "rule",
@@ -43,6 +57,7 @@ pub(crate) const VARIABLES: [&str; 44] = [
     "rule.message",
     "rule.name",
     "tenant",
+    "thread_id",
     "timestamp",
     "timestamp_ms",
     "trigger",
@@ -51,13 +66,21 @@ pub(crate) const VARIABLES: [&str; 44] = [
 ];
 
 /// Below these the sender of an event decides.
-pub(crate) const OPEN: [&str; 2] = ["event.dimensions.", "event.metadata."];
+pub(crate) const OPEN: [&str; 3] = ["event.dimensions.", "event.metadata.", "group.by."];
+
+/// The members of a group have the variables of an event.
+const MEMBERS: &str = "group.events.";
 
 /// Unknown names that are told of one template.
 const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.
 fn is_known(name: &str) -> bool {
+    if let Some(of_event) = name.strip_prefix(MEMBERS)
+        && is_known(&format!("event.{of_event}"))
+    {
+        return true;
+    }
     VARIABLES.binary_search(&name).is_ok()
         || OPEN
             .iter()

@@ -45,6 +45,15 @@ async fn filled() -> Ground {
         ..samples::cause()
     });
     changes.insert(&samples::timed_rule());
+    changes.insert(&samples::grouping_rule());
+    changes.insert(&samples::group());
+    changes.insert(&samples::open_group());
+    changes.insert(&samples::group_delivery());
+    changes.insert(&Occurrence {
+        key: samples::id(9_002),
+        number: 9_002,
+        ..samples::grouped_occurrence()
+    });
     changes.insert(&samples::nightly_silence());
     changes.insert(&samples::calendar("nights"));
     changes.insert(&Occurrence {

@@ -85,6 +85,7 @@ impl Recorder {
             .add_service(Recorded::<Overview>::new(self))
             .add_service(Recorded::<Silences>::new(self))
             .add_service(Recorded::<Calendars>::new(self))
+            .add_service(Recorded::<Groups>::new(self))
             .add_service(Recorded::<Inhibitions>::new(self))
             .add_service(Recorded::<Audit>::new(self))
             .add_service(Recorded::<Pending>::new(self))
@@ -139,6 +140,7 @@ services! {
     Overview = "bellwether.v1.OverviewService";
     Silences = "bellwether.v1.SilenceService";
     Calendars = "bellwether.v1.CalendarService";
+    Groups = "bellwether.v1.GroupService";
     Inhibitions = "bellwether.v1.InhibitionService";
     Audit = "bellwether.v1.AuditService";
     Pending = "bellwether.v1.PendingService";

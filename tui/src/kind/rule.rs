@@ -170,8 +170,21 @@ fn timing(rule: &Object) -> Option<String> {
         "" => None,
         pause => Some(format!("{pause} where it mostly closes by itself")),
     };
-    let parts: Vec<_> = calendar.into_iter().chain(delay).chain(pause).collect();
+    let parts = calendar.into_iter().chain(delay).chain(pause);
+    let parts: Vec<_> = parts.chain(grouping(rule)).collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+/// How it gathers events into one message.
+fn grouping(rule: &Object) -> Option<String> {
+    rule.at("group")?;
+    let fields: Vec<_> = rule.texts("group.by").collect();
+    let by = match fields.as_slice() {
+        [] => "all in one".to_owned(),
+        fields => format!("by {}", fields.join(", ")),
+    };
+    let (wait, interval) = (rule.text("group.wait"), rule.text("group.interval"));
+    Some(format!("{by}, {wait}, then every {interval}"))
 }
 
 /// What the rule joins, and with which message.

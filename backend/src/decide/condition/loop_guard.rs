@@ -22,7 +22,7 @@ pub(super) const CONDITION: Condition = Condition {
 
 /// Whether a destination would make an event that passes the rule again, or whose chain is too
 /// long.
-pub(in super::super) fn would_pass_again(
+pub fn would_pass_again(
     occurrence: &Occurrence,
     rule: RecordId,
     destination: &Destination,

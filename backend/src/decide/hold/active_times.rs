@@ -24,6 +24,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
                 since_ms: sending.now_ms,
                 until_ms: standing.changes_ms,
                 author: None,
+                shared: Vec::new(),
                 detail: format!(
                     "the rule notifies inside the windows of `{}`",
                     calendar.name

@@ -28,6 +28,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
                 since_ms: sending.first_ms,
                 until_ms: Some(until_ms),
                 author: None,
+                shared: Vec::new(),
                 detail: format!(
                     "{short} of the last {known} occurrences closed by themselves within {}",
                     length(rule.auto_pause_ms)

@@ -51,6 +51,7 @@ fn held_by(loaded: &LoadedSilence, now_ms: i64) -> HeldBy {
         since_ms: silence.start_ms,
         until_ms: loaded.ends_ms(now_ms),
         author: Some(silence.author.clone()),
+        shared: Vec::new(),
         detail: silence.reason.clone(),
     }
 }

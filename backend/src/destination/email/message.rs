@@ -78,8 +78,14 @@ fn parts(facts: &Facts<'_>) -> Vec<Part> {
         pairs,
         text: String::new(),
     };
+    let members = facts.members().unwrap_or_default();
     let parts = vec![
         section(&heading, overview(facts)),
+        Part {
+            heading: "Events".into(),
+            pairs: Vec::new(),
+            text: members.join("\n"),
+        },
         section(
             "Dimensions",
             dimensions
@@ -107,7 +113,7 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
     let occurrence = facts.occurrence();
     let rule = &facts.content.rule;
     let trigger = facts.content.trigger.as_ref();
-    let acknowledged = if occurrence.acknowledged { "yes" } else { "no" };
+    let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
     let pairs = [
         ("Severity", occurrence.severity.word().to_owned()),
         ("Status", occurrence.status.word().to_owned()),

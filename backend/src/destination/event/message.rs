@@ -30,6 +30,16 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         EVENT_SUMMARY_BYTES_MAX,
     );
     let occurrence = facts.occurrence();
+    // An event stands for one thread: its identity must not follow the member that is worst.
+    let group = facts.content.group.as_ref();
+    let dimensions = match group {
+        Some(_) => [("group".to_owned(), facts.thread_id())].into(),
+        None => occurrence.dimensions.clone(),
+    };
+    let name = match group {
+        Some(_) => facts.content.rule.name.clone(),
+        None => name,
+    };
     let or = |text: String, other: &str| {
         if text.is_empty() {
             other.to_owned()
@@ -43,12 +53,12 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
     IncomingEvent {
         kind: or(kind, &name),
         name,
-        dimensions: occurrence.dimensions.clone(),
+        dimensions,
         metadata: occurrence.metadata.clone(),
         summary: or(summary, &facts.headline),
         body: cut::bytes(facts.message(), EVENT_BODY_BYTES_MAX),
         severity: Some(templates.severity),
-        status: (occurrence.status == Status::Closed).then_some(Status::Closed),
+        status: facts.is_over().then_some(Status::Closed),
         acknowledged: None,
         timestamp_ms: facts.timestamp_ms(),
     }

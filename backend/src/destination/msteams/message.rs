@@ -35,10 +35,15 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 fn default_text(facts: &Facts<'_>) -> String {
     // An event must not hide where a link leads to.
     let headline = facts.headline.replace("](", "] (");
-    match facts.change() {
+    let mut text = match facts.change() {
         Some(change) => format!("{headline} ({change})"),
         None => headline,
+    };
+    for line in facts.members().into_iter().flatten() {
+        text.push_str("\n\n");
+        text.push_str(&line.replace("](", "] ("));
     }
+    text
 }
 
 /// A single line break is a space to Teams.
@@ -54,7 +59,7 @@ fn card(facts: &Facts<'_>, text: &str, with_facts: bool) -> Value {
         block["size"] = "Medium".into();
         block["weight"] = "Bolder".into();
         block["color"] = color(facts).into();
-        let acknowledged = if occurrence.acknowledged { "yes" } else { "no" };
+        let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
         let fact = |title: &str, value: &str| json!({"title": title, "value": value});
         blocks.push(json!({
             "type": "FactSet",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    domain::{Severity, Status},
+    domain::Severity,
     message::{Facts, cut, domain_json},
 };
 
@@ -14,7 +14,7 @@ const SUMMARY_CHARACTERS_MAX: usize = 1_024;
 /// Bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
-/// Opens an alert, acknowledges it or resolves it; the occurrence is what makes alerts one.
+/// Opens an alert, acknowledges it or resolves it; the thread is what makes alerts one.
 pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let summary = facts.message.as_deref().map(str::trim).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     };
     let mut body = json!({
         "event_action": action(facts),
-        "dedup_key": occurrence.id().to_string(),
+        "dedup_key": facts.thread_id(),
         "client": "Bellwether",
         "payload": {
             "summary": summary,
@@ -57,10 +57,9 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 
 /// An alert is opened before it can be acknowledged, so only a change acknowledges.
 fn action(facts: &Facts<'_>) -> &'static str {
-    let occurrence = facts.occurrence();
-    match (occurrence.status, facts.content.clear) {
-        (Status::Closed, _) => "resolve",
-        (_, true) if occurrence.acknowledged => "acknowledge",
+    match facts.content.clear {
+        _ if facts.is_over() => "resolve",
+        true if facts.is_acknowledged() => "acknowledge",
         _ => "trigger",
     }
 }
@@ -77,7 +76,7 @@ fn severity(severity: Severity) -> &'static str {
 fn details(facts: &Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let trigger = facts.content.trigger.as_ref();
-    json!({
+    let mut details = json!({
         "message": cut::json_bytes(facts.message(), DETAIL_BYTES_MAX),
         "summary": occurrence.summary,
         "body": cut::json_bytes(&occurrence.body, DETAIL_BYTES_MAX),
@@ -89,5 +88,9 @@ fn details(facts: &Facts<'_>) -> Value {
         "fields": domain_json::object(&occurrence.metadata),
         "rule": facts.content.rule.name,
         "trigger": trigger.map(|trigger| trigger.name.as_str()),
-    })
+    });
+    if let Some(members) = facts.members() {
+        details["members"] = members.into();
+    }
+    details
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    domain::{Severity, Status},
+    domain::Severity,
     message::{Facts, cut, domain_json},
 };
 
@@ -18,7 +18,7 @@ const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "s
 /// A record; those with the same `message_key` become one alert, which severity 0 closes.
 pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
-    let closed = occurrence.status == Status::Closed;
+    let closed = facts.is_over();
     let severity = if closed {
         "0"
     } else {
@@ -27,7 +27,10 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     json!({
         "source": "Bellwether",
         "event_class": cut::one_line(facts.context.tenant, NAME_CHARACTERS_MAX),
-        "message_key": occurrence.event.to_string(),
+        "message_key": match &facts.content.group {
+            Some(_) => facts.thread_id(),
+            None => occurrence.event.to_string(),
+        },
         "node": cut::one_line(node(facts), NAME_CHARACTERS_MAX),
         "resource": cut::one_line(&facts.entity, NAME_CHARACTERS_MAX),
         "type": cut::one_line(&occurrence.kind, NAME_CHARACTERS_MAX),
@@ -67,6 +70,10 @@ fn time(at_ms: i64) -> String {
 fn description(facts: &mut Facts<'_>) -> String {
     let text = match &facts.message {
         Some(message) => message.clone(),
+        None if facts.content.group.is_some() => {
+            let members = facts.members().unwrap_or_default();
+            format!("{}\n\n{}", facts.headline, members.join("\n"))
+        }
         None if facts.occurrence().body.is_empty() => facts.headline.clone(),
         None => format!("{}\n\n{}", facts.headline, facts.occurrence().body),
     };

@@ -22,7 +22,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         return body;
     }
     let occurrence = facts.occurrence();
-    let acknowledged = if occurrence.acknowledged { "yes" } else { "no" };
+    let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
     let field =
         |label: &str, value: &str| json!({"type": "mrkdwn", "text": format!("*{label}*\n{value}")});
     let mut blocks = vec![json!({
@@ -34,13 +34,18 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         ],
     })];
     if !facts.link.is_empty() {
-        let link = format!("<{}|{}>", facts.link, occurrence.id());
+        let link = format!("<{}|{}>", facts.link, facts.thread_id());
         let text = json!({"type": "mrkdwn", "text": link});
         blocks.push(json!({"type": "context", "elements": [text]}));
     }
     let mut text = escaped(&facts.headline);
     if let Some(change) = facts.change() {
         text = format!("{text} ({change})");
+    }
+    if let Some(members) = facts.members() {
+        for line in members {
+            text = format!("{text}\n• {}", escaped(&line));
+        }
     }
     body["text"] = text.into();
     body["attachments"] = json!([{"color": color(facts), "blocks": blocks}]);

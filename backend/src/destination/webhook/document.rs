@@ -3,9 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    domain::Name,
-    message::{Facts, domain_json},
+    domain::{GroupContent, GroupId, MemberChange, Name, Occurrence},
+    message::{Facts, domain_json, members},
 };
+
+/// Bytes of the members of a group, so that the document has less than 256 KiB with a summary, a body
+/// and metadata of the usual size.
+const MEMBERS_BYTES_MAX: usize = 128 * 1024;
 
 /// The document; severity and status are the numbers of the wire.
 pub(super) fn document(facts: &Facts<'_>) -> Value {
@@ -15,11 +19,12 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
         let texts = names.iter().map(Name::as_str);
         texts.map(Value::from).collect()
     };
-    json!({
+    let mut document = json!({
         "id": facts.context.delivery_id.to_string(),
         "tenant": facts.context.tenant,
         "timestamp": domain_json::time(facts.timestamp_ms()),
         "clear": facts.content.clear,
+        "thread_id": facts.thread_id(),
         "rule": {
             "name": rule.name,
             "trigger_names": names(&rule.trigger_names),
@@ -29,19 +34,58 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
             "repeat_interval": rule.repeat_interval_seconds,
         },
         "trigger": facts.content.trigger.as_ref().map(domain_json::trigger),
-        "event": {
-            "id": occurrence.event.to_string(),
-            "occurrence_id": occurrence.id().to_string(),
-            "name": occurrence.name,
-            "type": occurrence.kind,
-            "summary": occurrence.summary,
-            "body": occurrence.body,
-            "severity": occurrence.severity as i32,
-            "status": occurrence.status as i32,
-            "acknowledged": occurrence.acknowledged,
-            "count": occurrence.count,
-            "dimensions": occurrence.dimensions,
-            "fields": domain_json::object(&occurrence.metadata),
-        },
+        "event": event(occurrence),
+    });
+    if let Some(group) = &facts.content.group {
+        document["group"] = self::group(group, &facts.link);
+    }
+    document
+}
+
+fn event(occurrence: &Occurrence) -> Value {
+    json!({
+        "id": occurrence.event.to_string(),
+        "occurrence_id": occurrence.id().to_string(),
+        "name": occurrence.name,
+        "type": occurrence.kind,
+        "summary": occurrence.summary,
+        "body": occurrence.body,
+        "severity": occurrence.severity as i32,
+        "status": occurrence.status as i32,
+        "acknowledged": occurrence.acknowledged,
+        "count": occurrence.count,
+        "dimensions": occurrence.dimensions,
+        "fields": domain_json::object(&occurrence.metadata),
+    })
+}
+
+/// A group with as many of its members as fit, the most severe first.
+fn group(group: &GroupContent, link: &str) -> Value {
+    let mut room_bytes = MEMBERS_BYTES_MAX;
+    let mut events: Vec<Value> = Vec::new();
+    for (change, occurrence) in &group.members {
+        let mut shown = event(occurrence);
+        shown["change"] = change.map_or("", MemberChange::word).into();
+        let bytes = shown.to_string().len();
+        if bytes > room_bytes {
+            break;
+        }
+        room_bytes -= bytes;
+        events.push(shown);
+    }
+    let shown = u32::try_from(events.len()).unwrap_or(u32::MAX);
+    json!({
+        "id": GroupId(group.id).to_string(),
+        "by": members::by(group),
+        "count": group.count,
+        "open_count": group.open_count,
+        "joined_count": group.joined_count,
+        "closed_count": group.closed_count,
+        "more_count": group.count.saturating_sub(shown),
+        "is_first": group.is_first,
+        "is_over": group.is_over,
+        "acknowledged": group.acknowledged,
+        "link": link,
+        "events": events,
     })
 }

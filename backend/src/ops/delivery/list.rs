@@ -60,7 +60,7 @@ impl Filter {
         (self.states.is_empty() || self.states.contains(&delivery.state.number()))
             && named(&self.rule_names, rule_name)
             && named(&self.destination_names, &delivery.destination_name)
-            && (self.event.is_none() || self.event == delivery.event)
+            && self.event.is_none_or(|event| is_about(delivery, event))
     }
 
     /// The page tokens of a list belong to its filters.
@@ -209,4 +209,11 @@ impl Deliveries {
         }
         Ok(ids)
     }
+}
+
+/// Whether a delivery tells of an event, alone or with others.
+fn is_about(delivery: &Delivery, event: EventId) -> bool {
+    let group = delivery.content.group.iter();
+    let mut members = group.flat_map(|it| &it.members);
+    delivery.event == Some(event) || members.any(|(_, it)| it.event == event)
 }

@@ -54,6 +54,8 @@ pub struct Obligation {
     pub destination_name: Name,
     /// When the rule notified last because a trigger matched, in milliseconds since 1970.
     pub notify_ms: i64,
+    /// The group that it was told of with; none for one on its own.
+    pub group: Option<RecordId>,
     place: Place,
 }
 
@@ -269,6 +271,7 @@ fn owed(
         rule_name: entry.rule_name.clone(),
         destination_name: name.clone(),
         notify_ms: entry.last_ms,
+        group: entry.group,
         place: Place {
             occurrence: occurrence.key,
             number: occurrence.number,

@@ -1,4 +1,4 @@
-//! The order of messages about one occurrence: what tells that it changed or ended does not overtake
+//! The order of messages about one occurrence, or one group: what tells that it changed or ended does not overtake
 //! what told of it first and is still being tried.
 
 use crate::{
@@ -11,7 +11,7 @@ const LOOKED_AT_MAX: usize = 64;
 /// How long a message waits at least for the one before it, in milliseconds.
 const WAIT_MS: i64 = 250;
 
-/// What went before a delivery: those of the same rule, destination and occurrence.
+/// What went before a delivery: those of the same rule, destination and thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Before {
     /// When it may be looked at again, because an earlier one has not ended; none when nothing stands
@@ -27,16 +27,17 @@ pub(crate) async fn before(
     delivery: &Delivery,
     now_ms: i64,
 ) -> Result<Before, EngineError> {
-    let Some(event) = delivery.event.filter(|_| delivery.content.clear) else {
-        return Ok(Before::default());
+    let (index, prefix) = match (&delivery.content.group, delivery.event) {
+        (Some(group), _) if !group.is_first => (Index::DeliveryByGroup, Key::new().id(group.id)),
+        (None, Some(event)) if delivery.content.clear => {
+            (Index::DeliveryByEvent, Key::new().event(event))
+        }
+        _ => return Ok(Before::default()),
     };
-    let range = Range::under(&Key::new().event(event).build());
-    let entries = store.engine().entries(
-        Index::DeliveryByEvent,
-        range,
-        Direction::Descending,
-        LOOKED_AT_MAX,
-    );
+    let range = Range::under(&prefix.build());
+    let entries = store
+        .engine()
+        .entries(index, range, Direction::Descending, LOOKED_AT_MAX);
     let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
     // What cannot be read stands before nobody.
     let (others, _) = store.get_readable::<Delivery>(keys).await?;
@@ -60,7 +61,11 @@ pub(crate) async fn before(
 /// Whether a delivery has to end before another one begins. A first message waits for nobody, so
 /// no two wait for each other.
 fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
-    let about = |it: &Delivery| (it.rule, it.destination, it.content.occurrence.key);
+    let thread = |it: &Delivery| {
+        let group = it.content.group.as_ref();
+        group.map_or(it.content.occurrence.key, |group| group.id)
+    };
+    let about = |it: &Delivery| (it.rule, it.destination, thread(it));
     let place = |it: &Delivery| (it.create_ms, it.content.clear, it.id);
     !other.test && about(other) == about(delivery) && place(other) < place(delivery)
 }

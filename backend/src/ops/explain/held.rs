@@ -35,6 +35,7 @@ pub(super) fn suppressed(
         since_ms: change.at_ms,
         until_ms: None,
         author: change.author.clone(),
+        shared: Vec::new(),
         detail: "the event is suppressed, until somebody opens it again".into(),
     })
 }

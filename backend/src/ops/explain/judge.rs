@@ -229,6 +229,7 @@ impl Judge<'_> {
             inhibited: &inhibited,
             calendars: self.snapshot.calendars(),
             earlier: &occurrence.earlier,
+            group: waits.and_then(|it| it.group_hold()),
             is_opening: subject.told.is_none(),
             first_ms: waits.map_or(point.at_ms, |it| it.since_ms),
             now_ms: point.at_ms,

@@ -25,8 +25,10 @@ impl Judge<'_> {
         };
         let mut sent = subject.sent.iter().map(|it| &it.delivery);
         let sent = sent.find(|it| it.create_ms == opening.at_ms && !it.content.clear);
-        let state = match sent {
-            Some(delivery) => State::whole(delivery.content.occurrence.clone()),
+        let own = self.now.1.occurrence.id();
+        let told = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
+        let state = match told {
+            Some(told) => State::whole(told.clone()),
             None => state(&self.now.1.occurrence, point),
         };
         let found = self.rule_then(subject, &opening, point);

@@ -37,7 +37,9 @@ pub(super) async fn by_rule(
     let mut by_rule: BTreeMap<RecordId, Vec<SentDelivery>> = BTreeMap::new();
     let mut in_full = 0;
     for delivery in found.into_iter().map(|(_, found)| found.value) {
-        let about_it = delivery.content.occurrence.number == occurrence.number && !delivery.test;
+        let mut told_of = delivery.content.occurrences();
+        let about_it = told_of.any(|it| it.id() == occurrence.id()) && !delivery.test;
+        drop(told_of);
         let (Some(rule), true) = (delivery.rule, about_it) else {
             continue;
         };

@@ -12,9 +12,9 @@ use crate::{
         Delivery, EventId, Occurrence, OccurrenceId, Receipt, Severity, Status, counter::Subject,
     },
     ops::{
+        asked::settle,
         deciding::{Deciding, new_id},
         find,
-        inhibition::causes::settle,
         loop_guard::Reports,
         occurrence::{Arrival, Received, receive},
         revision,

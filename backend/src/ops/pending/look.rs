@@ -1,19 +1,26 @@
 //! Decides what waits anew: when it is due, and when what it rests on was edited or is over.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tokio::sync::Mutex;
 use tracing::error;
 
 use crate::{
-    decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, notify},
-    domain::{CauseMark, Inhibition, Occurrence, Progress, RecordId, Status},
+    decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, group_key, notify},
+    domain::{
+        CauseMark, GroupKey, HeldBy, HoldKind, Inhibition, Occurrence, Pending, Progress, RecordId,
+        Status,
+    },
     error::Error,
     limits::LOOK_BATCH,
     ops::{
+        asked::settle,
         commit::commit,
         deciding::{Deciding, new_id},
-        inhibition::causes::settle,
+        group::tell::{self, Due},
         intake::Intake,
         loop_guard::Reports,
         revision,
@@ -26,6 +33,9 @@ use crate::{
         record::bytes::{Key, id_at, moment_at},
     },
 };
+
+/// By rule, the group of what is freed of it at once.
+type Together = BTreeMap<RecordId, GroupKey>;
 
 /// Decides what waits anew.
 #[derive(Debug)]
@@ -94,9 +104,19 @@ impl Looks {
         }
         let all = Key::new().moment(i64::MAX).byte(u8::MAX).build();
         let due = Key::new().moment(now_ms.saturating_add(1)).build();
+        let range = |end| Range {
+            end: Some(end),
+            ..Range::under(&[])
+        };
+        // A window that begins frees at once what waited for it.
+        let is_freed = |it: &HeldBy| {
+            let is_over = it.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+            is_over && it.kind == HoldKind::ActiveTimes
+        };
+        let index = Index::OccurrenceByDue;
+        let together = self.together(index, range(due.clone()), &is_freed).await?;
         let end = if is_edited { all } else { due };
-        self.walk(Index::OccurrenceByDue, Range::under(&[]), Some(end))
-            .await?;
+        self.walk(index, range(end), &together).await?;
         *seen = Seen {
             edition: Some(snapshot.edition()),
             silences: Some(Arc::clone(snapshot.silences())),
@@ -135,7 +155,10 @@ impl Looks {
                     range.start.clone_from(end);
                 }
                 if !ids.contains(&id) {
-                    self.walk(index, under, None).await?;
+                    let is_freed =
+                        |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
+                    let together = self.together(index, under.clone(), &is_freed).await?;
+                    self.walk(index, under, &together).await?;
                 }
                 if under_is_last(&range) {
                     break;
@@ -143,6 +166,44 @@ impl Looks {
             }
         }
         Ok(())
+    }
+
+    /// The rules without groups of which so much is freed at once that it is told of as one group: what
+    /// of an index waits for nothing else.
+    async fn together(
+        &self,
+        index: Index,
+        mut range: Range,
+        is_freed: &(dyn Fn(&HeldBy) -> bool + Sync),
+    ) -> Result<Together, Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
+        loop {
+            let (ascending, most) = (Direction::Ascending, LOOK_BATCH);
+            let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
+            let found = found.await?;
+            let Some((last, _)) = found.last() else { break };
+            range.go_on_after(last);
+            let open = found
+                .iter()
+                .filter(|(_, it)| it.value.status == Status::Open);
+            let waiting = open.flat_map(|(_, it)| &it.value.pending);
+            let freed = waiting.filter(|it| it.is_opening && it.held_by.iter().all(is_freed));
+            for pending in freed {
+                *counts.entry(pending.rule).or_default() += 1;
+            }
+        }
+        counts.retain(|rule, count| {
+            let rule = snapshot.rule(*rule);
+            *count > self.deciding.released_singly_max && rule.is_some_and(|it| it.group.is_none())
+        });
+        let now_ms = self.deciding.clock.now_ms();
+        let key = |rule| {
+            let freed = ("freed".to_owned(), Some(now_ms.to_string()));
+            (rule, group_key(rule, &[freed]))
+        };
+        Ok(counts.into_keys().map(key).collect())
     }
 
     /// Looks through everything that is open, for silences and inhibitions that are new or edited.
@@ -159,19 +220,13 @@ impl Looks {
                 return Ok(());
             }
             let keys = places.into_iter().map(|(_, key)| key).collect();
-            self.step(keys).await;
+            self.step(keys, &Together::new()).await;
             tokio::task::yield_now().await;
         }
     }
 
     /// Decides what an index leads to, from its first key on.
-    async fn walk(
-        &self,
-        index: Index,
-        mut range: Range,
-        end: Option<Vec<u8>>,
-    ) -> Result<(), Error> {
-        range.end = end.or(range.end);
+    async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
         loop {
             let engine = self.deciding.store.engine();
             let found = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
@@ -181,7 +236,7 @@ impl Looks {
             };
             range.go_on_after(last);
             let keys = found.into_iter().map(|(_, record)| record).collect();
-            self.step(keys).await;
+            self.step(keys, together).await;
         }
     }
 
@@ -223,40 +278,63 @@ impl Looks {
                 let Some((last, _)) = held.last() else { break };
                 range.go_on_after(last);
                 let keys = held.into_iter().map(|(_, record)| record).collect();
-                self.decide_all(keys).await;
+                self.decide_all(keys, &Together::new()).await;
             }
         }
         Ok(())
     }
 
     /// Decides some occurrences anew in one commit, after what was held by them.
-    async fn step(&self, keys: Vec<Vec<u8>>) {
+    async fn step(&self, keys: Vec<Vec<u8>>, together: &Together) {
         match self.free_held(&keys).await {
-            Ok(()) => self.decide_all(keys).await,
+            Ok(()) => {
+                if let Err(error) = self.tell(&keys).await {
+                    error!(%error, "a group was not told of");
+                }
+                self.decide_all(keys, together).await;
+            }
             // They are due for as long as that was not done.
             Err(error) => error!(%error, "what causes held that are over was not decided anew"),
         }
     }
 
+    /// Makes the messages of groups that some of the occurrences wait for and that are due.
+    async fn tell(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+        let now_ms = self.deciding.clock.now_ms();
+        let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        let pending = found.iter().flatten().flat_map(|it| &it.value.pending);
+        let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
+        for due in due {
+            let deciding = (&self.deciding, &self.intake);
+            let rest = tell::tell(deciding, due).await?;
+            for keys in rest.chunks(LOOK_BATCH) {
+                self.decide_all(keys.to_vec(), &Together::new()).await;
+            }
+        }
+        Ok(())
+    }
+
     /// Decides some occurrences anew in one commit; where that fails, one by one.
-    async fn decide_all(&self, keys: Vec<Vec<u8>>) {
-        let Err(fault) = self.decide(keys.clone()).await else {
+    async fn decide_all(&self, keys: Vec<Vec<u8>>, together: &Together) {
+        let Err(fault) = self.decide(keys.clone(), together).await else {
             return;
         };
         error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
         for key in keys {
-            if let Err(error) = self.decide(vec![key]).await {
+            if let Err(error) = self.decide(vec![key], together).await {
                 error!(%error, "what waits of an occurrence was not decided anew");
             }
         }
     }
 
-    async fn decide(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
+    async fn decide(&self, keys: Vec<Vec<u8>>, together: &Together) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
             loop {
-                let decided = self.decided(&keys, &causes).await?;
+                let decided = self.decided(&keys, &causes, together).await?;
                 if settle(store, &causes).await? {
                     return Ok(decided);
                 }
@@ -272,13 +350,14 @@ impl Looks {
         &self,
         keys: &[Vec<u8>],
         causes: &Causes,
+        together: &Together,
     ) -> Result<(Changes, Reports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes);
+        let past = past.asking(causes).freeing(together.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
         changes.rest_on(snapshot.place());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RuleDraft, Rules, repeat_interval};
+use super::{RuleDraft, Rules, grouping, repeat_interval};
 use crate::{
     destination,
     domain::{
@@ -69,6 +69,7 @@ impl Rules {
         faults.texts(&draft.description, &draft.tags);
         faults.extend(message::check_message(&draft.message));
         let interval_seconds = repeat_interval(&draft, &mut faults);
+        let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
         let triggers = self
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
@@ -98,6 +99,7 @@ impl Rules {
             destination_names: destinations.iter().map(|d| d.value.name.clone()).collect(),
         };
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
+        let group = group.map(|it| message::sample::group(&it, &occurrence));
         let mut room_bytes = SHOWN_BYTES_MAX;
         let mut preview = |destination: Destination| {
             let content = Content {
@@ -106,6 +108,7 @@ impl Rules {
                 rule: rule.clone(),
                 trigger: trigger.clone(),
                 destination_kind: destination.kind,
+                group: group.clone(),
             };
             self.render(&content, destination.name, installation, &mut room_bytes)
         };

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Attempt, Delivery, DeliveryState, EventId, Outcome, RecordId,
+        Attempt, Delivery, DeliveryState, EventId, GroupId, Outcome, RecordId,
         delivery::{Request, Response},
     },
     error::{Error, Violation},
@@ -35,6 +35,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
     } else {
         content.rule.name
     };
+    let group_id = content.group.as_ref().map(|it| GroupId(it.id).to_string());
     let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
     v1::Delivery {
         id: delivery.id.to_string(),
@@ -44,6 +45,11 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .event
             .map(|event| event.to_string())
             .unwrap_or_default(),
+        thread_id: group_id
+            .clone()
+            .or(occurrence_id.clone())
+            .unwrap_or_default(),
+        group_id: group_id.unwrap_or_default(),
         occurrence_id: occurrence_id.unwrap_or_default(),
         state: state(delivery.state).into(),
         test: Some(delivery.test),

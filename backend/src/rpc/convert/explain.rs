@@ -11,8 +11,8 @@ use crate::{
     domain::{Attempt, DeliveryState, Held, HoldChange},
     matching::Explained,
     ops::explain::{
-        Basis, Definition, Gate, Judgement, NextStep, Notification, RuleExplanation, SentDelivery,
-        TriggerExplanation,
+        Basis, Definition, Gate, Judgement, Moment, NextStep, Notification, RuleExplanation,
+        SentDelivery, TriggerExplanation,
     },
 };
 
@@ -38,6 +38,22 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
         next: rule.next.iter().map(next).collect(),
         hold_steps: rule.hold_changes.iter().map(hold_step).collect(),
     }
+}
+
+/// What became of an occurrence.
+pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
+    let one = |it: Moment| v1::TimelineEntry {
+        time: it.at_ms,
+        kind: it.kind.into(),
+        text: it.text,
+        rule_name: it
+            .rule_name
+            .map(|name| name.to_string())
+            .unwrap_or_default(),
+        delivery_id: it.delivery.map(|id| id.to_string()).unwrap_or_default(),
+        author: it.author.map(|name| name.to_string()).unwrap_or_default(),
+    };
+    moments.into_iter().map(one).collect()
 }
 
 fn next(next: &NextStep) -> v1::NextStep {

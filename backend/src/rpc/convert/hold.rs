@@ -33,6 +33,7 @@ fn hold(held_by: &HeldBy) -> v1::Hold {
         HoldKind::ActiveTimes => v1::HoldKind::ActiveTimes,
         HoldKind::Delay => v1::HoldKind::Delay,
         HoldKind::AutoPause => v1::HoldKind::AutoPause,
+        HoldKind::Group => v1::HoldKind::Group,
     };
     v1::Hold {
         kind: kind.into(),
@@ -42,7 +43,8 @@ fn hold(held_by: &HeldBy) -> v1::Hold {
             | HoldKind::Silence
             | HoldKind::ActiveTimes
             | HoldKind::Delay
-            | HoldKind::AutoPause => held_by.name.to_string(),
+            | HoldKind::AutoPause
+            | HoldKind::Group => held_by.name.to_string(),
         },
         revision: i64::try_from(held_by.revision).unwrap_or(i64::MAX),
         since: Some(timestamp(held_by.since_ms)),

@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 
 use super::{delivery::NO_EVENT_ID, time::timestamp};
 use crate::{
-    domain::EventId,
+    domain::{EventId, GroupId},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
@@ -60,5 +60,9 @@ pub fn obligation(obligation: Obligation) -> v1::Obligation {
         severity: obligation.severity as i32,
         status: obligation.status as i32,
         notify_time: Some(timestamp(obligation.notify_ms)),
+        group_id: obligation
+            .group
+            .map(|it| GroupId(it).to_string())
+            .unwrap_or_default(),
     }
 }

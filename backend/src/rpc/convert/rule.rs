@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ops::{
     etag::etag,
-    rule::{Preview, Previews, RuleDraft, RuleView},
+    rule::{GroupingDraft, Preview, Previews, RuleDraft, RuleView},
 };
 
 impl From<v1::Rule> for RuleDraft {
@@ -27,9 +27,19 @@ impl From<v1::Rule> for RuleDraft {
             send_updates: wire.send_updates.unwrap_or_default(),
             delay_ms: wire.delay.as_ref().map(time::length_ms),
             auto_pause_ms: wire.auto_pause.as_ref().map(time::length_ms),
+            group: wire.group.map(grouping),
             active_calendar: wire.active_calendar_name,
             etag: wire.etag,
         }
+    }
+}
+
+/// How a rule is to gather occurrences.
+pub fn grouping(wire: v1::Grouping) -> GroupingDraft {
+    GroupingDraft {
+        by: wire.by,
+        wait_ms: wire.wait.as_ref().map(time::length_ms),
+        interval_ms: wire.interval.as_ref().map(time::length_ms),
     }
 }
 
@@ -55,6 +65,11 @@ impl From<RuleView> for v1::Rule {
                 .active_calendar
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
+            group: rule.group.map(|it| v1::Grouping {
+                by: it.by,
+                wait: Some(time::length(it.wait_ms)),
+                interval: Some(time::length(it.interval_ms)),
+            }),
             recent_notification_count: Some(count(view.recent_notifications)),
             last_notification_time: view.last_notification_ms.map(timestamp),
             create_time: Some(timestamp(rule.create_ms)),

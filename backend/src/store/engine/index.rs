@@ -55,6 +55,15 @@ pub enum Index {
     OccurrenceByCause = 23,
     /// Kind of thing, 0, its name, 0, number (8 bytes). Leads to the entry of the audit log.
     AuditByName = 24,
+    /// How it stands to the group (1 byte, see [`Membership`]), the group's key or id, for what is open
+    /// 255 less its severity (1 byte), occurrence.
+    OccurrenceByGroup = 25,
+    /// Key of what its members share, group. Only groups that take members.
+    GroupByKey = 26,
+    /// When it was over in ms (8 bytes), group. Only those that are over.
+    GroupByEnd = 27,
+    /// Group id, delivery.
+    DeliveryByGroup = 28,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -70,9 +79,24 @@ pub enum Standing {
     Inhibited = 4,
 }
 
+/// How an occurrence stands to a group: the first byte of an [`Index::OccurrenceByGroup`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// It is told of with the next message, for the first time. By the key.
+    Joining = 1,
+    /// It was told of and is not closed. By the group.
+    Open = 2,
+    /// It was told of, is not closed and not acknowledged. By the group.
+    Unacknowledged = 3,
+    /// Something of it is told of with the next message. By the group.
+    News = 4,
+    /// It was told of and is closed. By the group.
+    Closed = 5,
+}
+
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -97,6 +121,10 @@ impl Index {
         Self::CalendarByException,
         Self::OccurrenceByCause,
         Self::AuditByName,
+        Self::OccurrenceByGroup,
+        Self::GroupByKey,
+        Self::GroupByEnd,
+        Self::DeliveryByGroup,
     ];
 }
 
@@ -111,6 +139,7 @@ impl Index {
             | Self::OccurrenceByDue
             | Self::OccurrenceBySilence
             | Self::OccurrenceByCause
+            | Self::OccurrenceByGroup
             | Self::OccurrenceBySeverity => Kind::Occurrence,
             Self::RuleByTrigger | Self::RuleByDestination | Self::RuleByCalendar => Kind::Rule,
             Self::SilenceByCalendar => Kind::Silence,
@@ -121,8 +150,10 @@ impl Index {
             | Self::DeliveryByDestination
             | Self::DeliveryByRule
             | Self::DeliveryByState
+            | Self::DeliveryByGroup
             | Self::NotificationByTrigger
             | Self::NotificationByDestination => Kind::Delivery,
+            Self::GroupByKey | Self::GroupByEnd => Kind::Group,
             Self::ReceiptByTime => Kind::Receipt,
             Self::RevisionByEnd => Kind::Revision,
             Self::AuditByName => Kind::Audit,
@@ -147,6 +178,10 @@ impl Index {
             | Self::DeliveryByState
             | Self::NotificationByTrigger
             | Self::NotificationByDestination
+            | Self::OccurrenceByGroup
+            | Self::GroupByKey
+            | Self::GroupByEnd
+            | Self::DeliveryByGroup
             | Self::AuditByName => true,
             Self::OccurrenceByEvent
             | Self::RuleByTrigger

@@ -125,6 +125,12 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("nightly silence", &samples::nightly_silence(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);
     differences.record("cause", &samples::cause(), false);
+    differences.record("grouping rule", &samples::grouping_rule(), false);
+    differences.record("group", &samples::group(), false);
+    differences.record("open group", &samples::open_group(), false);
+    let grouped = samples::grouped_occurrence();
+    differences.record("grouped occurrence", &grouped, false);
+    differences.record("group delivery", &samples::group_delivery(), false);
     differences.record("calendar", &samples::calendar("nights"), false);
     let was = Revision {
         was: Was::Silence(samples::silence("db patch")),

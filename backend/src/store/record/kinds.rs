@@ -13,6 +13,7 @@ use super::{
         client::ClientV1,
         delivery::{AttemptV1, DeliveryV1},
         destination::{DestinationV1, HealthV1},
+        group::GroupV1,
         inhibition::InhibitionV1,
         occurrence::{self, OccurrenceV1},
         receipt::ReceiptV1,
@@ -25,13 +26,13 @@ use super::{
 use crate::{
     domain::{
         Attempt, AuditEntry, AuditState, Calendar, CauseMark, Client, Delivery, DeliveryState,
-        Destination, Health, HeldBy, HoldKind, Inhibition, Name, Occurrence, Receipt, RecordId,
-        Revision, Rule, Silence, Trigger, counter::Counted,
+        Destination, Group, Health, HeldBy, HoldKind, Inhibition, Name, Occurrence, Receipt,
+        RecordId, Revision, Rule, Silence, Status, Trigger, counter::Counted,
     },
     metrics::DeliveryStep,
     store::{
         audit::Seen,
-        engine::{EngineError, Entry, Index, Kind, Standing},
+        engine::{EngineError, Entry, Index, Kind, Membership, Standing},
         seal::{PROOF_BYTES, Sealer},
     },
 };
@@ -54,6 +55,7 @@ macro_rules! with_record {
             $crate::store::Kind::Silence => with_record!(@ Silence, $record => $then),
             $crate::store::Kind::Calendar => with_record!(@ Calendar, $record => $then),
             $crate::store::Kind::Inhibition => with_record!(@ Inhibition, $record => $then),
+            $crate::store::Kind::Group => with_record!(@ Group, $record => $then),
             $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
             $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
         }
@@ -338,6 +340,35 @@ impl Record for Inhibition {
     }
 }
 
+impl Record for Group {
+    const KIND: Kind = Kind::Group;
+
+    fn key(&self) -> Vec<u8> {
+        self.id.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        if self.takes_members() {
+            let key = Key::new().id(self.key).id(self.id);
+            entries.push(entry(Index::GroupByKey, key));
+        }
+        if let Some(end_ms) = self.end_ms {
+            let key = Key::new().moment(end_ms).id(self.id);
+            entries.push(entry(Index::GroupByEnd, key));
+        }
+        entries
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&GroupV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, GroupV1::into_group)
+    }
+}
+
 impl Record for Client {
     const KIND: Kind = Kind::Client;
 
@@ -412,6 +443,40 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     }
 }
 
+/// What leads from groups to an occurrence that they tell of, or are about to.
+fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
+    let standing = |how: Membership, id| Key::new().byte(how as u8).id(id);
+    for pending in &occurrence.pending {
+        let Some(hold) = pending.group_hold() else {
+            continue;
+        };
+        let how = if pending.is_opening {
+            Membership::Joining
+        } else {
+            Membership::News
+        };
+        let key = standing(how, hold.id).id(occurrence.key);
+        entries.push(entry(Index::OccurrenceByGroup, key));
+    }
+    for notified in &occurrence.notified {
+        let Some(group) = notified.group else {
+            continue;
+        };
+        if notified.cleared || occurrence.status == Status::Closed {
+            let key = standing(Membership::Closed, group).id(occurrence.key);
+            entries.push(entry(Index::OccurrenceByGroup, key));
+            continue;
+        }
+        let severity = u8::MAX - occurrence.severity as u8;
+        let key = standing(Membership::Open, group).byte(severity);
+        entries.push(entry(Index::OccurrenceByGroup, key.id(occurrence.key)));
+        if !occurrence.acknowledged {
+            let key = standing(Membership::Unacknowledged, group).id(occurrence.key);
+            entries.push(entry(Index::OccurrenceByGroup, key));
+        }
+    }
+}
+
 impl Record for Occurrence {
     const KIND: Kind = Kind::Occurrence;
 
@@ -449,6 +514,7 @@ impl Record for Occurrence {
             entry(Index::OccurrenceBySeverity, severity),
         ];
         add_holds(self, &mut entries);
+        add_memberships(self, &mut entries);
         entries
     }
 
@@ -496,11 +562,16 @@ impl Record for Delivery {
             let trigger = Key::new().id(trigger.id).id(self.id);
             entries.push(entry(Index::NotificationByTrigger, trigger));
         }
-        if let Some(event) = self.event {
-            entries.push(entry(
-                Index::DeliveryByEvent,
-                Key::new().event(event).id(self.id),
-            ));
+        let group = self.content.group.iter();
+        let members = group.flat_map(|it| it.members.iter().map(|(_, it)| it.event));
+        let named: BTreeSet<_> = self.event.into_iter().chain(members).collect();
+        entries.extend(named.into_iter().map(|event| {
+            let key = Key::new().event(event).id(self.id);
+            entry(Index::DeliveryByEvent, key)
+        }));
+        if let Some(group) = &self.content.group {
+            let key = Key::new().id(group.id).id(self.id);
+            entries.push(entry(Index::DeliveryByGroup, key));
         }
         if let Some(rule) = self.rule {
             entries.push(entry(

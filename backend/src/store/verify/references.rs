@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::{
     domain::{
-        Attempt, AuditEntry, Calendar, Client, Delivery, DeliveryState, Destination, Health,
+        Attempt, AuditEntry, Calendar, Client, Delivery, DeliveryState, Destination, Group, Health,
         Inhibition, Name, Occurrence, Receipt, Revision, Rule, Silence, Trigger,
     },
     store::{EngineError, Kind, Store, record::bytes::Key},
@@ -42,7 +42,8 @@ refers_to_nothing!(
     Health,
     Receipt,
     Revision,
-    Inhibition
+    Inhibition,
+    Group
 );
 
 #[async_trait]

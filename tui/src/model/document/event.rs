@@ -102,6 +102,12 @@ fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
             v1::HoldKind::AutoPause => {
                 format!("rule {} waits whether it closes{until}", hold.name)
             }
+            v1::HoldKind::Group => {
+                format!(
+                    "it waits for the next message of its group{until}: {}",
+                    hold.detail
+                )
+            }
             v1::HoldKind::Delay => format!("rule {} waits{until}", hold.name),
             _ => format!(
                 "by silence {} ({}, {}){until}",

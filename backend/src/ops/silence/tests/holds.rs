@@ -250,3 +250,89 @@ async fn beside_a_silence_that_is_made_every_event_is_held_or_sent() {
         assert_eq!(world.view("quiet").await.covered, 1, "round {round}");
     }
 }
+
+#[tokio::test]
+async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
+    let other = Rule {
+        send_updates: true,
+        ..rule("other", &["everything"], &["mail"])
+    };
+    let world = World::under(&[with_updates(), other]).await;
+    world.silence("quiet", "name=disk-full", 60).await;
+    let hosts: Vec<_> = (0..250).map(|it| format!("host-{it}")).collect();
+    let mut events: Vec<_> = hosts.iter().map(|host| samples::event(host)).collect();
+    for event in &mut events {
+        event.timestamp_ms = world.clock.now_ms();
+    }
+    world.intake.submit(events, None).await.unwrap();
+    let editor = name("Ana");
+    world.silences.expire("quiet", &editor).await.unwrap();
+    world.reviewer.pass().await;
+    let sent = samples::all::<Delivery>(&world.store).await;
+    let to = |destination: &str| {
+        let all = sent.iter().filter(|it| it.destination_name == destination);
+        all.cloned().collect::<Vec<_>>()
+    };
+    let of_hosts = |it: &Delivery| it.content.occurrence.name == "disk-full";
+    let together = to("hook");
+    assert_eq!(together.len(), 1);
+    let group = together[0].content.group.as_ref().unwrap();
+    assert_eq!((group.joined_count, group.open_count), (250, 250));
+    assert_eq!(to("mail").into_iter().filter(of_hosts).count(), 1);
+    let closes = hosts.iter().map(|host| IncomingEvent {
+        status: Some(Status::Closed),
+        timestamp_ms: world.clock.now_ms() + 1,
+        ..samples::event(host)
+    });
+    world.clock.advance(Duration::from_millis(1));
+    world.intake.submit(closes.collect(), None).await.unwrap();
+    world.reviewer.pass().await;
+    let sent = samples::all::<Delivery>(&world.store).await;
+    let closing = sent.iter().filter(|it| it.content.clear && of_hosts(it));
+    let closing: Vec<_> = closing.collect();
+    assert_eq!(closing.len(), 2);
+    assert!(
+        closing
+            .iter()
+            .all(|it| it.content.group.as_ref().unwrap().is_over)
+    );
+}
+
+#[tokio::test]
+async fn a_few_that_a_silence_frees_are_told_of_one_by_one() {
+    let world = World::under(&[with_updates()]).await;
+    world.silence("quiet", "name=disk-full", 60).await;
+    for host in 0..10 {
+        world.event(&format!("host-{host}"), |_| {}).await;
+    }
+    let editor = name("Ana");
+    world.silences.expire("quiet", &editor).await.unwrap();
+    world.reviewer.pass().await;
+    let sent = samples::all::<Delivery>(&world.store).await;
+    assert_eq!(sent.len(), 10);
+    assert!(sent.iter().all(|it| it.content.group.is_none()));
+}
+
+#[tokio::test]
+async fn the_timeline_tells_what_became_of_it_in_order() {
+    let world = World::under(&[with_updates()]).await;
+    world.silence("quiet", "host=a", 60).await;
+    world.event("a", |_| {}).await;
+    world.wait(3_600).await;
+    world.event("a", severity(Severity::Critical)).await;
+    world.event("a", close).await;
+    let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+    let (occurrence, now_ms) = (world.occurrence("a").await, world.clock.now_ms());
+    let rules = explain(&world.store, &snapshot, &occurrence, now_ms).await;
+    let story = crate::ops::explain::story(&occurrence, &rules.unwrap());
+    let kinds: Vec<_> = story.iter().map(|it| it.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            "opened", "held", "released", "told", "changed", "told", "changed", "closed", "told"
+        ]
+    );
+    assert_eq!(story[3].text, "hook was told of it");
+    assert_eq!(story[4].text, "severity error became critical");
+    assert!(story.is_sorted_by_key(|it| it.at_ms));
+}

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     destination::{DestinationKindV1, Secrets},
+    group::GroupContentV1,
     occurrence::{OccurrenceV1, record_id},
     rule::{names, texts},
     trigger::TriggerV1,
@@ -71,6 +72,8 @@ struct ContentV1 {
     trigger: Option<TriggerV1>,
     #[prost(message, optional, tag = "5")]
     destination_kind: Option<DestinationKindV1>,
+    #[prost(message, optional, tag = "6")]
+    group: Option<GroupContentV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -170,6 +173,7 @@ impl From<&Content> for ContentV1 {
             rule: Some((&content.rule).into()),
             trigger: content.trigger.as_ref().map(TriggerV1::from),
             destination_kind: Some(kind),
+            group: content.group.as_ref().map(GroupContentV1::from),
         }
     }
 }
@@ -186,6 +190,10 @@ impl ContentV1 {
             rule: self.rule?.into_content()?,
             trigger,
             destination_kind: self.destination_kind?.into_kind(Secrets::LeftOut)?,
+            group: match self.group {
+                None => None,
+                Some(group) => Some(group.into_content()?),
+            },
         })
     }
 }

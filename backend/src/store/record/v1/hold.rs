@@ -1,5 +1,6 @@
 //! What waits, how it came to wait, and what holds others back.
 
+use super::group::{SharedV1, shared};
 use crate::domain::{
     CauseMark, Held, HeldBy, HoldChange, HoldKind, LastTold, Name, Pending, RecordId, Severity,
 };
@@ -49,6 +50,8 @@ struct HeldByV1 {
     author: String,
     #[prost(string, tag = "8")]
     detail: String,
+    #[prost(message, repeated, tag = "9")]
+    shared: Vec<SharedV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -117,6 +120,7 @@ impl From<&HeldBy> for HeldByV1 {
                 .map(ToString::to_string)
                 .unwrap_or_default(),
             detail: held_by.detail.clone(),
+            shared: held_by.shared.iter().map(SharedV1::from).collect(),
         }
     }
 }
@@ -136,6 +140,7 @@ fn held_by(records: Vec<HeldByV1>) -> Option<Vec<HeldBy>> {
                 author => Some(Name::parse(author).ok()?),
             },
             detail: record.detail,
+            shared: shared(record.shared),
         })
     };
     records.into_iter().map(one).collect()

@@ -164,6 +164,8 @@ struct NotifiedV1 {
     cleared: bool,
     #[prost(message, optional, tag = "7")]
     opening: Option<OpeningV1>,
+    #[prost(bytes = "vec", tag = "8")]
+    group: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -435,6 +437,9 @@ impl From<&Notified> for NotifiedV1 {
             destinations: notified.destinations.iter().map(reference).collect(),
             cleared: notified.cleared,
             opening: notified.opening.as_ref().map(OpeningV1::from),
+            group: notified
+                .group
+                .map_or_else(Vec::new, |it| it.to_bytes().into()),
         }
     }
 }
@@ -458,6 +463,11 @@ impl NotifiedV1 {
             opening: match self.opening {
                 None => None,
                 Some(opening) => Some(opening.into_opening()?),
+            },
+            group: if self.group.is_empty() {
+                None
+            } else {
+                Some(record_id(self.group)?)
             },
         })
     }

@@ -1,6 +1,6 @@
 //! Rules.
 
-use crate::domain::{Name, RecordId, Rule};
+use crate::domain::{Grouping, Name, RecordId, Rule};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct RuleV1 {
@@ -38,6 +38,18 @@ pub(crate) struct RuleV1 {
     active_calendar: Option<String>,
     #[prost(int64, tag = "17")]
     auto_pause_ms: i64,
+    #[prost(message, optional, tag = "18")]
+    group: Option<GroupingV1>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct GroupingV1 {
+    #[prost(string, repeated, tag = "1")]
+    by: Vec<String>,
+    #[prost(int64, tag = "2")]
+    wait_ms: i64,
+    #[prost(int64, tag = "3")]
+    interval_ms: i64,
 }
 
 impl From<&Rule> for RuleV1 {
@@ -60,6 +72,11 @@ impl From<&Rule> for RuleV1 {
             delay_ms: rule.delay_ms,
             auto_pause_ms: rule.auto_pause_ms,
             active_calendar: rule.active_calendar.as_ref().map(ToString::to_string),
+            group: rule.group.as_ref().map(|it| GroupingV1 {
+                by: it.by.clone(),
+                wait_ms: it.wait_ms,
+                interval_ms: it.interval_ms,
+            }),
         }
     }
 }
@@ -84,6 +101,11 @@ impl RuleV1 {
             delay_ms: self.delay_ms,
             auto_pause_ms: self.auto_pause_ms,
             active_calendar: optional_name(self.active_calendar.as_deref()).ok()?,
+            group: self.group.map(|it| Grouping {
+                by: it.by,
+                wait_ms: it.wait_ms,
+                interval_ms: it.interval_ms,
+            }),
         })
     }
 }

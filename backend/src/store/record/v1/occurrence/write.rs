@@ -198,6 +198,7 @@ mod tests {
         for occurrence in [
             samples::occurrence(1),
             samples::held_occurrence(),
+            samples::grouped_occurrence(),
             samples::returned_occurrence(),
             samples::cause(),
             full,

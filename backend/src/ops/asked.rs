@@ -1,4 +1,6 @@
-//! Reads the sources of inhibitions that decisions ask for.
+//! Reads the sources of inhibitions and the groups that decisions ask for.
+
+pub mod group;
 
 use crate::{
     decide::Causes,
@@ -13,8 +15,11 @@ use crate::{
 /// # Errors
 /// Those of the store.
 pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
-    let wanted = causes.begin_again();
-    let is_settled = wanted.is_empty();
+    let (wanted, groups) = causes.begin_again();
+    let is_settled = wanted.is_empty() && groups.is_empty();
+    for ask in groups {
+        causes.learn_group(ask, group::at(store, ask).await?);
+    }
     for key in wanted {
         let (inhibition, values) = key;
         let prefix = Key::new().id(inhibition).rest(&values).build();

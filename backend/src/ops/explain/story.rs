@@ -1,0 +1,165 @@
+//! Everything that became of an occurrence, as one list.
+
+use super::{RuleExplanation, SentDelivery};
+use crate::{
+    domain::{CloseReason, DeliveryState, Field, GroupId, Held, Name, Occurrence, RecordId},
+    limits::TIMELINE_MAX,
+    message::cut,
+};
+
+/// Characters of a note.
+const NOTE_CHARACTERS_MAX: usize = 200;
+
+/// Something that became of an occurrence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What kind of thing, as a word.
+    pub kind: &'static str,
+    /// What, for people.
+    pub text: String,
+    /// The rule that it is about; none where it is about none.
+    pub rule_name: Option<Name>,
+    /// The delivery; none where it is about none.
+    pub delivery: Option<RecordId>,
+    /// Who did it; none when the service did.
+    pub author: Option<Name>,
+}
+
+/// What became of an occurrence, oldest first; the newest [`TIMELINE_MAX`].
+pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
+    let mut moments = changes(occurrence);
+    for rule in rules {
+        moments.extend(holds(rule));
+        moments.extend(told(rule));
+        moments.extend(rule.deliveries.iter().filter_map(|it| ended(rule, it)));
+    }
+    // What happened at the same moment stays in the order of its causes.
+    moments.sort_by_key(|it| it.at_ms);
+    let too_many = moments.len().saturating_sub(TIMELINE_MAX);
+    moments.drain(..too_many);
+    moments
+}
+
+fn moment(at_ms: i64, kind: &'static str, text: String) -> Moment {
+    Moment {
+        at_ms,
+        kind,
+        text,
+        rule_name: None,
+        delivery: None,
+        author: None,
+    }
+}
+
+/// What senders, operators and ageing changed, and what was noted.
+fn changes(occurrence: &Occurrence) -> Vec<Moment> {
+    let close = occurrence.close.as_ref();
+    let mut moments = Vec::new();
+    for entry in &occurrence.history {
+        let (kind, text) = match (entry.field, entry.to.as_str()) {
+            (Field::Status, _) if entry.from.is_empty() => ("opened", "it was opened".to_owned()),
+            (Field::Status, "closed") => {
+                let last = close.filter(|it| it.at_ms == entry.at_ms);
+                let why = match last.map(|it| it.reason) {
+                    Some(CloseReason::Sender) => ": its sender closed it",
+                    Some(CloseReason::Operator) => ": an operator closed it",
+                    Some(CloseReason::Aged) => ": no news came of it",
+                    None => "",
+                };
+                ("closed", format!("it was closed{why}"))
+            }
+            (Field::Acknowledged, "true") => ("acknowledged", "it was acknowledged".to_owned()),
+            (Field::Acknowledged, _) => {
+                let text = "the acknowledgement was taken back";
+                ("unacknowledged", text.to_owned())
+            }
+            (field, to) if entry.from.is_empty() => continue_with(field, to),
+            (field, to) => {
+                let (field, from) = (field.word(), &entry.from);
+                ("changed", format!("{field} {from} became {to}"))
+            }
+        };
+        moments.push(Moment {
+            author: entry.author.clone(),
+            ..moment(entry.at_ms, kind, text)
+        });
+    }
+    for note in &occurrence.annotations {
+        let text = cut::one_line(&note.text, NOTE_CHARACTERS_MAX);
+        moments.push(Moment {
+            author: Some(note.author.clone()),
+            ..moment(note.create_ms, "note", text)
+        });
+    }
+    moments
+}
+
+/// What a field was from the beginning.
+fn continue_with(field: Field, to: &str) -> (&'static str, String) {
+    ("opened", format!("{} is {to}", field.word()))
+}
+
+/// How what a rule was to send came to wait and ceased to.
+fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
+    rule.hold_changes.iter().map(|change| {
+        let kind = match change.what {
+            Held::Waits => "held",
+            Held::Released | Held::ReleasedByHand => "released",
+            _ => "spared",
+        };
+        Moment {
+            rule_name: Some(rule.rule_name.clone()),
+            ..moment(change.at_ms, kind, change.describe())
+        }
+    })
+}
+
+/// Each time a rule told something.
+fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
+    rule.notifications.iter().map(|notification| {
+        let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
+        let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
+        let names = sent.iter().map(|it| it.delivery.destination_name.as_str());
+        let names: Vec<_> = names.collect();
+        let whom = match names.as_slice() {
+            [] => "they were".to_owned(),
+            [one] => format!("{one} was"),
+            several => format!("{} were", several.join(", ")),
+        };
+        let what = if notification.clear {
+            "told that it changed or ended"
+        } else {
+            "told of it"
+        };
+        let group = sent
+            .first()
+            .and_then(|it| it.delivery.content.group.as_ref());
+        let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
+        Moment {
+            rule_name: Some(rule.rule_name.clone()),
+            ..moment(notification.at_ms, "told", format!("{whom} {what}{with}"))
+        }
+    })
+}
+
+/// How a delivery ended.
+fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
+    let delivery = &sent.delivery;
+    let name = &delivery.destination_name;
+    let (kind, text) = match delivery.state {
+        DeliveryState::Delivered => ("delivered", format!("the message to {name} arrived")),
+        DeliveryState::Dead => {
+            let why = cut::one_line(&delivery.last_error, NOTE_CHARACTERS_MAX);
+            ("dead", format!("the message to {name} was given up: {why}"))
+        }
+        DeliveryState::Cancelled => ("cancelled", format!("the message to {name} was cancelled")),
+        _ => return None,
+    };
+    Some(Moment {
+        rule_name: Some(rule.rule_name.clone()),
+        delivery: Some(delivery.id),
+        ..moment(delivery.end_ms?, kind, text)
+    })
+}

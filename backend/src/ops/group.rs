@@ -1,0 +1,46 @@
+//! Groups: the occurrences that one rule tells of in one message.
+
+pub mod list;
+pub mod tell;
+
+use crate::{
+    domain::Group,
+    error::Error,
+    limits::PAGE_SIZE_MAX,
+    ops::deciding::Deciding,
+    store::{Direction, Index, Lane, engine::Range, record::bytes::Key},
+};
+
+/// Forgets the groups that have been over for as long as closed occurrences are kept.
+///
+/// # Errors
+/// Those of the store.
+pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
+    let retention = deciding.lifetime.retention;
+    if retention.is_zero() {
+        return Ok(());
+    }
+    let kept_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+    let before_ms = deciding.clock.now_ms().saturating_sub(kept_ms);
+    let store = &deciding.store;
+    loop {
+        let range = Range {
+            start: Vec::new(),
+            end: Some(Key::new().moment(before_ms).build()),
+        };
+        let (index, ascending) = (Index::GroupByEnd, Direction::Ascending);
+        let found = store.page_by::<Group>(index, range, ascending, PAGE_SIZE_MAX);
+        let found = found.await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut changes = store.changes();
+        for (_, stored) in &found {
+            changes.delete(stored);
+        }
+        store.apply(Lane::Bulk, changes).await?;
+    }
+}
+
+#[cfg(test)]
+mod tests;

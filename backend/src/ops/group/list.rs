@@ -1,0 +1,208 @@
+//! Groups as people read them, and what they do with one.
+
+use crate::{
+    domain::{Group, GroupId, Name, Occurrence, RecordId, Status},
+    error::Error,
+    limits::{GROUP_JOINING_MAX, GROUPS_SCANNED_MAX},
+    ops::{
+        asked::group::standing,
+        deciding::Deciding,
+        edit::Target,
+        intake::Intake,
+        occurrence::StateChange,
+        page::{PageRequest, Scope},
+        set_status::{self, StatusItem},
+    },
+    store::{
+        Direction, EngineError, Index, Membership, Store,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
+};
+
+/// Groups read at once.
+const BATCH: usize = 100;
+/// Entries of an index read at once.
+const PAGE: usize = 1_000;
+
+/// A group, and how its members stand.
+#[derive(Debug, Clone)]
+pub struct GroupView {
+    /// The group.
+    pub group: Group,
+    /// How many of its members are not closed.
+    pub open_count: usize,
+    /// Whether all of these are acknowledged.
+    pub acknowledged: bool,
+}
+
+/// Which groups to list. What is empty does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only of these rules.
+    pub rule_names: Vec<String>,
+    /// Only those of which something is open, or nothing.
+    pub is_open: Option<bool>,
+}
+
+async fn count(store: &Store, how: Membership, id: RecordId) -> Result<usize, EngineError> {
+    let mut range = standing(how, id);
+    let mut count = 0;
+    loop {
+        let (index, ascending) = (Index::OccurrenceByGroup, Direction::Ascending);
+        let found = store
+            .engine()
+            .entries(index, range.clone(), ascending, PAGE);
+        let found = found.await?;
+        count += found.len();
+        match found.last() {
+            Some((last, _)) if found.len() == PAGE => range.go_on_after(last),
+            _ => return Ok(count),
+        }
+    }
+}
+
+async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
+    let open_count = count(store, Membership::Open, group.id).await?;
+    let others = count(store, Membership::Unacknowledged, group.id).await?;
+    Ok(GroupView {
+        open_count,
+        acknowledged: open_count > 0 && others == 0,
+        group,
+    })
+}
+
+/// Lists groups, newest first; answers the token of the next page, empty at the end.
+///
+/// # Errors
+/// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+pub async fn list(
+    store: &Store,
+    filter: &Filter,
+    page: &PageRequest,
+) -> Result<(Vec<GroupView>, String), Error> {
+    let limit = page.limit()?;
+    let scope = Scope::new("groups")
+        .with("ruleNames", &filter.rule_names)
+        .with("states", filter.is_open.map(|it| [u8::from(it)]));
+    let mut range = Range {
+        start: Vec::new(),
+        end: scope.last_key(&page.token)?,
+    };
+    let (mut items, mut looked_at) = (Vec::new(), 0);
+    loop {
+        let found = store.page::<Group>(range.clone(), Direction::Descending, BATCH);
+        let found = found.await?;
+        if found.is_empty() {
+            return Ok((items, String::new()));
+        }
+        for group in found.into_iter().map(|it| it.value) {
+            let key = group.id.to_bytes();
+            range.end = Some(key.to_vec());
+            looked_at += 1;
+            let is_named = |name: &String| *name == group.rule_name.as_str();
+            if filter.rule_names.is_empty() || filter.rule_names.iter().any(is_named) {
+                let view = view(store, group).await?;
+                let is_open = view.open_count > 0;
+                if filter.is_open.is_none_or(|it| it == is_open) {
+                    items.push(view);
+                }
+            }
+            if items.len() >= limit || looked_at >= GROUPS_SCANNED_MAX {
+                return Ok((items, scope.token(&key)));
+            }
+        }
+    }
+}
+
+/// Reads a group with a page of its members; answers the token of the next page, empty at the end.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Invalid`] for a page size or token that is not accepted, and those of
+/// the store.
+pub async fn get(
+    store: &Store,
+    id: RecordId,
+    page: &PageRequest,
+) -> Result<(GroupView, Vec<Occurrence>, String), Error> {
+    let limit = page.limit()?;
+    let scope = Scope::new("group members").with("id", [id.to_bytes()]);
+    let after = scope.last_key(&page.token)?;
+    let view = view(store, find(store, id).await?).await?;
+    let mut entries = Vec::new();
+    for how in [Membership::Open, Membership::Closed] {
+        let mut range = standing(how, id);
+        if let Some(after) = &after {
+            // The open ones come first, and have the smaller keys.
+            if range.end.as_ref().is_some_and(|end| end <= after) {
+                continue;
+            }
+            if range.start < *after {
+                range.go_on_after(after);
+            }
+        }
+        let room = limit + 1 - entries.len().min(limit + 1);
+        let (index, ascending) = (Index::OccurrenceByGroup, Direction::Ascending);
+        let found = store.engine().entries(index, range, ascending, room);
+        entries.extend(found.await?);
+    }
+    let is_end = entries.len() <= limit;
+    entries.truncate(limit);
+    let last = entries.last().map(|(key, _)| scope.token(key));
+    let token = last.filter(|_| !is_end).unwrap_or_default();
+    let keys = entries.into_iter().map(|(_, record)| record).collect();
+    let members = store.get_many::<Occurrence>(keys).await?;
+    let members = members.into_iter().flatten().map(|it| it.value);
+    Ok((view, members.collect(), token))
+}
+
+async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
+    let found = store.get::<Group>(id.to_bytes().into()).await?;
+    let missing = || Error::NotFound(format!("there is no group `{}`", GroupId(id)));
+    Ok(found.ok_or_else(missing)?.value)
+}
+
+/// Changes all members of a group that are not closed; answers how many.
+///
+/// # Errors
+/// [`Error::NotFound`], and those of the store: what was changed until then stays so.
+///
+/// # Cancel safety
+/// A dropped call has changed a part.
+pub async fn set(
+    (deciding, intake): (&Deciding, &Intake),
+    id: RecordId,
+    change: StateChange,
+    author: &Name,
+) -> Result<usize, Error> {
+    let store = &deciding.store;
+    find(store, id).await?;
+    let mut keys = Vec::new();
+    let mut range = standing(Membership::Open, id);
+    loop {
+        let (index, ascending) = (Index::OccurrenceByGroup, Direction::Ascending);
+        let found = store
+            .engine()
+            .entries(index, range.clone(), ascending, PAGE);
+        let found = found.await?;
+        let Some((last, _)) = found.last() else { break };
+        range.go_on_after(last);
+        keys.extend(found.iter().filter_map(|(_, record)| id_at(record, 0)));
+    }
+    let mut count = 0;
+    for keys in keys.chunks(GROUP_JOINING_MAX) {
+        let keys = keys.iter().map(|key| Key::new().id(*key).build()).collect();
+        let found = store.get_many::<Occurrence>(keys).await?;
+        let open = found.into_iter().flatten().map(|it| it.value);
+        let open = open.filter(|it| it.status != Status::Closed);
+        let items: Vec<_> = open
+            .map(|it| StatusItem {
+                target: Target::Exactly(it.id()),
+                change,
+            })
+            .collect();
+        let answers = set_status::set_status((deciding, intake), &items, author).await?;
+        count += answers.iter().filter(|it| it.is_ok()).count();
+    }
+    Ok(count)
+}

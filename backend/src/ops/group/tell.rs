@@ -1,0 +1,592 @@
+//! Makes the message of a group that is due: reads its members, decides each anew, and commits them
+//! with the group and the deliveries.
+//!
+//! Joining writes the occurrence alone; only whoever makes a message writes the group. Two who make the
+//! same one conflict, and the second finds nothing to tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    decide::{
+        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_told, notify, of_update,
+        trigger_of_update, would_pass_again,
+    },
+    domain::{
+        Content, Delivery, DeliveryState, Destination, DestinationKind, Group, GroupContent,
+        MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
+        group::SharedValue,
+    },
+    error::Error,
+    limits::{
+        CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_JOINING_MAX, GROUP_MEMBERS_MAX,
+        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, LOOK_BATCH,
+    },
+    ops::{
+        asked::group::{joined, standing},
+        asked::settle,
+        commit::commit,
+        deciding::{Deciding, new_id},
+        intake::Intake,
+        loop_guard::Reports,
+        revision,
+    },
+    store::{
+        Changes, Direction, EngineError, Index, Lane, Membership, Store, Stored,
+        record::bytes::id_at,
+    },
+};
+
+/// A group of which something waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    /// The rule.
+    pub rule: RecordId,
+    /// The key that something joins by, or the group that news is of.
+    pub id: RecordId,
+    /// Whether it is a key.
+    pub is_joining: bool,
+}
+
+impl Due {
+    /// The group that something of a rule waits for; none where it waits for none.
+    pub fn of(pending: &Pending) -> Option<Self> {
+        Some(Self {
+            rule: pending.rule,
+            id: pending.group_hold()?.id,
+            is_joining: pending.is_opening,
+        })
+    }
+}
+
+impl Due {
+    /// Whether something of an occurrence waited until now for a message of the group.
+    fn is_of(self, occurrence: &Occurrence, now_ms: i64) -> bool {
+        let mut pending = occurrence.pending.iter().filter(|it| it.rule == self.rule);
+        let is_due = |it: &Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        occurrence.status != Status::Suppressed && pending.any(is_due)
+    }
+}
+
+/// What came of looking at a group.
+#[derive(Debug, Default)]
+struct Outcome {
+    reports: Reports,
+    /// Occurrences that go on waiting, and are to be decided anew: when the next message goes out is
+    /// known by now.
+    rest: Vec<Vec<u8>>,
+}
+
+/// Makes the message of a group if one is due; answers the occurrences that wait for the next one.
+///
+/// # Errors
+/// Those of the store: nothing was told of then.
+pub async fn tell(
+    (deciding, intake): (&Deciding, &Intake),
+    due: Due,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let store = &deciding.store;
+    let decide = async || {
+        let causes = Causes::default();
+        loop {
+            let decided = decided(deciding, due, &causes).await?;
+            if settle(store, &causes).await? {
+                return Ok(decided);
+            }
+        }
+    };
+    let (outcome, _) = commit(store, Lane::Bulk, decide).await?;
+    intake.report_all(outcome.reports);
+    Ok(outcome.rest)
+}
+
+/// The group that there is, and the one that a message is made about.
+struct Found {
+    stored: Option<Stored<Group>>,
+    /// Its members that are open, the most severe first; without those that join.
+    open: Vec<Vec<u8>>,
+    /// Those of them that are not acknowledged.
+    unacknowledged: BTreeSet<RecordId>,
+    joining: Vec<Vec<u8>>,
+    news: Vec<Vec<u8>>,
+    /// Whether there is more of these than one message takes.
+    is_more: bool,
+}
+
+async fn keys(
+    store: &Store,
+    how: Membership,
+    id: RecordId,
+    limit: usize,
+) -> Result<Vec<Vec<u8>>, EngineError> {
+    let mut range = standing(how, id);
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let (index, count) = (
+            Index::OccurrenceByGroup,
+            (limit - found.len()).min(LOOK_BATCH),
+        );
+        let engine = store.engine();
+        let page = engine.entries(index, range.clone(), Direction::Ascending, count);
+        let page = page.await?;
+        let Some((last, _)) = page.last() else { break };
+        range.go_on_after(last);
+        found.extend(page.into_iter().map(|(_, record)| record));
+    }
+    Ok(found)
+}
+
+impl Found {
+    async fn read(store: &Store, due: Due) -> Result<Self, EngineError> {
+        let stored = if due.is_joining {
+            joined(store, due.id).await?
+        } else {
+            store.get::<Group>(due.id.to_bytes().into()).await?
+        };
+        let mut found = Self {
+            stored,
+            open: Vec::new(),
+            unacknowledged: BTreeSet::new(),
+            joining: Vec::new(),
+            news: Vec::new(),
+            is_more: false,
+        };
+        let all = usize::MAX;
+        let group = found.stored.as_ref().map(|it| &it.value);
+        let key = match group {
+            _ if due.is_joining => Some(due.id),
+            Some(group) => group.takes_members().then_some(group.key),
+            None => None,
+        };
+        let id = group.map(|it| it.id);
+        if let Some(id) = id {
+            found.open = keys(store, Membership::Open, id, all).await?;
+            let others = keys(store, Membership::Unacknowledged, id, all).await?;
+            found.unacknowledged = others.iter().filter_map(|key| id_at(key, 0)).collect();
+        }
+        if let Some(key) = key {
+            found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
+        }
+        // The end of a group is one message, whatever it tells of.
+        let is_last = found.open.is_empty() && found.joining.is_empty();
+        let most = if is_last { all } else { GROUP_JOINING_MAX };
+        if let Some(id) = id {
+            found.news = keys(store, Membership::News, id, most.saturating_add(1)).await?;
+        }
+        for (waiting, most) in [
+            (&mut found.joining, GROUP_JOINING_MAX),
+            (&mut found.news, most),
+        ] {
+            found.is_more |= waiting.len() > most;
+            waiting.truncate(most);
+        }
+        Ok(found)
+    }
+
+    /// Whether it went quiet: nothing of it is open, and nobody is to hear of it.
+    fn is_dead(&self) -> bool {
+        self.open.is_empty() && self.news.is_empty()
+    }
+}
+
+async fn decided(
+    deciding: &Deciding,
+    due: Due,
+    causes: &Causes,
+) -> Result<(Changes, Outcome), Error> {
+    let store = &deciding.store;
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let now_ms = deciding.clock.now_ms();
+    let found = Found::read(store, due).await?;
+    let mut changes = store.changes();
+    changes.rest_on(snapshot.place());
+    let mut outcome = Outcome::default();
+    let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
+    // Who tells a close does not wait.
+    let is_last = found.open.is_empty() && found.joining.is_empty();
+    let is_dead = found.is_dead();
+    if let Some(group) = found.stored.as_ref().filter(|_| !is_dead && !is_last) {
+        let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
+        if next_ms > now_ms {
+            outcome.rest = waiting;
+            return Ok((changes, outcome));
+        }
+    }
+    let read = store.get_many::<Occurrence>(waiting.clone()).await?;
+    let read: Vec<_> = read.into_iter().flatten().collect();
+    if !read.iter().any(|it| due.is_of(&it.value, now_ms)) {
+        return Ok((changes, outcome));
+    }
+    let shown = found.open.iter().take(GROUP_SHOWN_MAX);
+    let shown = shown.filter(|key| !waiting.contains(key)).cloned();
+    let others = store.get_many::<Occurrence>(shown.collect()).await?;
+    let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
+    let all = read.iter().map(|it| &it.value).chain(&others);
+    let past = revision::past(store, &snapshot, all).await?.asking(causes);
+    let id = match &found.stored {
+        Some(stored) if !is_dead => stored.value.id,
+        _ => new_id(now_ms),
+    };
+    let mut making = Making {
+        due,
+        id,
+        now_ms,
+        snapshot: &snapshot,
+        past: &past,
+        shared: Vec::new(),
+        told: Vec::new(),
+        others,
+    };
+    for stored in read {
+        making.add(&stored, &mut changes, &mut outcome);
+    }
+    making.finish(&found, is_dead, &mut changes, &mut outcome);
+    if found.is_more {
+        let told: BTreeSet<_> = waiting.into_iter().collect();
+        let rest = Found::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
+        outcome
+            .rest
+            .extend(rest.into_iter().filter(|it| !told.contains(it)));
+    }
+    Ok((changes, outcome))
+}
+
+impl Found {
+    /// Everything that waits for the group.
+    async fn rest(
+        store: &Store,
+        due: Due,
+        group: Option<RecordId>,
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let mut rest = Vec::new();
+        if due.is_joining {
+            rest = keys(store, Membership::Joining, due.id, usize::MAX).await?;
+        }
+        if let Some(group) = group {
+            rest.extend(keys(store, Membership::News, group, usize::MAX).await?);
+        }
+        Ok(rest)
+    }
+}
+
+/// A message while it is made.
+struct Making<'a> {
+    due: Due,
+    id: RecordId,
+    now_ms: i64,
+    snapshot: &'a Snapshot,
+    past: &'a Past,
+    /// What the first that joins shares with the others.
+    shared: Vec<SharedValue>,
+    /// The members that there is something to tell of, as they are now.
+    told: Vec<(MemberChange, Occurrence)>,
+    /// The most severe of those of which there is nothing to tell.
+    others: Vec<Occurrence>,
+}
+
+impl Making<'_> {
+    /// Decides a member anew, and takes what there is to tell of it.
+    fn add(&mut self, stored: &Stored<Occurrence>, changes: &mut Changes, outcome: &mut Outcome) {
+        let (due, now_ms) = (self.due, self.now_ms);
+        let mut next = stored.value.clone();
+        let step = Step {
+            kind: StepKind::Tell {
+                rule: due.rule,
+                group: self.id,
+            },
+            transition: Transition::default(),
+            matches: &self.snapshot.matches(&next),
+            now_ms,
+            past: self.past,
+        };
+        let notices = notify(&mut next, &step, self.snapshot, &mut || new_id(now_ms));
+        outcome.reports.note(&notices, &next, now_ms);
+        for delivery in &notices.deliveries {
+            changes.insert(delivery);
+        }
+        if next != stored.value {
+            changes.update(stored, &next);
+        }
+        if self.told.is_empty() && notices.told.is_some() {
+            let mut pending = stored.value.pending.iter();
+            let waited = pending.find(|it| it.rule == due.rule);
+            let hold = waited.and_then(Pending::group_hold);
+            self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
+        }
+        self.told.extend(notices.told.map(|it| (it.change, next)));
+    }
+
+    fn count(&self, change: MemberChange) -> u32 {
+        let count = self.told.iter().filter(|it| it.0 == change).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn finish(&self, found: &Found, is_dead: bool, changes: &mut Changes, outcome: &mut Outcome) {
+        let stored = found.stored.as_ref();
+        if let Some(stored) = stored.filter(|_| is_dead && !self.told.is_empty()) {
+            // The next one takes its place.
+            let over = Group {
+                end_ms: Some(self.now_ms),
+                ..stored.value.clone()
+            };
+            changes.update(stored, &over);
+        }
+        let stored = stored.filter(|_| !is_dead);
+        if self.told.is_empty() {
+            return;
+        }
+        let rule = self.snapshot.rule(self.due.rule);
+        let Some(group) = self.group(stored.map(|it| &it.value), found, rule) else {
+            return;
+        };
+        let (content, group) = group;
+        let deliveries = self.deliveries(&content, &group, rule, outcome);
+        for delivery in &deliveries.0 {
+            changes.insert(delivery);
+        }
+        let next = Group {
+            destinations: deliveries.1,
+            ..group
+        };
+        match stored {
+            Some(stored) => changes.update(stored, &next),
+            None => changes.insert(&next),
+        }
+    }
+
+    /// What there is to tell of the group, and the group as it is then.
+    fn group(
+        &self,
+        stored: Option<&Group>,
+        found: &Found,
+        rule: Option<&Rule>,
+    ) -> Option<(GroupContent, Group)> {
+        let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
+        let now_open: BTreeSet<_> = self.told.iter().filter(is_up).map(|it| it.1.key).collect();
+        let was_open = found.open.iter().filter_map(|key| id_at(key, 0));
+        let open: BTreeSet<_> = was_open.chain(now_open).collect();
+        let closed = self.count(MemberChange::Closed);
+        let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
+        let joined_count = self.count(MemberChange::Joined);
+        // What is left over is told of with the message after.
+        let is_over = open.is_empty() && !found.is_more;
+        let is_told = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
+        let mut next = match stored {
+            Some(group) => group.clone(),
+            None => self.made(rule?),
+        };
+        next.message_count = next.message_count.saturating_add(1);
+        next.member_count = next.member_count.saturating_add(joined_count);
+        next.is_full = next.member_count >= GROUP_MEMBERS_MAX;
+        next.last_ms = self.now_ms;
+        if is_told {
+            next.told_ms = self.now_ms;
+        }
+        if let Some(grouping) = rule.and_then(|it| it.group.as_ref()) {
+            next.interval_ms = grouping.interval_ms;
+        }
+        next.end_ms = is_over.then_some(self.now_ms);
+        let mut members: Vec<(Option<MemberChange>, &Occurrence)> = Vec::new();
+        members.extend(self.told.iter().map(|(change, it)| (Some(*change), it)));
+        members.extend(self.others.iter().map(|it| (None, it)));
+        members.sort_by_key(|(change, it)| {
+            let is_closed = it.status == Status::Closed;
+            (
+                is_closed,
+                u8::MAX - it.severity as u8,
+                change.is_none(),
+                it.key,
+            )
+        });
+        let acknowledged = self.acknowledged(found, &open);
+        let mut room_bytes = GROUP_SHOWN_BYTES_MAX;
+        let mut shown = Vec::new();
+        for (change, member) in members.into_iter().take(GROUP_SHOWN_MAX) {
+            let bytes = member.weight_bytes();
+            // The first is always there: a message without any says nothing.
+            if bytes > room_bytes && !shown.is_empty() {
+                break;
+            }
+            room_bytes = room_bytes.saturating_sub(bytes);
+            shown.push((change, as_told(member)));
+        }
+        let content = GroupContent {
+            id: self.id,
+            by: next.by.clone(),
+            count: open_count.saturating_add(closed),
+            open_count,
+            joined_count,
+            closed_count: closed,
+            is_first: next.message_count == 1,
+            is_over,
+            acknowledged,
+            members: shown,
+        };
+        Some((content, next))
+    }
+
+    /// A new group, as its first member finds it.
+    fn made(&self, rule: &Rule) -> Group {
+        let interval_ms = i64::try_from(GROUP_INTERVAL_DEFAULT.as_millis()).unwrap_or(i64::MAX);
+        let grouping = rule.group.as_ref();
+        Group {
+            id: self.id,
+            rule: rule.id,
+            rule_name: rule.name.clone(),
+            key: self.due.id,
+            by: self.shared.clone(),
+            interval_ms: grouping.map_or(interval_ms, |it| it.interval_ms),
+            destinations: Vec::new(),
+            message_count: 0,
+            member_count: 0,
+            is_full: false,
+            create_ms: self.now_ms,
+            last_ms: self.now_ms,
+            told_ms: self.now_ms,
+            end_ms: None,
+        }
+    }
+
+    fn acknowledged(&self, found: &Found, open: &BTreeSet<RecordId>) -> bool {
+        let known: BTreeMap<_, _> = self
+            .told
+            .iter()
+            .map(|(_, it)| it)
+            .chain(&self.others)
+            .map(|it| (it.key, it.acknowledged))
+            .collect();
+        let is_acknowledged = |key: &RecordId| match known.get(key) {
+            Some(acknowledged) => *acknowledged,
+            None => !found.unacknowledged.contains(key),
+        };
+        !open.is_empty() && open.iter().all(is_acknowledged)
+    }
+
+    /// The occurrence that stands for the others: the most severe that is open, then the oldest; when
+    /// none is, the one that was closed last.
+    fn main(&self, of: impl Fn(&Occurrence) -> bool) -> Option<&Occurrence> {
+        let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
+        let all: Vec<_> = all.filter(|it| of(it)).collect();
+        let open = all.iter().filter(|it| it.status != Status::Closed);
+        let worst = open.min_by_key(|it| (u8::MAX - it.severity as u8, it.key));
+        let last = || {
+            let closed = all.iter();
+            closed.max_by_key(|it| (it.close.map_or(0, |close| close.at_ms), it.key))
+        };
+        worst.or_else(last).copied()
+    }
+
+    /// The deliveries of the message, and who has been told of the group after it.
+    fn deliveries(
+        &self,
+        content: &GroupContent,
+        group: &Group,
+        rule: Option<&Rule>,
+        outcome: &mut Outcome,
+    ) -> (Vec<Delivery>, Vec<(RecordId, Name)>) {
+        let is_told = self
+            .told
+            .iter()
+            .any(|(change, _)| matches!(change, MemberChange::Joined | MemberChange::Repeated));
+        let is_news = self
+            .told
+            .iter()
+            .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
+        let mut receivers: Vec<&Destination> = Vec::new();
+        if is_told && let Some(rule) = rule {
+            let names = rule.destination_names.iter();
+            receivers.extend(names.filter_map(|name| self.snapshot.destination_named(name)));
+        }
+        let mut told = group.destinations.clone();
+        if is_news {
+            let before = told.iter();
+            for found in before.filter_map(|(id, _)| self.snapshot.destination(*id)) {
+                if !receivers.iter().any(|it| it.id == found.id) {
+                    receivers.push(found);
+                }
+            }
+        }
+        let mut deliveries = Vec::with_capacity(receivers.len());
+        for destination in receivers {
+            let makes_events = matches!(destination.kind, DestinationKind::Event(_));
+            let passes = |it: &Occurrence| {
+                !makes_events || !would_pass_again(it, self.due.rule, destination)
+            };
+            let Some(main) = self.main(passes) else {
+                let stopped = Notices {
+                    stopped: vec![group.rule_name.clone()],
+                    ..Notices::default()
+                };
+                if let Some(any) = self.main(|_| true) {
+                    outcome.reports.note(&stopped, any, self.now_ms);
+                }
+                continue;
+            };
+            deliveries.push(self.delivery((main, content), group, rule, destination, !is_told));
+            if is_told && !told.iter().any(|(id, _)| *id == destination.id) {
+                told.push((destination.id, destination.name.clone()));
+            }
+        }
+        (deliveries, told)
+    }
+
+    fn delivery(
+        &self,
+        (main, content): (&Occurrence, &GroupContent),
+        group: &Group,
+        rule: Option<&Rule>,
+        destination: &Destination,
+        clear: bool,
+    ) -> Delivery {
+        let mut notified = main.notified.iter();
+        let entry = notified.find(|it| it.rule == self.due.rule).cloned();
+        let entry = entry.unwrap_or_else(|| Notified {
+            rule: self.due.rule,
+            rule_name: group.rule_name.clone(),
+            last_ms: self.now_ms,
+            send_updates: false,
+            destinations: Vec::new(),
+            cleared: false,
+            opening: None,
+            group: Some(self.id),
+        });
+        let matches = self.snapshot.matches(main);
+        let in_force = (self.snapshot, self.past);
+        let mut occurrence = as_told(main);
+        // What an event is made of that stands for all of them.
+        let mut chain: Vec<RecordId> = Vec::new();
+        let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
+        let all = all.filter(|it| !would_pass_again(it, self.due.rule, destination));
+        for rule in all.flat_map(|it| &it.chain) {
+            if !chain.contains(rule) {
+                chain.push(*rule);
+            }
+        }
+        chain.truncate(CHAIN_MAX);
+        occurrence.chain = chain;
+        Delivery {
+            id: new_id(self.now_ms),
+            rule: Some(self.due.rule),
+            destination: destination.id,
+            destination_name: destination.name.as_str().into(),
+            event: Some(occurrence.event),
+            state: DeliveryState::Pending {
+                due_ms: self.now_ms,
+            },
+            test: false,
+            attempts: 0,
+            last_error: String::new(),
+            create_ms: self.now_ms,
+            end_ms: None,
+            retry_of: None,
+            retried_as: None,
+            content: Content {
+                clear,
+                occurrence,
+                rule: of_update(&entry, rule, self.past),
+                trigger: trigger_of_update(&entry, rule, &matches, in_force),
+                destination_kind: destination.kind.clone(),
+                group: Some(content.clone()),
+            },
+        }
+    }
+}

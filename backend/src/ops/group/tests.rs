@@ -1,0 +1,397 @@
+//! Groups, on a service without a wire whose clock stands still unless it is moved.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::DropGuard;
+
+use crate::{
+    clock::{Clock as _, ManualClock},
+    domain::{
+        Delivery, Group, Grouping, IncomingEvent, MemberChange, Occurrence, Rule, Severity, Status,
+    },
+    ops::{
+        deciding::Deciding,
+        intake::Intake,
+        review::Reviewer,
+        ruleset::Ruleset,
+        samples::{self, DISK_TRIGGER, START_MS, name, rule},
+    },
+    store::{Lane, Store},
+};
+
+mod edits;
+
+struct World {
+    store: Store,
+    deciding: Deciding,
+    clock: Arc<ManualClock>,
+    intake: Intake,
+    reviewer: Reviewer,
+    _guard: DropGuard,
+}
+
+/// A message about a group as tests compare it: who is in it with what became of them, how many are
+/// open, and whether it says `clear`.
+type Message = (Vec<String>, u32, bool);
+
+fn message(members: &[&str], open: u32, clear: bool) -> Message {
+    let members = members.iter().map(|it| (*it).to_owned());
+    (members.collect(), open, clear)
+}
+
+impl World {
+    async fn under(rules: &[Rule]) -> Self {
+        let store = samples::store();
+        for rule in rules {
+            samples::save_rule(&store, rule).await;
+        }
+        Self::on(store, 0).await
+    }
+
+    async fn on(store: Store, passed_ms: u64) -> Self {
+        let (mut deciding, clock) = samples::deciding(store.clone()).await;
+        clock.advance(Duration::from_millis(passed_ms));
+        deciding.ruleset = Arc::new(Ruleset::load(store.clone()).await.unwrap());
+        let (intake, guard) = samples::intake(&deciding);
+        Self {
+            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
+            store,
+            deciding,
+            clock,
+            intake,
+            _guard: guard,
+        }
+    }
+
+    /// The same store, as a service finds it that begins anew.
+    async fn restarted(self) -> Self {
+        let passed = self.clock.now_ms() - START_MS;
+        Self::on(self.store, passed.unsigned_abs()).await
+    }
+
+    async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
+        self.clock.advance(Duration::from_millis(1));
+        let mut event = samples::event(host);
+        event.timestamp_ms = self.clock.now_ms();
+        change(&mut event);
+        self.intake.submit(vec![event], None).await.unwrap();
+    }
+
+    async fn open(&self, hosts: &[&str]) {
+        for host in hosts {
+            self.event(host, |_| {}).await;
+        }
+    }
+
+    async fn close(&self, host: &str) {
+        self.event(host, |it| it.status = Some(Status::Closed))
+            .await;
+    }
+
+    /// Lets time pass, and has the service look.
+    async fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.reviewer.pass().await;
+    }
+
+    async fn edit(&self, rule: Rule) {
+        let edited = Rule {
+            revision: rule.revision + 1,
+            ..rule
+        };
+        samples::save_rule(&self.store, &edited).await;
+    }
+
+    async fn deliveries(&self) -> Vec<Delivery> {
+        let mut all = samples::all::<Delivery>(&self.store).await;
+        all.sort_by_key(|it| it.create_ms);
+        all
+    }
+
+    async fn messages(&self) -> Vec<Message> {
+        let all = self.deliveries().await.into_iter();
+        all.map(|it| {
+            let group = it.content.group.expect("a message about a group");
+            let member = |(change, it): &(Option<MemberChange>, Occurrence)| {
+                let host = it.dimensions["host"].as_str();
+                let mark = match change {
+                    Some(MemberChange::Joined) => "+",
+                    Some(MemberChange::Closed) => "-",
+                    Some(MemberChange::Changed) => "~",
+                    Some(MemberChange::Repeated) => "=",
+                    None => "",
+                };
+                format!("{mark}{host}")
+            };
+            let mut members: Vec<_> = group.members.iter().map(member).collect();
+            members.sort();
+            (members, group.open_count, it.content.clear)
+        })
+        .collect()
+    }
+
+    async fn groups(&self) -> Vec<Group> {
+        samples::all::<Group>(&self.store).await
+    }
+}
+
+fn grouping(by: &[&str]) -> Option<Grouping> {
+    Some(Grouping {
+        by: by.iter().map(|it| (*it).to_owned()).collect(),
+        wait_ms: 30_000,
+        interval_ms: 300_000,
+    })
+}
+
+fn gathering() -> Rule {
+    Rule {
+        send_updates: true,
+        group: grouping(&["name"]),
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    }
+}
+
+#[tokio::test]
+async fn one_member_is_told_of_after_the_wait_and_its_close_at_once() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(29).await;
+    assert!(world.messages().await.is_empty());
+    world.wait(1).await;
+    assert_eq!(world.messages().await, [message(&["+a"], 1, false)]);
+    world.close("a").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await[1..], [message(&["-a"], 0, true)]);
+    let groups = world.groups().await;
+    assert_eq!(groups.len(), 1);
+    assert!(groups[0].end_ms.is_some());
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    assert_eq!(world.messages().await[2..], [message(&["+a"], 1, false)]);
+    let threads: Vec<_> = world.deliveries().await;
+    let thread = |at: usize| threads[at].content.group.as_ref().unwrap().id;
+    assert_eq!(thread(0), thread(1));
+    assert_ne!(thread(1), thread(2), "the next member begins another group");
+}
+
+#[tokio::test]
+async fn what_is_closed_within_the_wait_is_spared_and_a_group_of_which_nothing_is_left_is_silent() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a", "b"]).await;
+    world.close("a").await;
+    world.wait(30).await;
+    assert_eq!(world.messages().await, [message(&["+b"], 1, false)]);
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.close("a").await;
+    world.wait(600).await;
+    assert!(world.messages().await.is_empty());
+    assert!(world.groups().await.is_empty());
+}
+
+#[tokio::test]
+async fn joins_closes_and_a_severity_go_in_one_message_an_interval() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a", "b", "c"]).await;
+    world.wait(30).await;
+    world.close("a").await;
+    world
+        .event("b", |it| it.severity = Some(Severity::Critical))
+        .await;
+    world.open(&["d"]).await;
+    world.wait(299).await;
+    assert_eq!(world.messages().await.len(), 1, "the interval runs");
+    world.wait(1).await;
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["+d", "-a", "c", "~b"], 3, false)]
+    );
+    assert_eq!(
+        world.deliveries().await[1].content.occurrence.dimensions["host"],
+        "b",
+        "the most severe stands for them"
+    );
+    world.wait(3_000).await;
+    assert_eq!(world.messages().await.len(), 2, "nothing is new");
+    world.close("c").await;
+    world.wait(0).await;
+    assert_eq!(
+        world.messages().await[2..],
+        [message(&["-c", "b", "d"], 2, true)],
+        "the interval is long over"
+    );
+    world.close("b").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await.len(), 3);
+    world.close("d").await;
+    world.wait(0).await;
+    assert_eq!(
+        world.messages().await[3..],
+        [message(&["-b", "-d"], 0, true)],
+        "the last close waits for no interval"
+    );
+}
+
+#[tokio::test]
+async fn what_falls_back_before_the_next_message_is_not_told() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a", "b"]).await;
+    world.wait(30).await;
+    world
+        .event("a", |it| it.severity = Some(Severity::Critical))
+        .await;
+    world.event("a", |_| {}).await;
+    world.close("b").await;
+    world.wait(0).await;
+    let reopens = |it: &mut IncomingEvent| it.status = Some(Status::Open);
+    world.event("a", reopens).await;
+    world.wait(300).await;
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["-b", "a"], 1, true)]
+    );
+}
+
+#[tokio::test]
+async fn a_group_shares_what_its_fields_held_and_a_missing_value_is_one_of_its_own() {
+    let world = World::under(&[Rule {
+        group: grouping(&["dimensions.host", "metadata.rack"]),
+        ..gathering()
+    }])
+    .await;
+    let rack = |rack: &'static str| {
+        move |it: &mut IncomingEvent| {
+            let value = crate::domain::Value::Text(rack.into());
+            it.metadata.insert("rack".into(), value);
+        }
+    };
+    world.event("a", rack("1")).await;
+    world
+        .event("a", |it| {
+            it.name = "load".into();
+            rack("1")(it);
+        })
+        .await;
+    world.event("b", |_| {}).await;
+    // What it joined by stays.
+    world.event("a", rack("2")).await;
+    world.wait(30).await;
+    let mut messages = world.messages().await;
+    messages.sort();
+    assert_eq!(
+        messages,
+        [message(&["+a", "+a"], 2, false), message(&["+b"], 1, false)]
+    );
+    let groups = world.groups().await.into_iter().map(|it| it.by);
+    let mut shared: Vec<_> = groups.map(|by| crate::decide::shared_text(&by)).collect();
+    shared.sort();
+    assert_eq!(
+        shared,
+        [
+            "dimensions.host=a, metadata.rack=1",
+            "dimensions.host=b, no metadata.rack"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn no_message_takes_more_than_a_thousand_and_none_is_lost_or_told_twice() {
+    let world = World::under(&[gathering()]).await;
+    let hosts: Vec<_> = (0..1_200).map(|it| format!("host-{it}")).collect();
+    let events = hosts.iter().map(|host| samples::event(host)).collect();
+    world.intake.submit(events, None).await.unwrap();
+    world.wait(30).await;
+    world.wait(299).await;
+    assert_eq!(world.deliveries().await.len(), 1);
+    world.wait(1).await;
+    let counts = |it: &Delivery| {
+        let group = it.content.group.as_ref().unwrap();
+        (group.joined_count, group.open_count, group.members.len())
+    };
+    let deliveries = world.deliveries().await;
+    let counts: Vec<_> = deliveries.iter().map(counts).collect();
+    assert_eq!(counts, [(1_000, 1_000, 100), (200, 1_200, 100)]);
+    world.wait(3_000).await;
+    assert_eq!(world.deliveries().await.len(), 2);
+    assert_eq!(world.groups().await[0].member_count, 1_200);
+    let closes = hosts.iter().map(|host| IncomingEvent {
+        status: Some(Status::Closed),
+        timestamp_ms: world.clock.now_ms(),
+        ..samples::event(host)
+    });
+    world.intake.submit(closes.collect(), None).await.unwrap();
+    world.wait(0).await;
+    world.wait(300).await;
+    let deliveries = world.deliveries().await;
+    let closed = |it: &Delivery| {
+        let group = it.content.group.as_ref().unwrap();
+        (group.closed_count, group.is_over)
+    };
+    let closed: Vec<_> = deliveries[2..].iter().map(closed).collect();
+    assert_eq!(closed, [(1_200, true)], "the end is one message");
+}
+
+#[tokio::test]
+async fn a_restart_resets_no_wait_and_no_interval() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(20).await;
+    let world = world.restarted().await;
+    world.wait(9).await;
+    assert!(world.messages().await.is_empty());
+    world.wait(1).await;
+    assert_eq!(world.messages().await.len(), 1);
+    world.open(&["b"]).await;
+    let world = world.restarted().await;
+    world.wait(299).await;
+    assert_eq!(world.messages().await.len(), 1);
+    world.wait(1).await;
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["+b", "a"], 2, false)]
+    );
+    assert_eq!(world.groups().await.len(), 1);
+}
+
+#[tokio::test]
+async fn two_who_make_the_same_message_make_one() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a", "b"]).await;
+    world.clock.advance(Duration::from_secs(30));
+    let other = Reviewer::new(world.deciding.clone(), world.intake.clone());
+    tokio::join!(world.reviewer.pass(), other.pass());
+    assert_eq!(world.messages().await, [message(&["+a", "+b"], 2, false)]);
+    world.close("a").await;
+    world.close("b").await;
+    tokio::join!(world.reviewer.pass(), other.pass());
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["-a", "-b"], 0, true)]
+    );
+}
+
+#[tokio::test]
+async fn a_repeat_is_one_for_the_group() {
+    let world = World::under(&[Rule {
+        repeat: true,
+        repeat_interval_seconds: 600,
+        ..gathering()
+    }])
+    .await;
+    world.open(&["a", "b"]).await;
+    world.wait(30).await;
+    world.wait(500).await;
+    world.open(&["a", "b"]).await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await.len(), 1, "it is not due");
+    world.wait(100).await;
+    world.open(&["a"]).await;
+    world.wait(0).await;
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["=a", "b"], 2, false)]
+    );
+    world.open(&["b"]).await;
+    world.wait(400).await;
+    assert_eq!(world.messages().await.len(), 2, "the message stood for all");
+}

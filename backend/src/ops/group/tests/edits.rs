@@ -1,0 +1,128 @@
+//! Groups whose rule is edited, and holds around them.
+
+use super::*;
+
+#[tokio::test]
+async fn under_another_by_nothing_joins_and_the_group_lives_until_its_closing() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    world
+        .edit(Rule {
+            group: grouping(&["host"]),
+            ..gathering()
+        })
+        .await;
+    world.open(&["b"]).await;
+    world.wait(30).await;
+    assert_eq!(world.messages().await[1..], [message(&["+b"], 1, false)]);
+    world.close("a").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await[2..], [message(&["-a"], 0, true)]);
+    assert_eq!(world.groups().await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_closing_comes_when_the_rule_is_gone() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    let mut changes = world.store.changes();
+    let stored = world
+        .store
+        .get::<Rule>("page".into())
+        .await
+        .unwrap()
+        .unwrap();
+    let was = crate::domain::Was::Rule(stored.value.clone());
+    let now_ms = world.clock.now_ms();
+    crate::ops::revision::keep(&world.store, was, now_ms, true, &mut changes)
+        .await
+        .unwrap();
+    changes.delete(&stored);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.open(&["b"]).await;
+    world.wait(300).await;
+    assert_eq!(world.messages().await.len(), 1);
+    world.close("a").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await[1..], [message(&["-a"], 0, true)]);
+}
+
+#[tokio::test]
+async fn what_passed_no_other_hold_is_in_no_message_and_joins_when_that_ends() {
+    let world = World::under(&[Rule {
+        delay_ms: 60_000,
+        ..gathering()
+    }])
+    .await;
+    world.open(&["a"]).await;
+    world.wait(59).await;
+    assert!(world.messages().await.is_empty());
+    // The delay ends, and the wait begins.
+    world.wait(1).await;
+    assert!(world.messages().await.is_empty());
+    world.open(&["b"]).await;
+    world.wait(30).await;
+    assert_eq!(world.messages().await, [message(&["+a"], 1, false)]);
+    world.wait(300).await;
+    assert_eq!(
+        world.messages().await[1..],
+        [message(&["+b", "a"], 2, false)]
+    );
+}
+
+#[tokio::test]
+async fn without_updates_nothing_but_joining_is_told_and_a_group_that_closed_is_over() {
+    let world = World::under(&[Rule {
+        send_updates: false,
+        ..gathering()
+    }])
+    .await;
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    world.close("a").await;
+    world.wait(300).await;
+    assert_eq!(world.messages().await.len(), 1);
+    world.open(&["b"]).await;
+    world.wait(29).await;
+    assert_eq!(
+        world.messages().await.len(),
+        1,
+        "it waits as the first of another"
+    );
+    world.wait(1).await;
+    assert_eq!(world.messages().await[1..], [message(&["+b"], 1, false)]);
+    assert_eq!(world.groups().await.len(), 2);
+}
+
+#[tokio::test]
+async fn whoever_is_added_hears_of_what_joins_and_of_the_closing() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    let more = ["hook", "other"].map(|it| name(it)).to_vec();
+    world
+        .edit(Rule {
+            destination_names: more,
+            ..gathering()
+        })
+        .await;
+    world.event("a", |it| it.acknowledged = Some(true)).await;
+    world.wait(300).await;
+    let to = |it: &Delivery| it.destination_name.clone();
+    let all: Vec<_> = world.deliveries().await.iter().map(to).collect();
+    assert_eq!(
+        all,
+        ["hook", "hook"],
+        "who was told of nothing hears of no change"
+    );
+    world.open(&["b"]).await;
+    world.wait(300).await;
+    world.close("a").await;
+    world.close("b").await;
+    world.wait(0).await;
+    let mut last: Vec<_> = world.deliveries().await[4..].iter().map(to).collect();
+    last.sort();
+    assert_eq!(last, ["hook", "other"]);
+}

@@ -1,0 +1,144 @@
+//! Groups on their way out, and what is asked of them on its way in.
+
+use bellwether_proto::v1;
+
+use super::{list::count, time::timestamp};
+use crate::{
+    domain::{GroupId, Name, Occurrence, RecordId, Status},
+    error::{Error, Violation},
+    limits::RULE_NAMES_MAX,
+    ops::{
+        group::list::{Filter, GroupView},
+        occurrence::StateChange,
+        page::PageRequest,
+    },
+};
+
+const NO_GROUP_ID: &str = "is no group id: it is `group-` and 26 letters and digits";
+
+/// The filters and the page of a list.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Error> {
+    use v1::group::State;
+    let mut violations = Vec::new();
+    if request.rule_names.len() > RULE_NAMES_MAX {
+        let fault = format!("has more than {RULE_NAMES_MAX} entries");
+        violations.push(Violation::new("ruleNames", fault));
+    }
+    let (mut open, mut over) = (false, false);
+    for (at, state) in request.states.iter().enumerate() {
+        match State::try_from(*state) {
+            Ok(State::Open) => open = true,
+            Ok(State::Over) => over = true,
+            _ => violations.push(Violation::new(
+                format!("states[{at}]"),
+                "is none of OPEN and OVER",
+            )),
+        }
+    }
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    let filter = Filter {
+        rule_names: request.rule_names,
+        is_open: (open != over).then_some(open),
+    };
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((filter, page))
+}
+
+/// The group and the page of its members.
+///
+/// # Errors
+/// [`Error::Invalid`] for what is no id.
+pub fn one(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
+    let page = PageRequest {
+        size: request.page_size,
+        token: request.page_token,
+    };
+    Ok((id(&request.id)?, page))
+}
+
+fn id(text: &str) -> Result<RecordId, Error> {
+    GroupId::parse(text).ok_or_else(|| Error::invalid("id", NO_GROUP_ID))
+}
+
+/// The group, and what is to become of its members.
+///
+/// # Errors
+/// [`Error::Invalid`] naming every wrong field.
+pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
+    let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
+    if status.is_none() && request.status != 0 {
+        let fault = "is none of STATUS_SUPPRESSED and STATUS_CLOSED: only what is open is changed";
+        return Err(Error::invalid("status", fault));
+    }
+    if status.is_none() && request.acknowledged.is_none() {
+        let fault = "is required, or `acknowledged`";
+        return Err(Error::invalid("status", fault));
+    }
+    let change = StateChange {
+        status,
+        acknowledged: request.acknowledged,
+        ..StateChange::default()
+    };
+    Ok((id(&request.id)?, change))
+}
+
+/// A group on the wire.
+pub fn group(view: GroupView) -> v1::Group {
+    let GroupView {
+        group,
+        open_count,
+        acknowledged,
+    } = view;
+    let is_open = open_count > 0;
+    let state = if is_open {
+        v1::group::State::Open
+    } else {
+        v1::group::State::Over
+    };
+    let next_ms = group.last_ms.saturating_add(group.interval_ms);
+    let names = group.destinations.iter();
+    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    v1::Group {
+        id: GroupId(group.id).to_string(),
+        rule_name: group.rule_name.to_string(),
+        by: group
+            .by
+            .into_iter()
+            .map(|(field, value)| v1::SharedValue { field, value })
+            .collect(),
+        state: state.into(),
+        open_count: Some(count(open_count)),
+        member_count: Some(number(group.member_count)),
+        message_count: Some(number(group.message_count)),
+        acknowledged: Some(acknowledged),
+        destination_names: names
+            .map(|(_, name): &(_, Name)| name.to_string())
+            .collect(),
+        create_time: Some(timestamp(group.create_ms)),
+        last_message_time: Some(timestamp(group.last_ms)),
+        next_message_time: is_open.then(|| timestamp(next_ms)),
+        end_time: group.end_ms.map(timestamp),
+    }
+}
+
+/// A member on the wire.
+pub fn member(occurrence: Occurrence) -> v1::GroupMember {
+    v1::GroupMember {
+        event_id: occurrence.event.to_string(),
+        occurrence_id: occurrence.id().to_string(),
+        event_name: occurrence.name,
+        summary: occurrence.summary,
+        severity: occurrence.severity as i32,
+        status: occurrence.status as i32,
+        acknowledged: Some(occurrence.acknowledged),
+        start_time: Some(timestamp(occurrence.start_ms)),
+    }
+}

@@ -1,0 +1,67 @@
+//! `GroupService`: what one rule tells of in one message.
+
+use bellwether_proto::v1::{self, group_service_server::GroupService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{access, audit, convert::group as convert};
+use crate::ops::{
+    deciding::Deciding,
+    group::list::{get, list, set},
+    intake::Intake,
+};
+
+/// Serves groups.
+#[derive(Debug)]
+pub struct GroupApi {
+    deciding: Deciding,
+    intake: Intake,
+}
+
+impl GroupApi {
+    /// Serves the groups of that store; what the service has to say of it goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
+    }
+}
+
+#[async_trait]
+impl GroupService for GroupApi {
+    async fn list_groups(
+        &self,
+        request: Request<v1::ListGroupsRequest>,
+    ) -> Result<Response<v1::ListGroupsResponse>, Status> {
+        let (filter, page) = convert::list(request.into_inner())?;
+        let (groups, next_page_token) = list(&self.deciding.store, &filter, &page).await?;
+        Ok(Response::new(v1::ListGroupsResponse {
+            groups: groups.into_iter().map(convert::group).collect(),
+            next_page_token,
+        }))
+    }
+
+    async fn get_group(
+        &self,
+        request: Request<v1::GetGroupRequest>,
+    ) -> Result<Response<v1::GetGroupResponse>, Status> {
+        let (id, page) = convert::one(request.into_inner())?;
+        let (group, members, next_page_token) = get(&self.deciding.store, id, &page).await?;
+        Ok(Response::new(v1::GetGroupResponse {
+            group: Some(convert::group(group)),
+            members: members.into_iter().map(convert::member).collect(),
+            next_page_token,
+        }))
+    }
+
+    async fn set_group_status(
+        &self,
+        request: Request<v1::SetGroupStatusRequest>,
+    ) -> Result<Response<v1::SetGroupStatusResponse>, Status> {
+        let author = access::caller(&request)?.name;
+        let request = request.into_inner();
+        let (id, change) = convert::change(&request)?;
+        let changed = set((&self.deciding, &self.intake), id, change, &author).await?;
+        let answer = v1::SetGroupStatusResponse {
+            changed_count: Some(super::convert::list::count(changed)),
+        };
+        Ok(audit::of(request.id, answer))
+    }
+}
