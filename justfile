@@ -23,6 +23,10 @@ keys:
 looks:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
 
+# Draw ten screens of the service at ADDRESS at three sizes as SVG into tui/pictures.
+pictures ADDRESS="http://127.0.0.1:8481" KEY_FILE="":
+    bash tui/pictures/draw {{ADDRESS}} {{KEY_FILE}}
+
 # Walk the console's tour with the real program and write its screens into the document.
 tour:
     BELLWETHER_UPDATE_TOUR=1 cargo test --package bellwether-tests --test e2e tour

@@ -17,6 +17,7 @@ pub mod etag;
 pub mod explain;
 pub mod fields;
 pub mod find;
+pub mod footprint;
 pub mod group;
 pub mod inhibition;
 pub mod intake;

@@ -7,24 +7,29 @@ use bellwether_tests::{
 };
 
 fn console(world: &World, arguments: &[&str]) -> Terminal {
+    on(world, arguments, &[])
+}
+
+fn on(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Terminal {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key");
     let key = key.to_str().expect("a path");
     let own = ["--connect", &address, "--key-file", key];
-    Terminal::start(world.folder(), &[&own, arguments].concat())
+    let arguments = [&own, arguments].concat();
+    Terminal::with_environment(world.folder(), &arguments, environment)
 }
 
 #[test]
 fn auto_takes_the_background_that_the_terminal_tells_and_types_none_of_the_answer() {
     let world = World::start();
-    let mut console = console(&world, &["--theme", "auto"]);
+    let mut console = on(&world, &["--theme", "auto"], &[("COLORTERM", "truecolor")]);
     console.shows(&["Overview", "connected"]);
     let question = "\x1b]11;?\x1b\\";
     eventually_blocking("the question", || {
         console.written().contains(question).then_some(())
     });
-    // The ground of the light theme among 256 colours.
-    let light = "48;5;231";
+    // The ground of the light theme.
+    let light = "48;2;250;250;250";
     assert!(!console.written().contains(light));
 
     console.press("2\x1b]11;rgb:fdfd/f6f6/e3e3\x1b\\");

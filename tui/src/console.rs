@@ -17,7 +17,7 @@ use crate::{
         write::TextEdit,
     },
     options::Options,
-    theme::Theme,
+    theme::{Depth, Theme},
     view,
 };
 
@@ -72,6 +72,7 @@ impl<B: Backend> Console<B> {
         model.depth = options.depth;
         model.background = options.background;
         model.now_ms = now_ms();
+        model.cycle = options.wall.then(|| model.now_ms + limits::CYCLE_MS);
         let link = client::start(
             options.endpoint,
             options.key.map(super::options::Key::into_value),
@@ -121,7 +122,9 @@ impl<B: Backend> Console<B> {
 
     /// Whether the terminal's background matters and is not known.
     pub(crate) fn wants_background(&self) -> bool {
-        self.model.theme == Theme::Auto && self.model.background.is_none()
+        let model = &self.model;
+        let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
+        matters && model.background.is_none()
     }
 
     pub(crate) fn has_changed(&self) -> bool {

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod clause;
+mod counted;
 mod event;
 mod failure;
 mod kind;
@@ -20,6 +21,7 @@ pub(crate) use bellwether_proto::{
 pub(crate) use self::{
     bulk::{BulkTally, Transition},
     clause::{Comparison, describe},
+    counted::{Back, Counted},
     event::EventRow,
     failure::{Failure, FailureKind, FieldError},
     kind::Kind,

@@ -11,7 +11,7 @@ use crate::{
     keymap::{self, Action},
     model::message::Msg,
     options::Options,
-    text,
+    picture, text,
     theme::Theme,
 };
 
@@ -40,6 +40,7 @@ pub async fn snapshot(
     console.idle().await;
     Ok(Snapshot {
         frame: console.screen(),
+        picture: picture::svg(console.buffer()),
         standing: console.console.standing(),
     })
 }
@@ -49,6 +50,8 @@ pub async fn snapshot(
 pub struct Snapshot {
     /// The frame, a line for each row.
     pub frame: String,
+    /// The frame with its colours, as an SVG.
+    pub picture: String,
     /// How the console stands with the service.
     pub standing: Standing,
 }

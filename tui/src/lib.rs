@@ -12,6 +12,7 @@ mod kind;
 mod limits;
 mod model;
 mod options;
+mod picture;
 mod plain;
 mod route;
 mod terminal;

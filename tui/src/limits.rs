@@ -25,9 +25,10 @@ pub(crate) const RESOURCE_PAGE: i32 = 1_000;
 pub(crate) const BULK_ITEMS: usize = 1_000;
 /// Columns and rows from which the overview is a wall.
 pub(crate) const WALL: (u16, u16) = (72, 20);
-/// The column at which the tabs of the head begin, and the columns that are kept for its end.
-pub(crate) const TABS_FROM: usize = 28;
-pub(crate) const HEAD_STATE: usize = 28;
+/// Rows from which the tabs have a line of their own below the head.
+pub(crate) const TAB_ROWS: u16 = 18;
+/// Keys that are told at the foot, besides those that always are.
+pub(crate) const HINTS: usize = 6;
 /// Columns from which a list stands beside what is selected.
 pub(crate) const SPLIT_COLUMNS: u16 = 140;
 /// Pages remembered for going back.
@@ -65,6 +66,12 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Between two readings of a list that the service does not stream.
 pub(crate) const REFRESH_MS: i64 = 10_000;
+/// Between two readings of what the charts of the overview show.
+pub(crate) const COUNTED_MS: i64 = 9_000;
+/// The same while nothing happens.
+pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
+/// Between two spans on a wall.
+pub(crate) const CYCLE_MS: i64 = 20_000;
 /// Between news and the reading of what they change on a screen that counts.
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Between the last key in a form and its check by the service.

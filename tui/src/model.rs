@@ -18,6 +18,7 @@ pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod tabs;
 pub(crate) mod update;
+pub(crate) mod wall;
 pub(crate) mod write;
 
 use std::{
@@ -38,7 +39,7 @@ use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Caller, Failure, Object},
+    data::{Back, Caller, Failure, Object},
     document::Link,
     keymap::{Action, Keymap},
     limits,
@@ -67,9 +68,17 @@ pub(crate) struct Model {
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
     pub(crate) link: Connection,
+    /// When something was last heard that changed what is shown.
+    pub(crate) heard_ms: Option<i64>,
     /// The caller as last heard; kept while the link is down.
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
+    /// How far back the charts of the overview reach.
+    pub(crate) back_to: Back,
+    /// Whether lists show how long ago moments are instead of the time.
+    pub(crate) shows_ages: bool,
+    /// On a wall nobody stands before the keys: when it shows another span next.
+    pub(crate) cycle: Option<i64>,
     /// The rows of the list on the screen, once they were made.
     arranged: Option<Arranged>,
     pub(crate) page: Page,
@@ -96,6 +105,13 @@ pub(crate) struct Model {
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
+
+/// The first word of the head: it leads to the overview.
+pub(crate) const HOME: &str = "Bellwether";
+/// Between two words of the breadcrumb.
+pub(crate) const CRUMB_GAP: &str = " › ";
+/// Columns from which the head has the address.
+const ADDRESS_FROM: usize = 100;
 
 /// How the link stands, with the times that matter to people.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,8 +144,12 @@ impl Model {
             read_only,
             mouse: true,
             link: Connection::Connecting,
+            heard_ms: None,
             caller: None,
             store: Store::new(),
+            back_to: Back::default(),
+            shows_ages: false,
+            cycle: None,
             arranged: None,
             page: Page::new(Route::Overview),
             back: Vec::new(),
@@ -210,9 +230,37 @@ impl Model {
     /// Rows that a list or a document has on the screen, without those that a notice lies over: the
     /// cursor is never below it.
     pub(crate) fn body_rows(&self) -> usize {
-        let banner = u16::from(matches!(self.link, Connection::Down { .. }));
-        let rows = usize::from(self.size.1.saturating_sub(3 + banner));
+        let head = self.head_height() + 1;
+        let rows = usize::from(self.size.1.saturating_sub(head));
         rows.saturating_sub(self.notice_lines().len()).max(1)
+    }
+
+    /// Rows above the page: the head, the tabs, the banner while there is no link, and the line of a
+    /// list.
+    pub(crate) fn head_height(&self) -> u16 {
+        let banner = u16::from(matches!(self.link, Connection::Down { .. }));
+        1 + u16::from(tabs::has_line(self)) + banner + self.line_above()
+    }
+
+    /// What the head begins with, before the breadcrumb.
+    pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
+        let mut parts = vec![(Token::Bar, format!(" {HOME}"))];
+        if self.columns() >= ADDRESS_FROM {
+            let address = self.service.trim_end_matches('/');
+            let address = address.split_once("://").map_or(address, |(_, host)| host);
+            parts.push((Token::Bar, format!("  {address}")));
+        }
+        if self.read_only {
+            parts.push((Token::Bar, " ".to_owned()));
+            parts.push((Token::ReadOnly, " read-only ".to_owned()));
+        }
+        parts
+    }
+
+    /// Rows between the head and the page: lists tell there where one is. Without tabs it parts others
+    /// from the head.
+    pub(crate) fn line_above(&self) -> u16 {
+        u16::from(self.page.route.is_list() || !tabs::has_line(self))
     }
 
     /// The notice as it fits the screen.
@@ -246,12 +294,19 @@ impl Model {
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
+        let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
+        let ages = self.shows_ages.then_some(minute);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let check = self.page.form().and_then(|form| form.check_at_ms);
-        [countdown, refresh, check, self.begun_until_ms]
-            .into_iter()
-            .flatten()
-            .min()
+        let due = [
+            countdown,
+            ages,
+            refresh,
+            check,
+            self.begun_until_ms,
+            self.cycle,
+        ];
+        due.into_iter().flatten().min()
     }
 
     /// How old what is on the screen is, counted from when it was received; what is streamed is as

@@ -39,6 +39,10 @@ impl fmt::Debug for Key {
 }
 
 /// What a console is started with.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The service's gRPC address, with TLS settings if any.
@@ -52,6 +56,8 @@ pub struct Options {
     pub read_only: bool,
     /// Whether clicks and the wheel are the console's from the start; else the terminal's.
     pub mouse: bool,
+    /// Whether it is a wall that nobody stands before: the overview alone, going through its spans.
+    pub wall: bool,
     /// How it looks.
     pub theme: Theme,
     /// How many colours the terminal has.
@@ -87,6 +93,7 @@ impl Options {
             keep_alive: true,
             read_only: false,
             mouse: true,
+            wall: false,
             theme: Theme::default(),
             depth: Depth::default(),
             background: None,

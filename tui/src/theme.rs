@@ -12,7 +12,7 @@ pub(crate) use self::look::Look;
 /// The looks a console can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark or light, as the terminal is.
+    /// Dark where the terminal has 24 bits, light where it says that it is light; else its own colours.
     Auto,
     /// The terminal's own sixteen colours.
     #[default]
@@ -73,6 +73,10 @@ pub(crate) enum Token {
     Critical,
     Selected,
     Bar,
+    /// The tab of the screen that is shown.
+    Tab,
+    /// That nothing can be changed.
+    ReadOnly,
     Field,
 }
 

@@ -8,6 +8,7 @@ mod list;
 mod map;
 mod palette;
 mod pen;
+mod plot;
 mod tabs;
 mod wall;
 

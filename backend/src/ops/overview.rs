@@ -1,6 +1,6 @@
 //! The state of the service at a glance.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::{
     clock::Clock,
@@ -9,15 +9,22 @@ use crate::{
     error::Error,
     ops::{
         destination::{self, Verdict},
+        footprint::Footprint,
         recent::RECENT_MAX,
         search::{Filter, Walk, count},
         statistics::Counting,
     },
-    store::{Direction, Index, Store, engine::Range, record::bytes::id_at},
+    store::{
+        Direction, Index, Store,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
 };
 
 /// Destinations that are looked at.
 const DESTINATIONS_MAX: usize = 1_000;
+/// An hour in milliseconds.
+const HOUR_MS: i64 = 3_600_000;
 /// Records read at once.
 const PAGE: usize = 1_000;
 
@@ -26,6 +33,10 @@ const PAGE: usize = 1_000;
 pub struct Overview {
     /// Occurrences that are open or suppressed, by severity.
     pub open: BTreeMap<Severity, usize>,
+    /// How many of these were opened in the last hour, by severity.
+    pub opened: BTreeMap<Severity, usize>,
+    /// What the service itself takes.
+    pub footprint: Footprint,
     /// How many of these are acknowledged; none when there are too many to look at.
     pub acknowledged: Option<usize>,
     /// Events taken in a minute, for the last 60 minutes, oldest first.
@@ -67,12 +78,15 @@ pub async fn overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
     snapshot: &Snapshot,
+    data_dir: PathBuf,
 ) -> Result<Overview, Error> {
     let open = open_by_severity(store).await?;
     let counting = Counting::new(store.clone(), Arc::clone(clock));
     Ok(Overview {
         acknowledged: acknowledged(store, open.values().sum()).await?,
         open,
+        opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
+        footprint: Footprint::of(store, data_dir).await,
         events_per_minute: counting.events_per_minute().await?,
         destinations: destinations(store, clock, &counting, snapshot).await?,
         counted_since_ms: store.counted_since_ms().await?,
@@ -101,6 +115,34 @@ async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Er
         }
     }
     Ok(open)
+}
+
+/// How many of those that go on were opened since a moment, in milliseconds since 1970.
+async fn opened_by_severity(
+    store: &Store,
+    since_ms: i64,
+) -> Result<BTreeMap<Severity, usize>, Error> {
+    let mut opened = BTreeMap::new();
+    for severity in Severity::ALL {
+        let mut number = 0;
+        for status in [Status::Open, Status::Suppressed] {
+            let head = [status as u8, severity as u8];
+            let range = Range {
+                start: Key::new()
+                    .byte(head[0])
+                    .byte(head[1])
+                    .moment(since_ms)
+                    .build(),
+                end: Range::under(&head).end,
+            };
+            let (engine, index) = (store.engine(), Index::OccurrenceBySeverity);
+            number += engine.count(index, range, usize::MAX).await?;
+        }
+        if number > 0 {
+            opened.insert(severity, number);
+        }
+    }
+    Ok(opened)
 }
 
 async fn acknowledged(store: &Store, open: usize) -> Result<Option<usize>, Error> {

@@ -3,6 +3,7 @@
 mod count;
 mod cursor;
 mod filter;
+mod group;
 mod page;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod walk;
 
 pub use count::{Bucket, count, frequency};
 pub use filter::Filter;
+pub use group::{Group, Groups, group};
 pub(crate) use walk::{Sort, Walk};
 
 use self::{

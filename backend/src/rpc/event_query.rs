@@ -5,8 +5,8 @@ use std::{pin::Pin, sync::Arc};
 use bellwether_proto::v1::{
     CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
     EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
-    SearchEventsRequest, SearchEventsResponse, WatchEventsRequest, WatchEventsResponse,
-    event_query_service_server::EventQueryService,
+    GroupEventsRequest, GroupEventsResponse, SearchEventsRequest, SearchEventsResponse,
+    WatchEventsRequest, WatchEventsResponse, event_query_service_server::EventQueryService,
 };
 use futures_util::{Stream, stream};
 use tokio_util::sync::CancellationToken;
@@ -180,6 +180,18 @@ impl EventQueryService for EventQueries {
         let buckets = search::frequency(&self.store, &filter, span, bucket_count).await?;
         let buckets = buckets.into_iter().map(event::bucket).collect();
         Ok(Response::new(EventFrequencyResponse { buckets }))
+    }
+
+    async fn group_events(
+        &self,
+        request: Request<GroupEventsRequest>,
+    ) -> Result<Response<GroupEventsResponse>, Status> {
+        let request = request.into_inner();
+        let by = input::group_field(&request.field)?;
+        let limit = input::group_limit(request.limit)?;
+        let filter = self.filter(request.query).await?;
+        let groups = search::group(&self.store, &filter, &by).await?;
+        Ok(Response::new(event::groups(groups, limit)))
     }
 
     type WatchEventsStream = Watched;

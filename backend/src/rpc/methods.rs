@@ -206,6 +206,7 @@ pub static METHODS: &[Method] = methods! {
         EventFrequency: Viewer Read;
         ExplainEvent: Viewer Page;
         GetEvent: Viewer Read;
+        GroupEvents: Viewer Read;
         SearchEvents: Viewer Page;
         WatchEvents: Viewer Watch;
     }

@@ -1,6 +1,6 @@
 //! `OverviewService`: the state of the service at a glance.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use bellwether_proto::v1::{
     GetOverviewRequest, GetOverviewResponse, GetStatisticsRequest, GetStatisticsResponse,
@@ -26,17 +26,24 @@ pub struct Overviews {
     clock: Arc<dyn Clock>,
     ruleset: Arc<Ruleset>,
     start_ms: i64,
+    data_dir: PathBuf,
 }
 
 impl Overviews {
     /// Serves what that store holds, for a service that starts now.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -> Self {
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        ruleset: Arc<Ruleset>,
+        data_dir: PathBuf,
+    ) -> Self {
         let start_ms = clock.now_ms();
         Self {
             store,
             clock,
             ruleset,
             start_ms,
+            data_dir,
         }
     }
 }
@@ -48,7 +55,7 @@ impl OverviewService for Overviews {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
-        let overview = overview(&self.store, &self.clock, &snapshot).await?;
+        let overview = overview(&self.store, &self.clock, &snapshot, self.data_dir.clone()).await?;
         Ok(Response::new(event::overview(overview, self.start_ms)))
     }
 

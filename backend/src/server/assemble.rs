@@ -292,7 +292,7 @@ impl Rooms {
                 Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
-            OverviewServiceServer: Overviews::new(store(), clock(), ruleset()),
+            OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         services.add_service(health().await);

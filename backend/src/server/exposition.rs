@@ -24,6 +24,7 @@ use crate::{
     metrics::PREFIX,
     ops::{
         delivery::{Hold, Holds},
+        footprint::store_bytes,
         intake::Intake,
         ruleset::Ruleset,
     },
@@ -120,12 +121,7 @@ impl Exposition {
             gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
         }
         let folder = self.data_dir.clone();
-        let size = tokio::task::spawn_blocking(move || {
-            let files = std::fs::read_dir(folder)?.filter_map(Result::ok);
-            let known = files.filter_map(|file| file.metadata().ok());
-            let sizes = known.filter(std::fs::Metadata::is_file);
-            Ok::<u64, std::io::Error>(sizes.map(|file| file.len()).sum())
-        });
+        let size = tokio::task::spawn_blocking(move || store_bytes(folder));
         if let Ok(Ok(bytes)) = size.await {
             let help = "Bytes of the files in the data folder";
             gauge(to, "store_bytes", help, bytes);

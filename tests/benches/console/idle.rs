@@ -28,7 +28,7 @@ pub(crate) fn measure(report: &mut Report) {
     stage::fill(&world, 0, 100);
     let events = stage::console_on_events(&world, &stage::address(&world));
     let command = stage::console(&world, &stage::address(&world));
-    let (overview, _) = Pty::start(command, "", shows("Service"));
+    let (overview, _) = Pty::start(command, "", shows("up since"));
     let folder = tempfile::tempdir().expect("a folder");
     let (mut own, _) = Pty::start(stage::own_service(folder.path()), "", shows("First steps"));
     own.press("2", shows("No events"));

@@ -10,7 +10,9 @@ use super::{
     protocol::{Answer, Chosen, EventFilter, Page, Request, StatusChange, Taken},
 };
 use crate::{
-    data::{BulkTally, EventRow, Failure, Kind, Object, Status, Transition},
+    data::{
+        Back, BulkTally, Counted, EventRow, Failure, FailureKind, Kind, Object, Status, Transition,
+    },
     kind, limits,
 };
 
@@ -29,8 +31,10 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
     match request {
         Request::Overview => {
             let asked = v1::GetOverviewRequest {};
-            Answer::Overview(reach.ask("OverviewService/GetOverview", asked).await)
+            let found = reach.ask("OverviewService/GetOverview", asked).await;
+            Answer::Overview(found.map(calm))
         }
+        Request::Counted(back) => Answer::Counted(counted(reach, back).await),
         Request::List(kind) => Answer::List(kind, list(reach, kind).await),
         Request::ListDeliveries { filter, page_token } => {
             let more = !page_token.is_empty();
@@ -129,6 +133,63 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             dry_run,
             page_token,
         } => Answer::Bulk(bulk(reach, transition, chosen, dry_run, page_token).await),
+    }
+}
+
+/// What the service takes, to the digits that are shown: more would only be news all the time.
+fn calm(mut overview: v1::GetOverviewResponse) -> v1::GetOverviewResponse {
+    let round = |bytes: &mut Option<i64>| {
+        if let Some(bytes) = bytes {
+            let digits = bytes.checked_ilog10().unwrap_or(0);
+            let unit = 10_i64.pow(digits.saturating_sub(1));
+            *bytes = *bytes / unit * unit;
+        }
+    };
+    if let Some(footprint) = &mut overview.footprint {
+        round(&mut footprint.store_bytes);
+        round(&mut footprint.free_bytes);
+        round(&mut footprint.memory_bytes);
+    }
+    overview
+}
+
+/// Groups that the overview shows at most.
+const GROUPS: i32 = 50;
+
+/// What was counted in that time, and what is open most.
+async fn counted(reach: &mut Reach, back: Back) -> Result<Counted, Failure> {
+    let span = prost_types::Duration {
+        seconds: back.seconds(),
+        nanos: 0,
+    };
+    let asked = v1::GetStatisticsRequest { span: Some(span) };
+    let statistics = reach.ask("OverviewService/GetStatistics", asked).await?;
+    Ok(Counted {
+        back,
+        statistics,
+        names: groups(reach, "name").await?,
+        hosts: groups(reach, "host").await?,
+    })
+}
+
+/// What is open by a field; none where the service does not tell.
+async fn groups(
+    reach: &mut Reach,
+    field: &str,
+) -> Result<Option<v1::GroupEventsResponse>, Failure> {
+    let open = EventFilter {
+        open_only: true,
+        ..EventFilter::default()
+    };
+    let asked = v1::GroupEventsRequest {
+        query: Some(query(&open, None)),
+        field: field.to_owned(),
+        limit: GROUPS,
+    };
+    match reach.ask("EventQueryService/GroupEvents", asked).await {
+        Ok(found) => Ok(Some(found)),
+        Err(failure) if failure.kind == FailureKind::Unsupported => Ok(None),
+        Err(failure) => Err(failure),
     }
 }
 

@@ -3,7 +3,9 @@
 use bellwether_proto::v1;
 use serde_json::Value;
 
-use crate::data::{BulkTally, Caller, EventRow, Failure, Kind, Object, Status, Transition};
+use crate::data::{
+    Back, BulkTally, Caller, Counted, EventRow, Failure, Kind, Object, Status, Transition,
+};
 
 /// Joins an answer to what asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -30,6 +32,8 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
     Overview,
+    /// What was counted in that time, and what is open most.
+    Counted(Back),
     /// All resources of a kind.
     List(Kind),
     ListDeliveries {
@@ -181,6 +185,7 @@ pub(crate) struct Page<T> {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Overview(Result<v1::GetOverviewResponse, Failure>),
+    Counted(Result<Counted, Failure>),
     List(Kind, Result<Vec<Object>, Failure>),
     Deliveries {
         /// Whether they go on after a page before.

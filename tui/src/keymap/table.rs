@@ -111,6 +111,8 @@ actions! {
         "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain: which rules notified, and why or why not";
+    Unfold ["o"] in &[Place::Event], Need::None, 0
+        "unfold": "Show in full, or fold, the rules that did not match";
     Silence ["z"] in EVENTS, OPERATE, 0
         "silence": "Silence this event for two hours, after a count";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
@@ -143,6 +145,8 @@ actions! {
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
+    NextState ["<Tab>"] in &[Place::Deliveries], Need::None, 11 [LINES.all()]
+        "tab": "All deliveries, those that wait, dead ones, delivered ones";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Send again, or make the next attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
@@ -157,9 +161,11 @@ actions! {
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
+    LongerCharts ["t"] in &[Place::Overview], Need::None, 12 [LINES.screen()]
+        "span": "Show the charts of 1 h, 24 h or 30 d";
     NextLink ["<Tab>"] in LINKED, Need::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
-    Filter ["/"] in &[Place::List], Need::None, 34 [LINES.all().text()]
+    Filter ["/"] in &[Place::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
     MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
         "across": "To what it feeds, round from the right to the left";
@@ -231,6 +237,8 @@ actions! {
         "suspend": "Back to the shell; `fg` returns";
     ToggleMouse ["M"] in ANYWHERE, Need::None, 0 [LINES.screen()]
         "mouse": "Take the mouse, or leave it to the terminal to select text";
+    ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
+        "ages": "Show in lists how long ago moments are, or the time";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]

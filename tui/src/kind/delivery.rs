@@ -39,11 +39,21 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     .figures()
     .falling(|it| Key::Number(it.attempt_count.unwrap_or_default().into())),
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
-        Cell::short_moment(around, millis(it.next_attempt_time.as_ref()))
+        let next = millis(it.next_attempt_time.as_ref());
+        match next {
+            // What is due waits for its turn; the reason stands beside it.
+            Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
+            next => Cell::short_moment(around, next),
+        }
     })
     // What has no next try comes last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    Column::new("Last error", 14, 2, 3, |_, it: &Delivery| {
-        Cell::new(Token::Bad, &*it.last_error)
+    // What it waits for, else what the last failed attempt said.
+    Column::new("Why", 14, 2, 3, |_, it: &Delivery| {
+        if it.wait_reason.is_empty() {
+            Cell::new(Token::Bad, &*it.last_error)
+        } else {
+            Cell::new(Token::Warning, &*it.wait_reason)
+        }
     }),
 ];

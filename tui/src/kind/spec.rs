@@ -42,6 +42,10 @@ pub(crate) trait Around {
     fn moment(&self, ms: i64) -> String;
     /// A moment in full.
     fn moment_in_full(&self, ms: i64) -> String;
+    /// How long ago or ahead a moment is, where that is shown instead of the moment.
+    fn age(&self, ms: i64) -> Option<String>;
+    /// Whether a moment has come.
+    fn is_past(&self, ms: i64) -> bool;
     /// A sentence with the keys in force instead of `‹action_name›`.
     fn tell(&self, sentence: &str) -> String;
     /// A stored resource.
@@ -154,8 +158,11 @@ impl Cell {
         Self::new(Token::Dim, moment)
     }
 
-    /// A moment in eight cells: the time today, the date on other days.
+    /// A moment in eight cells: the time today, the date on other days; or its age.
     pub(super) fn short_moment(around: &dyn Around, ms: Option<i64>) -> Self {
+        if let Some(age) = ms.and_then(|ms| around.age(ms)) {
+            return Self::new(Token::Dim, age);
+        }
         let mut cell = Self::moment(around, ms);
         if let Some((date, _)) = cell.text.split_once(' ') {
             cell.text = date.get(2..).unwrap_or_default().to_owned();

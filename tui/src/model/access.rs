@@ -83,7 +83,9 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()
             }
-            Action::New | Action::Filter | Action::OpenOnly | Action::Pause => true,
+            Action::New | Action::Filter | Action::OpenOnly | Action::Pause | Action::NextState => {
+                true
+            }
             _ => {
                 let everywhere = entry.places.contains(&Place::Anywhere);
                 everywhere || !model.page.route.is_list() || model.page.list.count > 0

@@ -6,6 +6,7 @@ mod obligation;
 mod overview;
 mod reference;
 mod report;
+mod timeline;
 mod transcript;
 
 pub(crate) use reference::topic_of;
@@ -65,13 +66,13 @@ fn of(model: &Model, page: &Page) -> Document {
             },
         ) => match tab {
             Tab::Explain => match &explanation.value {
-                Some(value) => explain::write(into, model, value),
+                Some(value) => explain::write(into, model, value, page.is_unfolded),
                 None => {
                     into.missing(explanation.waiting.is_some(), explanation.failure.as_ref());
                 }
             },
             _ => loaded(into, detail, |into, value| {
-                event::write(into, model, value, *tab);
+                event::write(into, model, value, *tab, explanation.value.as_ref());
             }),
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
@@ -121,12 +122,36 @@ impl Around for Model {
         Self::moment_in_full(self, ms)
     }
 
+    fn age(&self, ms: i64) -> Option<String> {
+        self.shows_ages.then(|| age(self.now_ms - ms))
+    }
+
+    fn is_past(&self, ms: i64) -> bool {
+        ms <= self.now_ms
+    }
+
     fn tell(&self, sentence: &str) -> String {
         Self::tell(self, sentence)
     }
 
     fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
         self.store.object(kind, name)
+    }
+}
+
+/// A span of time in whole minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
+fn age(ms: i64) -> String {
+    let minutes = ms.unsigned_abs() / 60_000;
+    let length = match minutes {
+        0 => "<1m".to_owned(),
+        1..120 => format!("{minutes}m"),
+        120..2_880 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1_440),
+    };
+    if ms < 0 {
+        format!("in {length}")
+    } else {
+        length
     }
 }
 
@@ -144,6 +169,13 @@ impl Model {
         let today = zoned(self.now_ms).is_some_and(|now| now.date() == at.date());
         at.strftime(if today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" })
             .to_string()
+    }
+
+    /// The operator's time zone, as it is written behind a time.
+    pub(crate) fn zone_word(&self) -> String {
+        let at = Timestamp::from_millisecond(self.now_ms).ok();
+        let at = at.map(|at| at.to_zoned(self.zone.clone()));
+        at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
     /// A moment in full.

@@ -7,7 +7,7 @@ use bellwether_proto::v1::{self, Clause, DeliveryFilter, clause::Kind};
 use jiff::Timestamp;
 
 use crate::{
-    data::{Comparison, DELIVERY_STATES, Word, timestamp},
+    data::{Comparison, DELIVERY_STATES, DeliveryState, Word, timestamp},
     text,
 };
 
@@ -161,6 +161,37 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// What has not ended, as a state in a filter.
+const WAITING: &str = "waiting";
+
+/// The states that the list of deliveries has tabs for, as they stand in its filter.
+pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
+
+/// Which of these tabs a filter is.
+pub(crate) fn delivery_tab(text: &str) -> Option<usize> {
+    let words = words(text);
+    let mut states = words.iter().filter_map(|word| word.strip_prefix("state="));
+    match (states.next(), states.next()) {
+        (None, _) => Some(0),
+        (Some(state), None) => DELIVERY_TABS.iter().position(|tab| *tab == state),
+        _ => None,
+    }
+}
+
+/// A filter of deliveries with the state of a tab instead of its own.
+pub(crate) fn with_delivery_tab(text: &str, tab: usize) -> String {
+    let words = words(text).into_iter();
+    let rest = words.filter(|word| !word.starts_with("state="));
+    let state = DELIVERY_TABS.get(tab).filter(|_| tab > 0);
+    let state = state.map(|state| format!("state={state}"));
+    let quoted = rest.map(|word| match word.split_once('=') {
+        Some((name, value)) => text::part(name, value),
+        None => word,
+    });
+    let words: Vec<String> = state.into_iter().chain(quoted).collect();
+    words.join(" ")
+}
+
 /// Reads a filter of deliveries: `state=dead destination=pager rule=… event=… since=2h until=09:30`.
 ///
 /// # Errors
@@ -170,13 +201,21 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, St
     let (mut start_ms, mut end_ms) = (None, None);
     for word in words(text) {
         match word.split_once('=') {
+            Some(("state", WAITING)) => {
+                let waiting = [
+                    DeliveryState::Pending,
+                    DeliveryState::Leased,
+                    DeliveryState::Retry,
+                ];
+                filter.states.extend(waiting.map(i32::from));
+            }
             Some(("state", value)) => {
                 let state = DELIVERY_STATES
                     .into_iter()
                     .find(|state| state.word() == value);
                 let state = state.ok_or_else(|| {
                     let known = DELIVERY_STATES.map(Word::word).join(", ");
-                    format!("`{value}` is not a state; there are {known}")
+                    format!("`{value}` is not a state; there are {WAITING}, {known}")
                 })?;
                 filter.states.push(state.into());
             }
@@ -226,7 +265,7 @@ pub(crate) fn settled(text: &str, clock: &Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{DeliveryState, describe};
+    use crate::data::describe;
 
     #[test]
     fn what_is_typed_becomes_a_query() {

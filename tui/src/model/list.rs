@@ -66,15 +66,23 @@ pub(crate) struct List {
     pub(crate) given: String,
     /// What it is sorted by, if not as the service does.
     pub(crate) sort: Option<Sort>,
+    /// Whether the selected row was chosen by its id: the list does not follow from it.
+    pub(crate) pinned: bool,
+    /// How many rows came above the cursor since it left the first one.
+    pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
 }
 
 impl List {
-    /// Finds the selection again after the rows or the height changed.
-    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize) {
+    /// Finds the selection again after the rows or the height changed. A list that follows stays on
+    /// its first row while the cursor is there.
+    pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize, follows: bool) {
         let count = rows.len();
         self.count = count;
+        if follows && self.index == 0 && self.wanted.is_none() && !self.pinned {
+            self.selected = None;
+        }
         if count == 0 {
             // The selection is kept: the row may come back with the next answer.
             self.top = 0;
@@ -84,7 +92,13 @@ impl List {
             self.selected = Some(id);
         }
         let found = self.found_in(rows);
+        let before = self.index;
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
+        // What came above the cursor is counted until it is looked at.
+        self.came = match self.index {
+            0 => 0,
+            index => (self.came + index.saturating_sub(before)).min(index),
+        };
         if found.is_none() {
             self.selected = Some(rows.id(self.index).to_owned());
         }
@@ -105,7 +119,9 @@ impl List {
             return;
         }
         self.wanted = None;
+        self.pinned = false;
         self.index = index.min(rows.len() - 1);
+        self.came = self.came.min(self.index);
         self.selected = Some(rows.id(self.index).to_owned());
         self.scroll(rows.len(), height);
     }
@@ -138,14 +154,29 @@ mod tests {
             wanted: Some("new".to_owned()),
             ..List::default()
         };
-        list.settle(&vec!["a", "b"], 5);
+        list.settle(&vec!["a", "b"], 5, false);
         list.select(&vec!["a", "b"], 5, 1);
-        list.settle(&vec!["a", "b", "new"], 5);
+        list.settle(&vec!["a", "b", "new"], 5, false);
         assert_eq!(list.selected.as_deref(), Some("b"));
 
         list.wanted = Some("newer".to_owned());
-        list.settle(&vec!["a", "b", "new", "newer"], 5);
+        list.settle(&vec!["a", "b", "new", "newer"], 5, false);
         assert_eq!(list.selected.as_deref(), Some("newer"));
+    }
+
+    #[test]
+    fn a_list_follows_on_its_first_row_and_elsewhere_stays_and_counts_what_came() {
+        let mut list = List::default();
+        list.settle(&vec!["b", "a"], 5, true);
+        list.settle(&vec!["c", "b", "a"], 5, true);
+        assert_eq!((list.index, list.selected.as_deref()), (0, Some("c")));
+
+        list.select(&vec!["c", "b", "a"], 5, 1);
+        list.settle(&vec!["e", "d", "c", "b", "a"], 5, true);
+        assert_eq!((list.index, list.came), (3, 2));
+        assert_eq!(list.selected.as_deref(), Some("b"));
+        list.select(&vec!["e", "d", "c", "b", "a"], 5, 0);
+        assert_eq!(list.came, 0);
     }
 
     proptest! {
@@ -161,7 +192,7 @@ mod tests {
                 let names: Vec<String> = rows.iter().map(|id| format!("r{id}")).collect();
                 let rows: Vec<&str> = names.iter().map(String::as_str).collect();
                 let before = list.selected.clone();
-                list.settle(&rows, height);
+                list.settle(&rows, height, false);
                 if let Some(before) = before.filter(|id| rows.contains(&id.as_str())) {
                     prop_assert_eq!(list.selected.as_deref(), Some(before.as_str()));
                 }

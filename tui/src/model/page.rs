@@ -98,6 +98,8 @@ pub(crate) struct Page {
     pub(crate) list: List,
     pub(crate) reading: Reading,
     pub(crate) content: Content,
+    /// Whether what is told in a line each is told in full.
+    pub(crate) is_unfolded: bool,
 }
 
 impl Page {
@@ -116,6 +118,7 @@ impl Page {
             list: List::default(),
             reading: Reading::default(),
             content,
+            is_unfolded: false,
         }
     }
 

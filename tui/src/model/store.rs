@@ -5,7 +5,7 @@ use bellwether_proto::v1;
 use super::events::EventWindow;
 use crate::{
     client::Ticket,
-    data::{Failure, Kind, Object},
+    data::{Counted, Failure, Kind, Object},
     route::Route,
 };
 
@@ -123,6 +123,10 @@ impl<T> Slot for Loaded<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
+    /// What the overview shows besides.
+    pub(crate) wall: Loaded<Counted>,
+    /// Which overview there was when that was asked for.
+    pub(crate) counted_revision: u64,
     pub(crate) events: EventWindow,
     /// In the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
@@ -180,6 +184,7 @@ impl Store {
     /// Nothing asked before will be answered any more.
     pub(crate) fn forget_waits(&mut self) {
         self.overview.forget();
+        self.wall.forget();
         self.deliveries.forget();
         self.events.waiting = None;
         self.resources.iter_mut().for_each(Slot::forget);

@@ -1,10 +1,11 @@
-//! The screens as tabs in the head, with what matters beside their names.
+//! The screens as tabs below the head, with what matters beside their names.
 
 use bellwether_proto::v1::DestinationOverview;
 
 use super::Model;
 use crate::{
     data::{HealthState, Kind},
+    limits,
     route::Route,
     text,
 };
@@ -16,15 +17,36 @@ pub(crate) struct Tab {
     pub(crate) title: String,
     /// How much there is that matters.
     pub(crate) badge: Option<String>,
+    /// Whether that is bad.
+    pub(crate) is_bad: bool,
+    /// Cells around it.
+    gap: usize,
 }
 
 impl Tab {
-    /// Cells that it takes, with the gap behind it.
+    /// What stands behind it.
+    pub(crate) fn behind(&self) -> &'static str {
+        if self.gap > 1 { " " } else { "" }
+    }
+
+    /// Cells that it takes, with the gap before it, and behind it where there is room.
     pub(crate) fn cells(&self) -> usize {
         let badge = self.badge.as_ref();
-        text::width(&self.title) + badge.map_or(0, |words| text::width(words) + 1) + 2
+        text::width(&self.title) + badge.map_or(0, |words| text::width(words) + 1) + self.gap
     }
 }
+
+/// The column at which the first one begins.
+pub(crate) const START: usize = 0;
+/// What long titles are called where there is little room.
+const SHORT: [(&str, &str); 6] = [
+    ("Overview", "Over"),
+    ("Triggers", "Trig"),
+    ("Destinations", "Dest"),
+    ("Deliveries", "Deliv"),
+    ("Reference", "Ref"),
+    ("Silences", "Quiet"),
+];
 
 /// The screens and their keys.
 fn all(model: &Model) -> Vec<Tab> {
@@ -37,25 +59,41 @@ fn all(model: &Model) -> Vec<Tab> {
     };
     let failing = i64::try_from(destinations.iter().filter(is_failing).count());
     let dead: i32 = destinations.iter().filter_map(|one| one.dead_count).sum();
+    let waiting: i32 = destinations
+        .iter()
+        .filter_map(|one| one.waiting_count)
+        .sum();
     let open: i32 = overview.map_or(0, |it| it.open_by_severity.values().sum());
+    let quiet = model.store.of(Kind::Silence).rows().iter();
+    let quiet = quiet.filter(|it| it.text("state") == "ACTIVE").count();
     let count = |sign: &str, count: i64| (count > 0).then(|| format!("{sign}{}", short(count)));
+    let deliveries = match (dead, waiting) {
+        (0, waiting) => (count("", waiting.into()), false),
+        (dead, _) => (count("✗", dead.into()), true),
+    };
+    let quiet = i64::try_from(quiet).unwrap_or(0);
     let rows = [
-        (Route::Overview, None),
-        (Route::Events, count("", open.into())),
-        (Route::List(Kind::Trigger), None),
+        ('1', Route::Overview, (None, false)),
+        ('2', Route::Events, (count("", open.into()), false)),
+        ('3', Route::List(Kind::Trigger), (None, false)),
         (
+            '4',
             Route::List(Kind::Destination),
-            count("✗", failing.unwrap_or(0)),
+            (count("✗", failing.unwrap_or(0)), true),
         ),
-        (Route::List(Kind::Rule), None),
-        (Route::Deliveries, count("✗", dead.into())),
-        (Route::List(Kind::Client), None),
-        (Route::Map, None),
+        ('5', Route::List(Kind::Rule), (None, false)),
+        ('6', Route::Deliveries, deliveries),
+        ('7', Route::List(Kind::Client), (None, false)),
+        ('8', Route::Map, (None, false)),
+        ('9', Route::Reference, (None, false)),
+        ('0', Route::List(Kind::Silence), (count("", quiet), false)),
     ];
-    let tabs = rows.into_iter().zip(1..).map(|((route, badge), key)| Tab {
+    let tabs = rows.into_iter().map(|(key, route, (badge, is_bad))| Tab {
         title: format!("{key} {}", route.screen()),
         route,
         badge,
+        is_bad,
+        gap: 2,
     });
     tabs.collect()
 }
@@ -69,19 +107,60 @@ fn short(count: i64) -> String {
     }
 }
 
-/// The tabs that there is room for in the head, and where they begin.
-pub(crate) fn shown(model: &Model) -> (usize, Vec<Tab>) {
-    let start = crate::limits::TABS_FROM;
-    let tabs = all(model);
-    let cells: usize = tabs.iter().map(Tab::cells).sum();
-    let has_room = start + cells + crate::limits::HEAD_STATE <= model.columns();
-    (start, if has_room { tabs } else { Vec::new() })
+/// Whether the tabs have a line of their own.
+pub(crate) fn has_line(model: &Model) -> bool {
+    model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
 
-/// The screen whose tab is in a column of the head.
+/// The tab of the page on the screen.
+pub(crate) fn own(model: &Model) -> Route {
+    let route = match &model.page.route {
+        // They are opened from somewhere, to which they belong.
+        Route::Form | Route::Report => {
+            let mut below = model.back.iter().rev().map(|page| &page.route);
+            let found = below.find(|route| !matches!(route, Route::Form | Route::Report));
+            found.unwrap_or(&model.page.route)
+        }
+        route => route,
+    };
+    route.above().unwrap_or_else(|| route.clone())
+}
+
+/// The tabs, as much of them as there is room for.
+pub(crate) fn shown(model: &Model) -> Vec<Tab> {
+    if !has_line(model) {
+        return Vec::new();
+    }
+    let mut tabs = all(model);
+    let own = own(model);
+    let fits = |tabs: &[Tab]| START + tabs.iter().map(Tab::cells).sum::<usize>() <= model.columns();
+    if !fits(&tabs) {
+        for tab in &mut tabs {
+            tab.gap = 1;
+        }
+    }
+    if !fits(&tabs) {
+        for tab in tabs.iter_mut().filter(|tab| tab.route != own) {
+            let short = SHORT.iter().find(|(title, _)| tab.title.ends_with(title));
+            if let Some((title, short)) = short {
+                tab.title = tab.title.replace(title, short);
+            }
+        }
+    }
+    // The last are the ones that are wanted least.
+    while !fits(&tabs) {
+        let Some(at) = tabs.iter().rposition(|tab| tab.route != own) else {
+            break;
+        };
+        tabs.remove(at);
+    }
+    tabs
+}
+
+/// The screen whose tab is in a column of their line.
 pub(crate) fn at(model: &Model, column: usize) -> Option<Route> {
-    let (mut start, tabs) = shown(model);
-    for tab in tabs {
+    let mut start = START;
+    for tab in shown(model) {
         let end = start + tab.cells();
         if (start..end).contains(&column) {
             return Some(tab.route);

@@ -26,7 +26,11 @@ use super::{
     page::Content,
     write::Write,
 };
-use crate::client::{Command, Request, Ticket};
+use crate::{
+    client::{Command, Request, Ticket},
+    limits,
+    route::Route,
+};
 
 /// Takes in a message. [`settle`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
@@ -61,7 +65,10 @@ pub(crate) fn settle(model: &mut Model) {
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange(&list);
-        list.settle(&*model.rows_for(&list), height.saturating_sub(1));
+        // Nobody's cursor is moved from under a question or a mark.
+        let is_asked = model.overlay.is_some() || !list.marks.is_empty();
+        let follows = model.page.route == Route::Events && !is_asked && list.sort.is_none();
+        list.settle(&*model.rows_for(&list), height.saturating_sub(1), follows);
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
         // The view scrolls a form by what it measures.
@@ -74,7 +81,7 @@ pub(crate) fn settle(model: &mut Model) {
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only a countdown or a running time is drawn anew because time passes.
-    model.touched = model.counts_seconds();
+    model.touched = model.counts_seconds() || model.shows_ages;
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.drop_begun();
     }
@@ -82,6 +89,10 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
         read::refresh(model, effects);
     }
     forms::check_if_due(model, effects);
+    if model.cycle.is_some_and(|at| at <= model.now_ms) {
+        model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
+        screen::longer_charts(model, effects);
+    }
 }
 
 /// Makes a call that changes nothing, or the next of many that were agreed to.

@@ -102,7 +102,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
 
 /// A line of a document without what is drawn; a link has its number behind it.
 pub(super) fn line(line: &Line, number: Option<usize>) -> String {
-    let is_drawn = |char: char| ('\u{2500}'..='\u{259f}').contains(&char);
+    let is_drawn = |char: char| matches!(char, '\u{2500}'..='\u{259f}' | '▶');
     let mut said = String::new();
     for (at, span) in line.spans.iter().enumerate() {
         let text = marks(&span.text);

@@ -15,14 +15,15 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// `Auto` follows the background; while that is not known it takes the terminal's own colours,
-    /// which are readable on any. With sixteen colours only the themes made for them are shown.
+    /// `Auto` is `Dark` where there are 24 bits, or `Light` where the terminal says that it is light,
+    /// and otherwise the terminal's own colours, which are readable on any. With sixteen colours only
+    /// the themes made for them are shown.
     pub(crate) fn new(theme: Theme, depth: Depth, background: Option<Background>) -> Self {
-        let theme = match (theme, background) {
-            (Theme::Auto, Some(Background::Dark)) => Theme::Dark,
-            (Theme::Auto, Some(Background::Light)) => Theme::Light,
-            (Theme::Auto, None) => Theme::Terminal,
-            (other, _) => other,
+        let theme = match (theme, depth, background) {
+            (Theme::Auto, Depth::Full, Some(Background::Light)) => Theme::Light,
+            (Theme::Auto, Depth::Full, _) => Theme::Dark,
+            (Theme::Auto, ..) => Theme::Terminal,
+            (other, ..) => other,
         };
         let wide = matches!(theme, Theme::Dark | Theme::Light | Theme::Dusk);
         let theme = if wide && depth == Depth::Sixteen {
@@ -90,6 +91,12 @@ impl Look {
             }
             Token::Selected => on(colours.selected).add_modifier(Modifier::BOLD),
             Token::Bar => fg(colours.bar_text).bg(colours.bar.at(self.depth)),
+            Token::Tab => fg(colours.accent)
+                .bg(colours.selected.at(self.depth))
+                .add_modifier(Modifier::BOLD),
+            Token::ReadOnly => fg(colours.ground)
+                .bg(colours.warning.at(self.depth))
+                .add_modifier(Modifier::BOLD),
             Token::Field => fg(colours.text).bg(colours.field.at(self.depth)),
         }
     }
@@ -109,9 +116,16 @@ fn terminal(token: Token) -> Style {
         Token::Info => style.fg(Color::Blue),
         Token::Warning => style.fg(Color::Yellow),
         Token::Bad => style.fg(Color::Red),
-        Token::Critical => style.fg(Color::Red).add_modifier(Modifier::BOLD),
+        Token::Critical => style.fg(Color::Magenta).add_modifier(Modifier::BOLD),
         Token::Selected => style.add_modifier(Modifier::REVERSED),
         Token::Bar => style.fg(Color::Black).bg(Color::Cyan),
+        Token::Tab => style
+            .fg(Color::Cyan)
+            .add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        Token::ReadOnly => style
+            .fg(Color::Black)
+            .bg(Color::Yellow)
+            .add_modifier(Modifier::BOLD),
         Token::Field => style.add_modifier(Modifier::UNDERLINED),
     }
 }
@@ -130,7 +144,8 @@ fn contrast(token: Token) -> Style {
         Token::Warning => style.fg(Color::LightYellow),
         Token::Bad => style.fg(Color::LightRed),
         Token::Critical => bold(Color::LightMagenta),
-        Token::Selected | Token::Bar => style.fg(Color::Black).bg(Color::White),
+        Token::Selected | Token::Bar | Token::Tab => style.fg(Color::Black).bg(Color::White),
+        Token::ReadOnly => style.fg(Color::Black).bg(Color::LightYellow),
         Token::Field => style.fg(Color::White).add_modifier(Modifier::UNDERLINED),
     }
 }
@@ -145,9 +160,9 @@ fn mono(token: Token) -> Style {
             style.add_modifier(Modifier::BOLD)
         }
         Token::Link | Token::Field => style.add_modifier(Modifier::UNDERLINED),
-        Token::Bad => style.add_modifier(Modifier::BOLD),
+        Token::Bad | Token::ReadOnly => style.add_modifier(Modifier::BOLD),
         Token::Critical => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-        Token::Selected | Token::Bar => style.add_modifier(Modifier::REVERSED),
+        Token::Selected | Token::Bar | Token::Tab => style.add_modifier(Modifier::REVERSED),
     }
 }
 

@@ -57,8 +57,8 @@ pub(super) const DARK: Palette = Palette {
     good: paint(0x007e_c97e, 114),
     info: paint(0x0079_c7d8, 116),
     warning: paint(0x00e5_c07b, 180),
-    bad: paint(0x00ff_8a80, 210),
-    critical: paint(0x00ff_8fc0, 211),
+    bad: paint(0x00ff_7f70, 209),
+    critical: paint(0x00f0_7bff, 213),
     bar: paint(0x006c_b6ff, 75),
     bar_text: paint(0x000e_1116, 233),
 };

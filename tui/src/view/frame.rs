@@ -8,11 +8,14 @@ use crate::{
     document::duration,
     keymap::{self, Action},
     limits,
-    model::{Connection, Model, access, overlay::Overlay, page::Content},
+    model::{CRUMB_GAP, Connection, Model, access, overlay::Overlay, page::Content, tabs},
     route::Route,
     text,
     theme::Token,
 };
+
+/// Columns from which the head says when something was heard last.
+const HEARD_FROM: usize = 120;
 
 /// A word for screens that are too small to work on.
 pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
@@ -23,21 +26,30 @@ pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws head, banner and foot; says what is left between them.
+/// Draws head, tabs, banner and foot; says what is left between them.
 pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     head(model, pen, area);
     let mut top = area.top() + 1;
+    if tabs::has_line(model) {
+        let line = Rect {
+            y: top,
+            height: 1,
+            ..area
+        };
+        super::tabs::draw(model, pen, line);
+        top += 1;
+    }
     if let Connection::Down { .. } = model.link {
         banner(model, pen, area, top);
         top += 1;
     }
     hints(model, pen, area);
-    let bottom = area.bottom() - 1;
+    let top = top + model.line_above();
     Rect {
         x: area.x,
-        y: top + 1,
+        y: top,
         width: area.width,
-        height: bottom.saturating_sub(top + 1),
+        height: (area.bottom() - 1).saturating_sub(top),
     }
 }
 
@@ -68,33 +80,36 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     crumbs
 }
 
+/// The place and the name of the service, where one is, how the link stands and who one is.
 fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
     pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
-    let (_, state) = match &model.link {
-        Connection::Connecting => (Token::Dim, "… connecting".to_owned()),
-        Connection::Up => (Token::Good, "● connected".to_owned()),
-        Connection::Down { .. } => (Token::Bad, "✗ not connected".to_owned()),
+    let state = match &model.link {
+        Connection::Connecting => "… connecting",
+        Connection::Up => "● connected",
+        Connection::Down { .. } => "✗ not connected",
     };
     let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
-        let read_only = if model.read_only { ", read-only" } else { "" };
-        format!("  {} ({}{read_only})", caller.name, caller.role.word())
+        format!("  {} ({})", caller.name, caller.role.word())
     });
-    let right = text::fit(&format!("{state}{caller} "), width / 2);
+    let heard = model.heard_ms.filter(|_| width >= HEARD_FROM);
+    let heard = heard.map_or_else(String::new, |ms| {
+        format!(" at {} {}", model.moment(ms), model.zone_word())
+    });
+    let right = text::fit(&format!("{state}{heard}{caller} "), width / 2);
     let right_width = text::width(&right);
-    let left = format!(" Bellwether › {}", crumbs(model).join(" › "));
-    let has_tabs = super::tabs::draw(model, pen, area);
-    pen.put(
-        area.x,
-        area.y,
-        if has_tabs {
-            limits::TABS_FROM - 1
-        } else {
-            width.saturating_sub(right_width + 1)
-        },
-        Token::Bar,
-        &left,
-    );
+    let mut room = width.saturating_sub(right_width + 1);
+    let mut x = area.x;
+    let mut put = |x: &mut u16, token, words: &str| {
+        let start = *x;
+        *x = pen.put(start, area.y, room, token, words);
+        room = room.saturating_sub(usize::from(*x - start));
+    };
+    for (token, words) in model.head_parts() {
+        put(&mut x, token, &words);
+    }
+    let crumbs = crumbs(model).join(" › ");
+    put(&mut x, Token::Bar, &format!("{CRUMB_GAP}{crumbs}"));
     let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
     pen.put(x, area.y, right_width, Token::Bar, &right);
 }
@@ -188,6 +203,9 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let words = plain(&[("Enter", "filter"), ("^U", "empty")]);
         return (words, plain(&[("Esc", "leave as it was")]));
     }
+    if model.cycle.is_some() {
+        return (Vec::new(), plain(&[("q", "quit")]));
+    }
     let places = model.page.route.places();
     if !model.begun.is_empty() {
         let endings = model.keymap.endings(&model.begun, &places);
@@ -206,6 +224,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         .filter(|entry| !is_read || entry.action != Action::Back)
         .collect();
     entries.sort_by_key(|entry| entry.hint);
+    entries.truncate(limits::HINTS);
     let words = entries.into_iter().map(|entry| {
         let key = model.keymap.hint(entry, &places).unwrap_or_default();
         (

@@ -7,7 +7,7 @@ use crate::{
     data::Failure,
     document,
     kind::{self, Cell, Head},
-    model::{Model, list::Rows, map::Map, sort::Sort},
+    model::{Model, filter, list::Rows, map::Map, sort::Sort},
     route::Route,
     text,
     theme::Token,
@@ -104,33 +104,16 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
-    if list.top > 0 && model.page.route == Route::Events {
+    if list.came > 0 && model.page.route == Route::Events {
+        let came = text::grouped(wide_count(list.came));
+        words.push(model.tell(&format!("▲ {came} came, ‹top› shows them")));
+    } else if list.top > 0 && model.page.route == Route::Events {
         let newer = text::grouped(wide_count(list.top));
         words.push(model.tell(&format!("▲ {newer} newer, ‹top› shows them")));
     }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
-        let events = &model.store.events;
-        words.push(
-            if events.filter.open_only {
-                "open only"
-            } else {
-                "open and closed"
-            }
-            .to_owned(),
-        );
-        match &events.stream_failure {
-            Some(failure) => words.push(format!("not live: {}", failure.headline())),
-            None if events.paused => {
-                token = Token::Warning;
-                words.push(format!(
-                    "▮▮ {} new",
-                    text::grouped(wide_count(events.waiting_news()))
-                ));
-            }
-            None if model.is_up() => words.push("live".to_owned()),
-            None => {}
-        }
+        token = live(model, &mut words);
     }
     if model.page.route == Route::Map {
         words.extend(unused(model));
@@ -142,7 +125,64 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         });
         words.push(format!("not read afresh: {}{age}", failure.headline()));
     }
-    pen.put(area.x + 1, y, room, token, &words.join("  ·  "));
+    let mut x = area.x + 1;
+    if model.page.route == Route::Deliveries {
+        x = states(model, pen, x, y);
+    }
+    let room = room.saturating_sub(usize::from(x - area.x - 1));
+    pen.put(x, y, room, token, &words.join("  ·  "));
+}
+
+/// Which events are listed, and whether they are followed.
+fn live(model: &Model, words: &mut Vec<String>) -> Token {
+    let events = &model.store.events;
+    words.push(
+        if events.filter.open_only {
+            "open only"
+        } else {
+            "open and closed"
+        }
+        .to_owned(),
+    );
+    match &events.stream_failure {
+        Some(failure) => words.push(format!("not live: {}", failure.headline())),
+        None if events.paused => {
+            words.push(format!(
+                "▮▮ {} new",
+                text::grouped(wide_count(events.waiting_news()))
+            ));
+            return Token::Warning;
+        }
+        None if model.is_up() => words.push("live".to_owned()),
+        None => {}
+    }
+    Token::Dim
+}
+
+/// The states of deliveries as tabs, with how many there are.
+fn states(model: &Model, pen: &mut Pen<'_>, x: u16, y: u16) -> u16 {
+    let own = filter::delivery_tab(&model.page.list.filter);
+    let counted = model.store.wall.value.as_ref();
+    let counts = counted.and_then(|it| it.statistics.deliveries.as_ref());
+    let mut x = x;
+    for (index, name) in filter::DELIVERY_TABS.into_iter().enumerate() {
+        let is_own = own == Some(index);
+        let count = counts.and_then(|it| match index {
+            1 => it.waiting_count,
+            2 => it.dead_count,
+            3 => it.delivered_count,
+            _ => None,
+        });
+        let count = count.map_or_else(String::new, |it| format!(" {}", text::grouped(it.into())));
+        let words = if is_own {
+            format!("[{name}{count}]")
+        } else {
+            format!(" {name}{count} ")
+        };
+        let token = if is_own { Token::Title } else { Token::Dim };
+        x = pen.put(x, y, text::width(&words), token, &words);
+    }
+    x + 1
 }
 
 /// What feeds nothing and what nothing feeds, in words.

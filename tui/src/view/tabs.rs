@@ -1,11 +1,6 @@
-//! Draws the screens as tabs in the head.
+//! Draws the screens as tabs below the head.
 
-use ratatui::{
-    layout::Rect,
-    style::{Style, Stylize},
-    text::Line,
-    widgets,
-};
+use ratatui::{layout::Rect, style::Style, text::Line, widgets};
 
 use super::pen::Pen;
 use crate::{
@@ -13,39 +8,36 @@ use crate::{
     theme::Token,
 };
 
-/// Draws them where there is room; says whether there is.
-pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> bool {
-    let (start, tabs) = tabs::shown(model);
-    let cells: usize = tabs.iter().map(tabs::Tab::cells).sum();
-    let (Ok(start), Ok(width)) = (u16::try_from(start), u16::try_from(cells)) else {
-        return false;
-    };
-    if tabs.is_empty() {
-        return false;
-    }
+/// Draws them on a line.
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let tabs = tabs::shown(model);
+    let own = tabs::own(model);
     let titles = tabs.iter().map(|tab| {
-        let mut spans = vec![pen.span(Token::Bar, &tab.title)];
+        let is_own = tab.route == own;
+        let token = if is_own { Token::Tab } else { Token::Dim };
+        let mut spans = vec![pen.span(token, &tab.title)];
         if let Some(words) = &tab.badge {
-            spans.push(pen.span(Token::Bar, " "));
-            spans.push(pen.span(Token::Bar, words).bold());
+            let badge = match (is_own, tab.is_bad) {
+                (true, _) => Token::Tab,
+                (false, true) => Token::Bad,
+                (false, false) => Token::Key,
+            };
+            spans.push(pen.span(token, " "));
+            spans.push(pen.span(badge, words));
         }
-        Line::from(spans)
+        let line = Line::from(spans);
+        if is_own {
+            line.style(pen.style(Token::Tab))
+        } else {
+            line
+        }
     });
-    let own = &model.page.route;
-    let own = own.above().unwrap_or_else(|| own.clone());
     let chosen = tabs.iter().position(|tab| tab.route == own);
     let line = widgets::Tabs::new(titles.collect::<Vec<_>>())
-        .style(pen.style(Token::Bar))
+        .style(pen.ground())
         .select(chosen)
-        .highlight_style(Style::new().reversed().bold())
+        .highlight_style(Style::new().patch(pen.style(Token::Tab)))
         .divider("")
-        .padding(" ", " ");
-    let area = Rect {
-        x: area.x + start,
-        width,
-        height: 1,
-        ..area
-    };
+        .padding(" ", tabs.first().map_or("", tabs::Tab::behind));
     pen.widget(line, area);
-    true
 }

@@ -129,16 +129,25 @@ async fn deleting_says_what_breaks_and_the_key_that_asked_does_not_answer() {
 }
 
 #[tokio::test]
-async fn events_appear_as_they_happen_and_the_cursor_stays_on_its_row() {
+async fn events_appear_as_they_happen_on_row_one_the_list_follows_and_elsewhere_it_stays() {
     let service = stocked();
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2").await;
     assert!(console.shows("disk 39 is full").await);
     service.event(event(90, Severity::Critical, "fire in the rack", "db1"));
     assert!(console.shows("fire in the rack").await);
+    let selected = |screen: &str| {
+        let line = screen.lines().find(|line| line.starts_with('▶'));
+        line.unwrap().to_owned()
+    };
     let screen = press(&mut console, "").await;
-    let line = screen.lines().find(|line| line.starts_with('▶')).unwrap();
-    assert!(line.contains("disk 39 is full"), "{line}");
+    assert_shows(&selected(&screen), "fire in the rack");
+    press(&mut console, "j").await;
+    service.event(event(91, Severity::Critical, "fire in the hall", "db1"));
+    assert!(console.shows("▲ 1 came, g shows them").await);
+    let screen = press(&mut console, "").await;
+    assert_shows(&selected(&screen), "disk 39 is full");
+    assert!(!press(&mut console, "g").await.contains("came"));
 }
 
 #[tokio::test]

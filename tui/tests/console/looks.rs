@@ -121,12 +121,20 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
     without_chance(&screen)
 }
 
+/// Before when something was heard last.
+const HEARD: &str = "● connected at ";
+
 /// Why and since when there is no link, and the service's port, are not the same in every run.
 fn without_chance(screen: &str) -> String {
     let mut out = String::new();
     for line in screen.lines() {
         let counts = line.contains("next try in") || line.contains("trying now");
         let line = if counts { " ✗ not connected" } else { line };
+        let heard = line.find(HEARD).map(|at| at + HEARD.len());
+        let line = match heard.and_then(|at| Some((&line[..at], line.get(at + 8..)?))) {
+            Some((before, after)) => format!("{before}HH:MM:SS{after}"),
+            None => line.to_owned(),
+        };
         // The port has always five digits here, so that what is beside it stays where it is.
         let port = line.find("127.0.0.1:").map(|at| at + "127.0.0.1:".len());
         if let Some((before, after)) = port.and_then(|at| line.split_at_checked(at)) {
@@ -134,7 +142,7 @@ fn without_chance(screen: &str) -> String {
             out += "PPPPP";
             out += after.trim_start_matches(|char: char| char.is_ascii_digit());
         } else {
-            out += line;
+            out += &line;
         }
         out.push('\n');
     }

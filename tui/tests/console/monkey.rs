@@ -242,7 +242,9 @@ impl Monkey {
             self.last
         );
         let now = self.console.selected();
-        if let Some(id) = selected.filter(|id| self.console.lists(id)) {
+        // On the first row a list of events follows.
+        let follows = listed.first() == selected.as_ref();
+        if let Some(id) = selected.filter(|id| self.console.lists(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
             assert!(
                 now.as_ref() == Some(&id) || created,

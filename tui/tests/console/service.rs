@@ -500,6 +500,47 @@ impl v1::overview_service_server::OverviewService for Shared {
         &self,
         _: Request<v1::GetStatisticsRequest>,
     ) -> Answer<v1::GetStatisticsResponse> {
-        Ok(Response::new(v1::GetStatisticsResponse::default()))
+        let state = self.lock();
+        let columns = |most: i32| {
+            (0..60)
+                .map(move |minute| (minute * 7) % (most + 1))
+                .collect()
+        };
+        let events = |severity: cloud::Severity, most| v1::SeverityStatistics {
+            severity: severity.into(),
+            counts: columns(most),
+        };
+        let deliveries = || v1::DeliveryStatistics {
+            waiting_count: Some(2),
+            delivered_count: Some(40),
+            dead_count: Some(1),
+            decided: columns(11),
+            delivered: columns(9),
+            failed_attempts: columns(3),
+            dead: vec![0; 60],
+            waiting: columns(5),
+            ..v1::DeliveryStatistics::default()
+        };
+        let named = |name: &String| v1::NamedStatistics {
+            name: name.clone(),
+            deliveries: Some(deliveries()),
+        };
+        let is_empty = state.events.is_empty();
+        let by_severity = [
+            events(cloud::Severity::Critical, 3),
+            events(cloud::Severity::Error, 5),
+            events(cloud::Severity::Warning, 22),
+        ];
+        Ok(Response::new(v1::GetStatisticsResponse {
+            step: Some(prost_types::Duration {
+                seconds: 60,
+                nanos: 0,
+            }),
+            events: by_severity.into_iter().filter(|_| !is_empty).collect(),
+            deliveries: (!is_empty).then(deliveries),
+            destinations: state.destinations.keys().map(named).collect(),
+            rules: state.rules.keys().map(named).collect(),
+            ..v1::GetStatisticsResponse::default()
+        }))
     }
 }

@@ -364,3 +364,49 @@ async fn a_time_is_spread_over_exactly_as_many_spans_as_are_asked_for_or_the_rea
     };
     assert_eq!(violations[0].field, "bucketCount");
 }
+
+type Named = fn(&Occurrence) -> Option<String>;
+
+#[tokio::test]
+async fn groups_count_what_a_plain_count_does_and_say_when_they_are_not_all() {
+    use crate::matching::field::Field;
+
+    let (store, occurrences) = stored(300).await;
+    let filter = Filter {
+        statuses: vec![Status::Open, Status::Suppressed],
+        ..Filter::default()
+    };
+    let meant = || occurrences.iter().filter(|it| filter.admits(it));
+    let fields: [(Field, Named); 5] = [
+        (Field::Severity, |it| Some(it.severity.word().to_owned())),
+        (Field::Status, |it| Some(it.status.word().to_owned())),
+        (Field::Acknowledged, |it| Some(it.acknowledged.to_string())),
+        (Field::Either("host".to_owned()), |it| {
+            it.dimensions.get("host").cloned()
+        }),
+        (Field::Dimension("env".to_owned()), |_| None),
+    ];
+    for (field, named) in fields {
+        let mut plain: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        for occurrence in meant() {
+            *plain.entry(named(occurrence)).or_default() += 1;
+        }
+        let found = group(&store, &filter, &field).await.unwrap();
+        let size = |group: &Group| group.by_severity.values().sum::<usize>();
+        let sizes: Vec<_> = found.all.iter().map(size).collect();
+        assert!(sizes.is_sorted_by(|one, other| one >= other), "{field:?}");
+        let grouped = found.all.iter().map(|it| (it.value.clone(), size(it)));
+        assert_eq!(grouped.collect::<BTreeMap<_, _>>(), plain, "{field:?}");
+        assert_eq!((found.counted, found.is_complete), (meant().count(), true));
+    }
+
+    let (store, _) = stored(20_001).await;
+    let name = group(&store, &Filter::default(), &Field::Name)
+        .await
+        .unwrap();
+    assert_eq!((name.counted, name.is_complete), (20_000, false));
+    let severity = group(&store, &Filter::default(), &Field::Severity)
+        .await
+        .unwrap();
+    assert_eq!((severity.counted, severity.is_complete), (20_001, true));
+}

@@ -8,8 +8,9 @@ use super::{health::health, hold, list::number};
 use crate::{
     domain::{Annotation, CloseReason, HistoryEntry, Occurrence, Severity, Value, value::Fields},
     ops::{
+        footprint::Footprint,
         overview::{DestinationOverview, Overview},
-        search::{Bucket, Found},
+        search::{Bucket, Found, Group, Groups},
         watch::News,
     },
 };
@@ -143,6 +144,22 @@ fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
         .collect()
 }
 
+/// What occurrences have in a field.
+pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
+    let group = |group: Group| v1::EventGroup {
+        value: group.value,
+        count: Some(small(group.by_severity.values().sum())),
+        count_by_severity: by_name(group.by_severity),
+        last_seen: group.last_seen_ms,
+    };
+    v1::GroupEventsResponse {
+        group_count: Some(small(found.all.len())),
+        occurrence_count: Some(small(found.counted)),
+        complete: Some(found.is_complete),
+        groups: found.all.into_iter().take(limit).map(group).collect(),
+    }
+}
+
 /// News of a watch.
 pub fn news(news: News) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
@@ -170,6 +187,17 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         destination_count: Some(small(overview.destinations_stored)),
         rule_count: Some(small(overview.rules)),
         enabled_rule_count: Some(small(overview.enabled_rules)),
+        opened_by_severity: by_name(overview.opened),
+        footprint: Some(footprint(overview.footprint)),
+    }
+}
+
+fn footprint(footprint: Footprint) -> v1::Footprint {
+    let signed = |bytes: Option<u64>| bytes.map(signed);
+    v1::Footprint {
+        store_bytes: signed(footprint.store),
+        free_bytes: signed(footprint.free),
+        memory_bytes: signed(footprint.memory),
     }
 }
 

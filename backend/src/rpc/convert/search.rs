@@ -9,13 +9,16 @@ use crate::{
     error::{Error, Violation},
     filter::Parsed,
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
-    matching::{self, CompiledQuery, compile},
+    matching::{self, CompiledQuery, compile, field::Field},
     ops::search::{Filter, SearchRequest, SortField},
 };
 
 /// Spans of time of a frequency.
 const BUCKETS_MAX: i32 = 500;
 const BUCKETS_DEFAULT: usize = 60;
+/// Groups that are answered at most, and when the caller does not say.
+const GROUPS_MAX: i32 = 1_000;
+const GROUPS_DEFAULT: usize = 50;
 
 /// Where the text of a condition stands in a request.
 pub const FILTER_PATH: &str = "query.filter";
@@ -99,6 +102,51 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
         _ => Err(Error::invalid(
             "bucketCount",
             format!("is not between 1 and {BUCKETS_MAX}"),
+        )),
+    }
+}
+
+/// The field that occurrences are to be grouped by.
+///
+/// # Errors
+/// When it is none that several occurrences share.
+pub fn group_field(name: &str) -> Result<Field, Error> {
+    let field = Field::parse(name).map_err(|fault| Error::invalid("field", fault))?;
+    match field {
+        Field::Name
+        | Field::Type
+        | Field::Severity
+        | Field::Status
+        | Field::Acknowledged
+        | Field::Dimension(_)
+        | Field::Metadata(_)
+        | Field::Either(_) => Ok(field),
+        Field::Id
+        | Field::Summary
+        | Field::Body
+        | Field::Count
+        | Field::StartTime
+        | Field::LastSeen => Err(Error::invalid(
+            "field",
+            format!(
+                "`{name}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
+                 `status`, `acknowledged`, a dimension or a metadata field is"
+            ),
+        )),
+    }
+}
+
+/// How many groups are answered.
+///
+/// # Errors
+/// When it is out of range.
+pub fn group_limit(number: i32) -> Result<usize, Error> {
+    match number {
+        0 => Ok(GROUPS_DEFAULT),
+        1..=GROUPS_MAX => Ok(usize::try_from(number).unwrap_or(GROUPS_DEFAULT)),
+        _ => Err(Error::invalid(
+            "limit",
+            format!("is not between 1 and {GROUPS_MAX}"),
         )),
     }
 }

@@ -8,6 +8,10 @@ use crate::version;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The whole command line.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
@@ -30,6 +34,11 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) keys: bool,
 
+    /// Open the console as a wall to look at from afar: the overview without a cursor, going through
+    /// its spans of time.
+    #[arg(long, conflicts_with = "snapshot")]
+    pub(crate) wall: bool,
+
     /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
     /// deliveries, clients, map or reference.
     #[arg(long, value_name = "SCREEN")]
@@ -38,6 +47,10 @@ pub(crate) struct Cli {
     /// Write what that screen lists as JSON, with the names of REST, instead of drawing it.
     #[arg(long, requires = "snapshot")]
     pub(crate) json: bool,
+
+    /// Write that frame as a picture with its colours (SVG) instead of text.
+    #[arg(long, requires = "snapshot", conflicts_with = "json")]
+    pub(crate) svg: bool,
 
     /// The size of that frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]

@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) plain: bool,
     /// Whether clicks and the wheel are the console's.
     pub(crate) mouse: bool,
+    /// Whether the console is a wall to look at from afar.
+    pub(crate) wall: bool,
     /// How the console looks.
     pub(crate) theme: Theme,
     /// How many colours the terminal has.
@@ -325,7 +327,8 @@ impl Default for Settings {
             read_only: false,
             plain: false,
             mouse: true,
-            theme: Theme::Terminal,
+            wall: false,
+            theme: Theme::Auto,
             depth: Depth::default(),
             background: None,
             keys: Keymap::default(),

@@ -51,7 +51,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
         return output::write(config::DEFAULT_FILE);
     }
-    let settings = Settings::load(&cli.flags, &variables())?;
+    let mut settings = Settings::load(&cli.flags, &variables())?;
+    settings.wall = cli.wall;
     if cli.keys {
         return output::write(&settings.keys.reference());
     }
@@ -63,6 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                     screen,
                     size: cli.size,
                     json: cli.json,
+                    svg: cli.svg,
                 });
                 operate::run(&settings, frame).await
             }

@@ -6,7 +6,7 @@ mod sending;
 
 use std::io::{self, IsTerminal};
 
-use bellwether_tui::{Key, Options, Standing, Unlisted};
+use bellwether_tui::{Depth, Key, Options, Standing, Unlisted};
 
 use crate::{
     cli::Size,
@@ -22,6 +22,8 @@ pub(crate) struct Frame {
     pub(crate) size: Size,
     /// What it lists as JSON, instead of what it shows.
     pub(crate) json: bool,
+    /// The frame with its colours as a picture.
+    pub(crate) svg: bool,
 }
 
 /// Opens the console and returns when the operator leaves, or draws one frame.
@@ -72,6 +74,7 @@ async fn open(
     options.read_only = settings.read_only;
     options.sending = sending::command(settings, address);
     options.mouse = settings.mouse;
+    options.wall = settings.wall;
     options.theme = settings.theme;
     options.depth = settings.depth;
     options.background = settings.background;
@@ -94,11 +97,19 @@ async fn open(
 }
 
 /// Writes one frame; the exit code says whether it tells what the service holds.
-async fn draw(options: Options, frame: Frame) -> Result<(), Failure> {
+async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
+    if frame.svg {
+        // A picture has all colours, whatever this terminal has.
+        options.depth = Depth::Full;
+    }
     let Size { columns, rows } = frame.size;
     let drawn = bellwether_tui::snapshot(options, &frame.screen, columns, rows).await;
     let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
-    output::write(&drawn.frame)?;
+    output::write(if frame.svg {
+        &drawn.picture
+    } else {
+        &drawn.frame
+    })?;
     told_by(drawn.standing)
 }
 

@@ -3,6 +3,7 @@
 use bellwether_proto::v1::{self, occurrence::CloseReason};
 use serde_json::Value;
 
+use super::timeline;
 use crate::{
     data::{EventRow, Sign, Word, millis, occurrence, structure},
     document::{Document, Link, duration, label, span},
@@ -11,11 +12,21 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn write(into: &mut Document, model: &Model, event: &v1::Event, tab: Tab) {
+pub(super) fn write(
+    into: &mut Document,
+    model: &Model,
+    event: &v1::Event,
+    tab: Tab,
+    explanation: Option<&v1::ExplainEventResponse>,
+) {
     let nothing = v1::Occurrence::default();
     let occurrence = occurrence(event).unwrap_or(&nothing);
     match tab {
-        Tab::Details | Tab::Explain => details(into, model, event, occurrence),
+        Tab::Details | Tab::Explain => {
+            details(into, model, event, occurrence);
+            timeline::write(into, model, occurrence, explanation);
+            contents(into, event, occurrence);
+        }
         Tab::Notes => notes(into, model, occurrence),
     }
 }
@@ -85,7 +96,6 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
         into.field("notes", Token::Text, &words);
     }
-    contents(into, event, occurrence);
 }
 
 /// What holds back messages about it.

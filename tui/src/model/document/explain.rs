@@ -13,16 +13,261 @@ use crate::{
     document::{Document, Link, Span, span},
     model::Model,
     route::Route,
+    text,
     theme::Token,
 };
 
-pub(super) fn write(into: &mut Document, model: &Model, explanation: &ExplainEventResponse) {
+pub(super) fn write(
+    into: &mut Document,
+    model: &Model,
+    explanation: &ExplainEventResponse,
+    is_unfolded: bool,
+) {
     if explanation.rules.is_empty() {
-        into.text(Token::Dim, 0, "no rule is stored, so nobody is notified");
+        let told = "Nobody was notified: no rule is stored. ‹go_rules› ‹new› makes one.";
+        into.text(Token::Warning, 0, &model.tell(told));
+        return;
     }
-    for rule in &explanation.rules {
+    let (matched, missed): (Vec<_>, Vec<_>) =
+        explanation.rules.iter().partition(|rule| matches(rule));
+    sentences(into, model, &matched);
+    for rule in &matched {
+        picture(into, model, rule);
+    }
+    if !matched.is_empty() {
+        into.heading("Why");
+    }
+    for (index, rule) in matched.iter().enumerate() {
+        if index > 0 {
+            into.blank();
+        }
         explain_rule(into, model, rule);
     }
+    if missed.is_empty() {
+        return;
+    }
+    let count = missed.len();
+    let title = match (count, is_unfolded) {
+        (1, false) => "Did not match: 1 rule, ‹unfold› shows how it was asked".to_owned(),
+        (_, false) => format!("Did not match: {count} rules, ‹unfold› shows how each was asked"),
+        (_, true) => "Did not match, ‹unfold› folds them".to_owned(),
+    };
+    into.heading(&model.tell(&title));
+    for (index, rule) in missed.iter().enumerate() {
+        if is_unfolded {
+            if index > 0 {
+                into.blank();
+            }
+            explain_rule(into, model, rule);
+        } else {
+            folded(into, rule);
+        }
+    }
+}
+
+/// Whether a rule had anything to do with the occurrence.
+fn matches(rule: &RuleExplanation) -> bool {
+    let any = |triggers: &[TriggerExplanation]| triggers.iter().any(|it| it.matched == Some(true));
+    rule.notified == Some(true)
+        || !rule.deliveries.is_empty()
+        || !rule.holds.is_empty()
+        || any(&rule.triggers)
+        || rule.others.iter().any(|other| any(&other.triggers))
+}
+
+/// What became of what was to be sent: delivered, waiting, or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Delivered,
+    Waiting,
+    Dead,
+}
+
+fn fate(delivery: &ExplainedDelivery) -> Fate {
+    match &delivery.state[..] {
+        "DELIVERED" => Fate::Delivered,
+        "DEAD" | "CANCELLED" => Fate::Dead,
+        _ => Fate::Waiting,
+    }
+}
+
+impl Fate {
+    fn shown(self) -> (Token, &'static str) {
+        match self {
+            Self::Delivered => (Token::Good, "✓"),
+            Self::Waiting => (Token::Warning, "◐"),
+            Self::Dead => (Token::Bad, "✗"),
+        }
+    }
+}
+
+/// The answer first: who was told, who waits, who never will be.
+fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
+    let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
+    let named = |fate: Fate| -> Vec<&str> {
+        let of_fate = deliveries().filter(|it| self::fate(it) == fate);
+        let mut names: Vec<_> = of_fate.map(|it| &*it.destination_name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let told = named(Fate::Delivered);
+    if !told.is_empty() {
+        let first = deliveries().filter(|it| fate(it) == Fate::Delivered);
+        let first = first.filter_map(|it| it.end_time).min();
+        let at = first.map_or_else(String::new, |ms| format!(", first at {}", model.moment(ms)));
+        let words = format!("✓ Delivered to {}{at}.", told.join(", "));
+        into.text(Token::Good, 0, &words);
+    }
+    for name in named(Fate::Waiting) {
+        let mut own = deliveries().filter(|it| it.destination_name == name);
+        let Some(one) = own.find(|it| fate(it) == Fate::Waiting) else {
+            continue;
+        };
+        into.text(Token::Warning, 0, &format!("◐ {}.", waiting(model, one)));
+    }
+    let dead = named(Fate::Dead);
+    if !dead.is_empty() {
+        let words = format!(
+            "✗ Not delivered, and not tried any more: {}.",
+            dead.join(", ")
+        );
+        into.text(Token::Bad, 0, &words);
+    }
+    let held = matched.iter().filter(|rule| !rule.holds.is_empty());
+    for rule in held {
+        let words = format!("◐ {} is held: {}", rule.rule_name, rule.reason);
+        into.text(Token::Warning, 0, &words);
+    }
+    if deliveries().next().is_none() {
+        let words = match matched {
+            [] => "Nobody was notified: no rule's trigger matches.".to_owned(),
+            [rule] => format!(
+                "Nobody was notified: {}.",
+                rule.reason.trim_end_matches('.')
+            ),
+            rules => format!(
+                "Nobody was notified; {} rules match, see below.",
+                rules.len()
+            ),
+        };
+        into.text(Token::Warning, 0, &words);
+    }
+}
+
+/// What a delivery waits for: `decided 21:50, not delivered yet: hook answers 401, next try 21:58`.
+fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
+    let decided = model.moment(delivery.create_time);
+    let name = &delivery.destination_name;
+    let why = match &delivery.last_error[..] {
+        "" => String::new(),
+        error => format!(": {error}"),
+    };
+    let next = match delivery.next_attempt_time {
+        Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
+        Some(_) => "next try as soon as it may".to_owned(),
+        None => "no next try while its destination is paused".to_owned(),
+    };
+    format!("{name}: decided {decided}, not delivered yet{why}, {next}")
+}
+
+/// Event, trigger, rule and destinations, from left to right where they fit.
+fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
+    into.blank();
+    let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
+    let is_told = rule.notified == Some(true);
+    let (token, mark) = verdict(Some(is_told));
+    let mut head = vec![span(Token::Text, "  event ")];
+    if let Some(trigger) = trigger {
+        head.push(span(Token::Good, "──▶ "));
+        head.push(span(Token::Good, "✓ "));
+        head.push(span(Token::Dim, "trigger "));
+        head.push(span(Token::Link, &trigger.trigger_name));
+        head.push(span(Token::Text, " "));
+    }
+    head.push(span(token, "──▶ "));
+    head.push(span(token, &format!("{mark} ")));
+    head.push(span(Token::Dim, "rule "));
+    head.push(span(Token::Link, &rule.rule_name));
+    let go = Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone()));
+    if rule.deliveries.is_empty() {
+        head.push(span(Token::Dim, "  nothing is sent"));
+        return into.linked(head, go);
+    }
+    let before: usize = head.iter().map(|it| text::width(&it.text)).sum();
+    let wide = rule
+        .deliveries
+        .iter()
+        .map(|it| text::width(&it.destination_name) + 40)
+        .max();
+    let fits = before + wide.unwrap_or(0) <= into.columns;
+    let pad = if fits { before } else { 6 };
+    let mut head = Some(head);
+    if !fits && let Some(head) = head.take() {
+        into.linked(head, go);
+    }
+    let last = rule.deliveries.len() - 1;
+    for (index, delivery) in rule.deliveries.iter().enumerate() {
+        let fate = fate(delivery);
+        let (token, mark) = fate.shown();
+        let mut line = head
+            .take()
+            .unwrap_or_else(|| vec![span(Token::Text, &" ".repeat(pad))]);
+        let arm = match (index, last) {
+            (0, 0) if fits => " ──▶ ",
+            (0, _) if fits => " ─┬▶ ",
+            (at, last) if at == last => "  └▶ ",
+            _ => "  ├▶ ",
+        };
+        line.push(span(token, arm));
+        line.push(span(token, &format!("{mark} ")));
+        line.push(span(Token::Link, &delivery.destination_name));
+        let at =
+            |ms: Option<i64>| ms.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
+        let words = match fate {
+            Fate::Delivered => format!("  delivered{}", at(delivery.end_time)),
+            Fate::Dead => format!(
+                "  {}{}",
+                delivery.state.to_lowercase(),
+                at(delivery.end_time)
+            ),
+            Fate::Waiting => format!("  waiting, next try{}", at(delivery.next_attempt_time)),
+        };
+        line.push(span(token, &words));
+        into.linked(line, Link::Go(Route::Delivery(delivery.id.clone())));
+    }
+}
+
+/// A rule that did not match, in a line: with the first clause that says so.
+fn folded(into: &mut Document, rule: &RuleExplanation) {
+    let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
+    let failed = rule
+        .triggers
+        .iter()
+        .find_map(|it| Some((it, failed(it.clause.as_ref()?)?)));
+    let why = match failed {
+        Some((trigger, clause)) => format!("  {}: {}", trigger.trigger_name, compared(clause)),
+        None => format!("  {}", rule.reason),
+    };
+    line.push(span(Token::Dim, &why));
+    if rule.deleted == Some(true) {
+        return into.line(line);
+    }
+    into.linked(
+        line,
+        Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
+    );
+}
+
+/// The first comparison that is not true.
+fn failed(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
+    if clause.result == Some(true) || clause.unknown {
+        return None;
+    }
+    if clause.clauses.is_empty() {
+        return Some(clause).filter(|it| !it.field.is_empty());
+    }
+    clause.clauses.iter().find_map(failed)
 }
 
 fn verdict(good: Option<bool>) -> (Token, &'static str) {
@@ -34,9 +279,6 @@ fn verdict(good: Option<bool>) -> (Token, &'static str) {
 }
 
 fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
-    if !into.lines.is_empty() {
-        into.blank();
-    }
     let main = RuleJudgement {
         basis: rule.basis,
         time: rule.decision_time.unwrap_or_default(),
@@ -105,8 +347,20 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     for trigger in &judgement.triggers {
         explain_trigger(into, model, trigger);
     }
-    for condition in &judgement.gates {
+    let (passed, failed): (Vec<_>, Vec<_>) = judgement
+        .gates
+        .iter()
+        .partition(|gate| gate.passed == Some(true));
+    for condition in failed {
         explain_condition(into, condition);
+    }
+    if !passed.is_empty() {
+        let names: Vec<_> = passed.iter().map(|gate| &gate.name[..]).collect();
+        into.line(vec![
+            span(Token::Good, "  ✓ "),
+            span(Token::Dim, "passed  "),
+            span(Token::Text, &names.join(", ")),
+        ]);
     }
 }
 
@@ -267,9 +521,8 @@ fn comparison(kind: &str) -> &str {
     }
 }
 
-fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize) {
-    let result = (!clause.unknown).then(|| clause.result == Some(true));
-    let (token, mark) = verdict(result);
+/// What a comparison asked, and what it found.
+fn compared(clause: &ClauseExplanation) -> String {
     let expected = clause.expected.as_ref().map_or(Value::Null, value);
     let compared = || {
         format!(
@@ -279,16 +532,21 @@ fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize
             expected
         )
     };
-    let found = match clause.actual.as_ref().map(value) {
+    match clause.actual.as_ref().map(value) {
         _ if clause.field.is_empty() => clause.r#type.clone(),
-        _ if result.is_none() => format!("{}; what it was is not known", compared()),
+        _ if clause.unknown => format!("{}; what it was is not known", compared()),
         Some(actual) => format!("{}; it is {actual}", compared()),
         None => format!("{}; it has none", compared()),
-    };
+    }
+}
+
+fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize) {
+    let result = (!clause.unknown).then(|| clause.result == Some(true));
+    let (token, mark) = verdict(result);
     let pad = " ".repeat(indent.min(40));
     into.line(vec![
         span(token, &format!("{pad}{mark} ")),
-        span(Token::Text, &found),
+        span(Token::Text, &compared(clause)),
     ]);
     for inner in &clause.clauses {
         explain_clause(into, inner, indent + 2);

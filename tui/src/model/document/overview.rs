@@ -1,14 +1,12 @@
 //! The overview: what is red, what is under way, and on a new service what to do first.
 
-use bellwether_proto::v1::{
-    DestinationHealth, DestinationOverview, GetOverviewResponse as Overview,
-};
+use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{HealthState, Kind, WORST_FIRST, Word, millis, urgency},
+    data::{Kind, WORST_FIRST, Word, millis, urgency},
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
-    model::{Model, steps::Step},
+    model::{Model, steps::Step, wall},
     route::Route,
     text,
     theme::Token,
@@ -24,6 +22,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
+    loudest(into, model);
     service(into, model, overview);
 }
 
@@ -64,12 +63,17 @@ fn open(into: &mut Document, overview: &Overview) {
     });
     let most = counts.iter().map(|(_, count)| *count).max();
     let most = most.unwrap_or(0).max(1);
-    let room = into.columns.saturating_sub(30).clamp(4, 60);
+    let room = into.columns.saturating_sub(42).clamp(4, 60);
     for (severity, count) in &counts {
         let token = if *count == 0 {
             Token::Dim
         } else {
             Token::from(*severity)
+        };
+        let opened = overview.opened_by_severity.get(severity.as_str_name());
+        let opened = match opened.copied().unwrap_or_default() {
+            0 => String::new(),
+            number => format!("+{number} in 1 h"),
         };
         let filled = usize::try_from(*count).unwrap_or(0) * room;
         let cells = filled.div_ceil(usize::try_from(most).unwrap_or(1));
@@ -78,7 +82,7 @@ fn open(into: &mut Document, overview: &Overview) {
                 token,
                 &format!("{:<LABEL$} ", severity.word(), LABEL = document::LABEL),
             ),
-            span(token, &format!("{count:>7}  ")),
+            span(token, &format!("{count:>7} {opened:<12} ")),
             span(token, &"█".repeat(cells)),
         ];
         let link = Link::severity(severity.word());
@@ -122,24 +126,17 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     if overview.destinations.is_empty() {
         into.line(vec![span(Token::Dim, "none")]);
     }
-    let health = |one: &DestinationOverview| {
-        one.health
-            .as_ref()
-            .map(DestinationHealth::state)
-            .unwrap_or_default()
-    };
     let mut traffic: Vec<&DestinationOverview> = overview.destinations.iter().collect();
-    traffic.sort_by_key(|one| (urgency(health(one)), std::cmp::Reverse(one.dead_count)));
+    traffic.sort_by_key(|one| {
+        (
+            urgency(wall::health(one)),
+            std::cmp::Reverse(one.dead_count),
+        )
+    });
     for one in traffic {
-        let health = health(one);
+        let health = wall::health(one);
         let token = Token::from(health);
-        let mark = match health {
-            HealthState::Failing => "✗",
-            HealthState::Paused => "‖",
-            HealthState::Healthy => "✓",
-            HealthState::Slow | HealthState::Behind => "◐",
-            HealthState::Untried | HealthState::Unspecified => "·",
-        };
+        let mark = wall::sign(health);
         let count = |count: Option<i32>, word: &str, token: Token| {
             let count = count.unwrap_or_default();
             let token = if count == 0 { Token::Dim } else { token };
@@ -171,10 +168,29 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     }
 }
 
+fn loudest(into: &mut Document, model: &Model) {
+    for row in wall::loudest(model) {
+        let Some(link) = row.link else {
+            into.heading(&format!("Loudest {}", row.name));
+            continue;
+        };
+        let more = if row.or_more { "+" } else { "" };
+        let count = format!("{:>8}{more}  ", text::grouped(row.count));
+        into.linked(
+            vec![span(row.token, &count), span(Token::Link, &row.name)],
+            link,
+        );
+    }
+}
+
 fn service(into: &mut Document, model: &Model, overview: &Overview) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
-    into.field("version", Token::Text, &overview.version);
+    into.field(
+        "takes",
+        Token::Text,
+        &wall::service(model, overview).join(", "),
+    );
     if let Some(start) = millis(overview.start_time.as_ref()) {
         into.field("running since", Token::Text, &model.moment_in_full(start));
     }

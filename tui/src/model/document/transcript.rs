@@ -63,6 +63,9 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
             into.field(label, Token::Text, &model.moment_in_full(ms));
         }
     }
+    if !delivery.wait_reason.is_empty() {
+        into.field("waits", Token::Warning, &delivery.wait_reason);
+    }
     if !delivery.last_error.is_empty() {
         into.field("last error", Token::Bad, &delivery.last_error);
     }

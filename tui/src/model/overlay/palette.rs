@@ -47,6 +47,8 @@ pub(crate) enum Target {
     Look(Theme),
     Sort(Sort),
     Filter(String),
+    /// A list with a filter.
+    List(Route, String),
     /// Goes on in the palette with this typed.
     Type(String),
 }
@@ -64,7 +66,9 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 ];
 
 /// The other words that take an argument, and what they do.
-const WORDS: [(&str, &str); 4] = [
+const WORDS: [(&str, &str); 6] = [
+    ("events", "with a filter, as severity>=error host=db-*"),
+    ("deliveries", "with a filter, as state=dead since=2h"),
     ("theme", "how the console looks"),
     ("sort", "by a column"),
     ("filter", "this list; nothing takes the filter away"),
@@ -109,7 +113,7 @@ impl Palette {
             let free = matches!(
                 items[..],
                 [Item {
-                    target: Target::Filter(_),
+                    target: Target::Filter(_) | Target::List(..),
                     ..
                 }]
             );
@@ -227,6 +231,15 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
                 format!("filter {filter}"),
                 Target::Filter(filter),
             )]
+        }
+        "events" | "deliveries" => {
+            let filter = rest.trim().to_owned();
+            let route = match word {
+                "events" => Route::Events,
+                _ => Route::Deliveries,
+            };
+            let title = format!("{word} {filter}");
+            vec![Item::new(title, Target::List(route, filter))]
         }
         "event" => events(model, rest.trim()),
         _ => {

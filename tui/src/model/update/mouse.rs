@@ -3,20 +3,14 @@
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
 use super::{keys, navigate, screen};
-use crate::model::tabs;
 use crate::{
-    model::{Connection, Model, document, message::Effect, page::Tab},
+    model::{CRUMB_GAP, HOME, Model, document, message::Effect, page::Tab, tabs},
     route::Route,
     text,
 };
 
 /// Rows that one step of the wheel moves.
 const WHEEL_ROWS: isize = 3;
-/// The column at which the first word of the breadcrumb begins.
-const HOME: usize = 1;
-const HOME_WORD: &str = "Bellwether";
-/// Between two words of the breadcrumb.
-const CRUMB_GAP: usize = 3;
 
 pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
     model.page.list.to_end = false;
@@ -46,14 +40,15 @@ fn key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
 
 fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
     if row == 0 {
-        if let Some(tab) = tabs::at(model, column) {
-            return navigate::go(model, tab, effects);
-        }
         return crumb(model, column, effects);
     }
-    let banner = usize::from(matches!(model.link, Connection::Down { .. }));
-    // Below the head stand the banner, if any, and the line over the page.
-    let body = 2 + banner;
+    if row == 1 && tabs::has_line(model) {
+        if let Some(tab) = tabs::at(model, column) {
+            navigate::go(model, tab, effects);
+        }
+        return;
+    }
+    let body = usize::from(model.head_height());
     if row < body || row + 1 >= usize::from(model.size.1) {
         return;
     }
@@ -73,13 +68,15 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
     }
 }
 
-/// The first word leads to the overview, the second to the screen that the page belongs to.
+/// The first word leads to the overview, the first of the breadcrumb to the screen that the page
+/// belongs to.
 fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
-    let first = HOME..HOME + HOME_WORD.len();
-    if first.contains(&column) {
+    if (1..=HOME.len()).contains(&column) {
         return navigate::go(model, Route::Overview, effects);
     }
-    let start = first.end + CRUMB_GAP;
+    let parts = model.head_parts();
+    let before: usize = parts.iter().map(|(_, words)| text::width(words)).sum();
+    let start = before + text::width(CRUMB_GAP);
     let route = &model.page.route;
     if *route == Route::Report {
         let below = model.back.last().map_or("", |page| page.route.screen());

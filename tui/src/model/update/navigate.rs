@@ -194,6 +194,7 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     }
     list.marks.clear();
     list.selected = ids.first().cloned();
+    list.pinned = true;
     if count > 1 {
         list.marks = ids.into_iter().take(count).collect();
     }
@@ -267,7 +268,12 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
 
 /// What is wrong with a filter of the screen.
 pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
-    match model.page.route {
+    check_on(model, &model.page.route, text)
+}
+
+/// What is wrong with a filter of a list.
+pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
+    match route {
         Route::Events => filter::events(text, &model.reader()).map(drop),
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
         _ => Ok(()),

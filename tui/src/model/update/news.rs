@@ -22,6 +22,14 @@ use crate::{
 };
 
 pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
+    let is_heard = !matches!(news, News::Link(_) | News::Progress(..));
+    take_in(model, news, effects);
+    if is_heard && model.touched {
+        model.heard_ms = Some(model.now_ms);
+    }
+}
+
+fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     match news {
         News::Link(state) => link(model, state, effects),
         News::Answer(ticket, found) => answer(model, ticket, *found, effects),
@@ -158,6 +166,9 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
     let store = &mut model.store;
     model.touched = match answer {
         Answer::Overview(found) => store.overview.set(found, now),
+        // Another span was asked for meanwhile.
+        Answer::Counted(_) if store.wall.waiting != Some(ticket) => false,
+        Answer::Counted(found) => store.wall.set(found, now),
         Answer::List(kind, found) => {
             let touched = store.of_mut(kind).set(found, now);
             clash::show_if_read(model, kind);

@@ -189,6 +189,10 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             Ok(()) => navigate::set_filter(model, filter, effects),
             Err(message) => model.say(Token::Bad, message),
         },
+        Target::List(route, filter) => match navigate::check_on(model, &route, &filter) {
+            Ok(()) => navigate::go_filtered(model, route, filter, effects),
+            Err(message) => model.say(Token::Bad, message),
+        },
         Target::Type(_) => {}
     }
 }

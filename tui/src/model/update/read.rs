@@ -5,11 +5,7 @@ use crate::{
     client::{Command, EventFilter, Request, Ticket},
     data::Kind,
     kind, limits,
-    model::{
-        Model, filter,
-        message::Effect,
-        page::{Content, Tab},
-    },
+    model::{Model, filter, message::Effect, page::Content},
     route::Route,
     theme::Token,
 };
@@ -26,7 +22,10 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, kind::spec(kind).beside, effects);
         }
         Route::Map | Route::Form => resources(model, &JOINED, effects),
-        Route::Deliveries => deliveries(model, effects),
+        Route::Deliveries => {
+            deliveries(model, effects);
+            counted_if_due(model, effects);
+        }
         Route::Delivery(id) => delivery(model, id, effects),
         Route::Report | Route::Reference | Route::Topic(_) => {}
     }
@@ -73,6 +72,35 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
         let ticket = call(model, Request::Overview, effects);
         model.store.overview.waiting = Some(ticket);
     }
+    if counted_if_due(model, effects) {
+        resources(model, &[Kind::Silence], effects);
+    }
+}
+
+/// Reads what was counted, unless that was done a moment ago. Says whether it does.
+fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    // While nothing happens, only time moves the charts.
+    let is_news = model.page.route == Route::Deliveries
+        || model.store.counted_revision != model.store.overview.revision;
+    let wait_ms = if is_news {
+        limits::COUNTED_MS
+    } else {
+        limits::COUNTED_IDLE_MS
+    };
+    let wall = &model.store.wall;
+    let due_ms = wall.at_ms.map(|at| at.saturating_add(wait_ms));
+    let is_due = due_ms.is_none_or(|due| due <= model.now_ms) && wall.waiting.is_none();
+    if is_due {
+        counted(model, effects);
+    }
+    is_due
+}
+
+/// Reads what the charts of the overview show.
+pub(super) fn counted(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = call(model, Request::Counted(model.back_to), effects);
+    model.store.wall.waiting = Some(ticket);
+    model.store.counted_revision = model.store.overview.revision;
 }
 
 /// Reads the occurrence of an event's page.
@@ -91,18 +119,18 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
         id: id.clone(),
         occurrence_id: occurrence_id.clone(),
     };
-    let ticket = call(model, request, effects);
-    let mut explain = false;
-    if let Content::Event { detail, tab, .. } = &mut model.page.content {
-        detail.waiting = Some(ticket);
-        explain = *tab == Tab::Explain;
-    }
-    if explain {
-        let request = Request::ExplainEvent { id, occurrence_id };
-        let ticket = call(model, request, effects);
-        if let Content::Event { explanation, .. } = &mut model.page.content {
-            explanation.waiting = Some(ticket);
-        }
+    let asked = call(model, request, effects);
+    // Who was told when stands on the timeline too.
+    let request = Request::ExplainEvent { id, occurrence_id };
+    let explained = call(model, request, effects);
+    if let Content::Event {
+        detail,
+        explanation,
+        ..
+    } = &mut model.page.content
+    {
+        detail.waiting = Some(asked);
+        explanation.waiting = Some(explained);
     }
 }
 

@@ -31,6 +31,7 @@ fn of(action: Action) -> Run {
         Action::Help => |model, _| screen::palette(model, true),
         Action::Palette => |model, _| screen::palette(model, false),
         Action::RetryNow => screen::retry_now,
+        Action::ToggleAges => |model, _| model.shows_ages = !model.shows_ages,
         Action::GoOverview => |model, effects| navigate::go(model, Route::Overview, effects),
         Action::GoEvents => |model, effects| navigate::go(model, Route::Events, effects),
         Action::GoTriggers => {
@@ -59,6 +60,7 @@ fn of(action: Action) -> Run {
             let filter = "severity=critical".to_owned();
             navigate::go_filtered(model, Route::Events, filter, effects);
         },
+        Action::LongerCharts => screen::longer_charts,
         Action::MapLeft => |model, _| navigate::step(model, -1),
         Action::MapRight => |model, _| navigate::step(model, 1),
         Action::MapAround => screen::map_around,
@@ -95,6 +97,7 @@ fn of(action: Action) -> Run {
         Action::CloseEvent => |model, _| confirm::status(model, Status::Closed),
         Action::Suppress => |model, _| confirm::status(model, Status::Suppressed),
         Action::Reopen => |model, _| confirm::status(model, Status::Open),
+        Action::NextState => screen::next_state,
         Action::SendAgain => {
             |model, effects| bulk::deliveries(model, Transition::SendAgain, effects)
         }
@@ -119,6 +122,7 @@ fn of(action: Action) -> Run {
         Action::Annotate => |model, _| events::annotate(model),
         Action::Silence => events::silence,
         Action::Explain => screen::explain,
+        Action::Unfold => |model, _| model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination,
         Action::PauseDestination => |model, _| confirm::pause(model),
         Action::TestTrigger | Action::PreviewRule => report::stored,

@@ -7,7 +7,7 @@ use crate::{
     model::{
         Connection, Model,
         field::TextField,
-        map,
+        filter, map,
         message::Effect,
         overlay::{Asked, Overlay, Palette, Prompt},
         page::{Content, Reading, Tab},
@@ -22,6 +22,20 @@ pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(node) = model.map_node() {
         navigate::set_filter(model, map::around(&node), effects);
     }
+}
+
+/// Shows the deliveries of the next state.
+pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = &model.page.list.filter;
+    let next = filter::delivery_tab(text).map_or(0, |tab| tab + 1);
+    let text = filter::with_delivery_tab(text, next % filter::DELIVERY_TABS.len());
+    navigate::set_filter(model, text, effects);
+}
+
+/// Shows the next longer span in the charts of the overview.
+pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.back_to = model.back_to.next();
+    read::counted(model, effects);
 }
 
 /// Asks what to look for in the text on the screen.

@@ -67,7 +67,7 @@ fn text_of_every_meaning_stands_out_from_all_it_can_stand_on() {
                 );
             }
         }
-        for token in [Token::Bar, Token::Field] {
+        for token in [Token::Bar, Token::Tab, Token::ReadOnly, Token::Field] {
             let drawn = look.base().patch(look.style(token));
             let ratio = contrast_of(drawn.fg.unwrap(), drawn.bg.unwrap());
             assert!(ratio >= least, "{theme:?} {depth:?} {token:?}: {ratio:.2}");
@@ -134,10 +134,17 @@ fn only_what_the_terminal_can_show_is_drawn() {
 }
 
 #[test]
-fn auto_follows_the_terminal_and_is_its_own_colours_until_it_is_known() {
-    let auto = |background| Look::new(Theme::Auto, Depth::Full, background);
-    let look = |theme| Look::new(theme, Depth::Full, None);
-    assert_eq!(auto(None), look(Theme::Terminal));
-    assert_eq!(auto(Some(Background::Dark)), look(Theme::Dark));
-    assert_eq!(auto(Some(Background::Light)), look(Theme::Light));
+fn auto_is_dark_with_24_bits_unless_the_terminal_is_light_and_else_its_own_colours() {
+    let auto = |depth, background| Look::new(Theme::Auto, depth, background);
+    let look = |theme, depth| Look::new(theme, depth, None);
+    let (full, many) = (Depth::Full, Depth::Many);
+    assert_eq!(auto(full, None), look(Theme::Dark, full));
+    assert_eq!(auto(full, Some(Background::Dark)), look(Theme::Dark, full));
+    assert_eq!(
+        auto(full, Some(Background::Light)),
+        look(Theme::Light, full)
+    );
+    for background in [None, Some(Background::Dark), Some(Background::Light)] {
+        assert_eq!(auto(many, background), look(Theme::Terminal, many));
+    }
 }

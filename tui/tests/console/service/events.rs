@@ -1,6 +1,6 @@
 //! Reading, following and changing events.
 
-use std::pin::Pin;
+use std::{collections::BTreeMap, pin::Pin};
 
 use bellwether_proto::v1;
 use tokio::sync::mpsc;
@@ -115,6 +115,36 @@ impl v1::event_query_service_server::EventQueryService for Shared {
     ) -> Answer<v1::CountEventsResponse> {
         let count = i32::try_from(self.lock().events.len()).ok();
         Ok(Response::new(v1::CountEventsResponse { count }))
+    }
+
+    async fn group_events(
+        &self,
+        request: Request<v1::GroupEventsRequest>,
+    ) -> Answer<v1::GroupEventsResponse> {
+        let field = request.into_inner().field;
+        let mut counts: BTreeMap<Option<String>, i32> = BTreeMap::new();
+        let state = self.lock();
+        for event in &state.events {
+            let value = match &field[..] {
+                "name" => Some(event.name.clone()),
+                key => event.dimensions.get(key).cloned(),
+            };
+            *counts.entry(value).or_default() += 1;
+        }
+        let groups = counts.into_iter().map(|(value, count)| v1::EventGroup {
+            value,
+            count: Some(count),
+            count_by_severity: [("SEVERITY_ERROR".to_owned(), count)].into(),
+            last_seen: None,
+        });
+        let mut groups: Vec<_> = groups.collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        Ok(Response::new(v1::GroupEventsResponse {
+            group_count: i32::try_from(groups.len()).ok(),
+            occurrence_count: i32::try_from(state.events.len()).ok(),
+            complete: Some(true),
+            groups,
+        }))
     }
 
     async fn event_frequency(

@@ -358,9 +358,9 @@ fn no_color_means_no_colours_until_a_theme_is_set() {
         load(&flags, variables, "data_dir = \"/x\"").unwrap().theme
     };
     let no_color = ("NO_COLOR", "1");
-    assert_eq!(theme(&[], None), Theme::Terminal);
+    assert_eq!(theme(&[], None), Theme::Auto);
     assert_eq!(theme(&[no_color], None), Theme::Mono);
-    assert_eq!(theme(&[("NO_COLOR", "")], None), Theme::Terminal);
+    assert_eq!(theme(&[("NO_COLOR", "")], None), Theme::Auto);
     assert_eq!(
         theme(&[no_color, ("BELLWETHER_THEME", "dusk")], None),
         Theme::Dusk

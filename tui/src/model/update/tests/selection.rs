@@ -118,6 +118,8 @@ proptest! {
                 Step::Select(_) => None,
                 // Events are read afresh by it, as another list.
                 Step::Read(_) if on_events => continue,
+                // On the first row of events the list follows.
+                _ if on_events && model.page.list.index == 0 => None,
                 _ => model.selected(),
             };
             apply(&mut model, &step);

@@ -1,0 +1,65 @@
+//! What the service itself takes of the machine.
+
+use std::{fs, io, path::PathBuf};
+
+use tokio::task::spawn_blocking;
+
+use crate::store::Store;
+
+/// What the service itself takes of the machine; what cannot be found out is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// Bytes of the files in the data folder.
+    pub store: Option<u64>,
+    /// Bytes that are free on its disk.
+    pub free: Option<u64>,
+    /// Bytes of memory that the process holds.
+    pub memory: Option<u64>,
+}
+
+impl Footprint {
+    /// Looks at the data folder, its disk and the process.
+    pub async fn of(store: &Store, data_dir: PathBuf) -> Self {
+        let looked = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
+        let (store_size, memory) = looked.await.unwrap_or_default();
+        Self {
+            store: store_size,
+            free: store.engine().free_space().map(|space| space.free_bytes),
+            memory,
+        }
+    }
+}
+
+/// Bytes of the files in the data folder.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
+    let files = fs::read_dir(data_dir)?.filter_map(Result::ok);
+    let known = files.filter_map(|file| file.metadata().ok());
+    let sizes = known.filter(fs::Metadata::is_file);
+    Ok(sizes.map(|file| file.len()).sum())
+}
+
+/// Bytes of memory that this process holds, where Linux says so.
+fn memory_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = resident.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_cannot_be_found_out_is_none() {
+        let nowhere = PathBuf::from("/nowhere/at/all");
+        let found = Footprint::of(&Store::in_memory(), nowhere).await;
+        assert_eq!(found.store, None);
+        assert_eq!(found.memory.is_some(), cfg!(target_os = "linux"));
+    }
+}

@@ -1,0 +1,160 @@
+//! What occurrences have in a field, and how many have it.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use super::{Filter, NEWEST_FIRST, Walk, count};
+use crate::{
+    domain::{Occurrence, Severity},
+    error::Error,
+    matching::field::{Field, Found},
+    store::Store,
+};
+
+/// Occurrences that are read at most: those last seen newest.
+const GROUPED_MAX: usize = 20_000;
+/// Occurrences read at once.
+const BATCH: usize = 1_000;
+/// Characters of a value.
+const VALUE_CHARS: usize = 256;
+
+/// Occurrences with one value in a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Group {
+    /// The value as text; none for those that lack the field.
+    pub value: Option<String>,
+    /// How many, by severity; severities without any are left out.
+    pub by_severity: BTreeMap<Severity, usize>,
+    /// When the newest of them was last seen, in milliseconds since 1970, where they were read.
+    pub last_seen_ms: Option<i64>,
+}
+
+/// What occurrences have in a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    /// Largest first, then by value.
+    pub all: Vec<Group>,
+    /// How many occurrences were counted.
+    pub counted: usize,
+    /// Whether these are all that are meant.
+    pub is_complete: bool,
+}
+
+/// Groups the occurrences that are meant by what a field of theirs holds.
+///
+/// # Errors
+/// Those of the store.
+pub async fn group(store: &Store, filter: &Filter, field: &Field) -> Result<Groups, Error> {
+    if filter.query.is_none() && filter.start_ms.is_none() && filter.end_ms.is_none() {
+        match field {
+            Field::Severity => return by_severity(store, filter).await,
+            Field::Status => return by_status(store, filter).await,
+            _ => {}
+        }
+    }
+    let mut walk = Walk::new(store, filter, NEWEST_FIRST, None);
+    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    let (mut read, mut counted) = (0, 0);
+    let is_complete = loop {
+        let batch = walk.next(BATCH.min(GROUPED_MAX + 1 - read)).await?;
+        if batch.is_empty() {
+            break true;
+        }
+        let left = GROUPED_MAX - read;
+        read += batch.len();
+        for (_, found) in batch.iter().take(left) {
+            let occurrence = &found.value;
+            if !filter.admits(occurrence) {
+                continue;
+            }
+            counted += 1;
+            let value = value(field, occurrence);
+            let group = groups.entry(value.clone()).or_default();
+            group.value = value;
+            *group.by_severity.entry(occurrence.severity).or_default() += 1;
+            group.last_seen_ms = group.last_seen_ms.max(Some(occurrence.last_seen_ms));
+        }
+        if read > GROUPED_MAX {
+            break false;
+        }
+        tokio::task::yield_now().await;
+    };
+    Ok(Groups {
+        all: largest_first(groups.into_values().collect()),
+        counted,
+        is_complete,
+    })
+}
+
+fn largest_first(mut groups: Vec<Group>) -> Vec<Group> {
+    // What was sorted by value stays so among equals.
+    groups.sort_by_key(|group| Reverse(group.by_severity.values().sum::<usize>()));
+    groups
+}
+
+/// What the field of an occurrence holds, as it is written in a filter.
+fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
+    match field {
+        Field::Severity => return Some(occurrence.severity.word().to_owned()),
+        Field::Status => return Some(occurrence.status.word().to_owned()),
+        _ => {}
+    }
+    let mut value = None;
+    field.any(occurrence, &mut |found| {
+        value = Some(match found {
+            Found::Text(text) => text.chars().take(VALUE_CHARS).collect(),
+            Found::Number(number) => number.to_string(),
+            Found::Bool(flag) => flag.to_string(),
+        });
+        true
+    });
+    value
+}
+
+async fn by_severity(store: &Store, filter: &Filter) -> Result<Groups, Error> {
+    let mut groups = Vec::new();
+    for severity in filter.severities().into_iter().rev() {
+        let own = Filter {
+            severities: vec![severity],
+            ..filter.clone()
+        };
+        let number = count(store, &own).await?;
+        groups.push((severity.word(), BTreeMap::from([(severity, number)])));
+    }
+    Ok(counted(groups))
+}
+
+async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
+    let mut groups = Vec::new();
+    for status in filter.statuses() {
+        let mut by_severity = BTreeMap::new();
+        for severity in filter.severities() {
+            let own = Filter {
+                severities: vec![severity],
+                statuses: vec![status],
+                ..filter.clone()
+            };
+            by_severity.insert(severity, count(store, &own).await?);
+        }
+        groups.push((status.word(), by_severity));
+    }
+    Ok(counted(groups))
+}
+
+/// Groups that an index counted; empty ones are left out.
+fn counted(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
+    let group = |(value, mut by_severity): (&str, BTreeMap<Severity, usize>)| {
+        by_severity.retain(|_, count| *count > 0);
+        (!by_severity.is_empty()).then(|| Group {
+            value: Some(value.to_owned()),
+            by_severity,
+            last_seen_ms: None,
+        })
+    };
+    let groups: Vec<_> = groups.into_iter().filter_map(group).collect();
+    let counts = groups.iter().flat_map(|group| group.by_severity.values());
+    Groups {
+        counted: counts.sum(),
+        all: largest_first(groups),
+        is_complete: true,
+    }
+}

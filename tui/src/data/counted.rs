@@ -1,0 +1,81 @@
+//! What the service counted, as far as the overview shows it.
+
+use bellwether_proto::{
+    cloud::Severity,
+    v1::{GetStatisticsResponse, GroupEventsResponse, NamedStatistics},
+};
+
+use super::span_ms;
+
+/// How far back the charts of the overview reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Back {
+    #[default]
+    Hour,
+    Day,
+    Month,
+}
+
+impl Back {
+    /// All of them, shortest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
+
+    /// The next longer one; after the longest the shortest.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Hour => Self::Day,
+            Self::Day => Self::Month,
+            Self::Month => Self::Hour,
+        }
+    }
+
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Hour => "1 h",
+            Self::Day => "24 h",
+            Self::Month => "30 d",
+        }
+    }
+
+    pub(crate) fn seconds(self) -> i64 {
+        match self {
+            Self::Hour => 3_600,
+            Self::Day => 24 * 3_600,
+            Self::Month => 30 * 24 * 3_600,
+        }
+    }
+}
+
+/// What was counted in that time, and what is open most.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) back: Back,
+    pub(crate) statistics: GetStatisticsResponse,
+    /// What is open by name and by host; none where the service does not tell.
+    pub(crate) names: Option<GroupEventsResponse>,
+    pub(crate) hosts: Option<GroupEventsResponse>,
+}
+
+impl Counted {
+    /// Minutes of a column.
+    pub(crate) fn step_minutes(&self) -> f64 {
+        let step_ms = self.statistics.step.as_ref().map_or(60_000, span_ms);
+        #[expect(clippy::cast_precision_loss, reason = "a few hours at most")]
+        let minutes = step_ms.max(1) as f64 / 60_000.0;
+        minutes
+    }
+
+    /// Columns of events that were taken in, for each severity, the worst first.
+    pub(crate) fn events(&self) -> Vec<(Severity, &[i32])> {
+        let mut all: Vec<_> = self.statistics.events.iter().collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+        let columns = all.into_iter().map(|one| (one.severity(), &one.counts[..]));
+        columns.collect()
+    }
+
+    /// What was counted of a destination.
+    pub(crate) fn destination(&self, name: &str) -> Option<&NamedStatistics> {
+        let mut all = self.statistics.destinations.iter();
+        all.find(|one| one.name == name)
+    }
+}

@@ -1,0 +1,141 @@
+//! An occurrence on an axis of time: how long it lasted, and what happened to it when.
+
+use bellwether_proto::v1::{ExplainEventResponse, Occurrence};
+
+use crate::{
+    document::{Document, Span, duration, label, span},
+    model::Model,
+    theme::Token,
+};
+
+/// Columns of the axis at least, and at most.
+const COLUMNS: (usize, usize) = (20, 120);
+
+/// Something that happened at a moment.
+struct Mark {
+    at_ms: i64,
+    sign: &'static str,
+    token: Token,
+    words: &'static str,
+}
+
+const fn mark(at_ms: i64, sign: &'static str, token: Token, words: &'static str) -> Mark {
+    Mark {
+        at_ms,
+        sign,
+        token,
+        words,
+    }
+}
+
+/// Draws the axis, and below it what the signs on it mean.
+pub(super) fn write(
+    into: &mut Document,
+    model: &Model,
+    occurrence: &Occurrence,
+    explanation: Option<&ExplainEventResponse>,
+) {
+    let marks = marks(occurrence, explanation);
+    let (start, end) = (
+        occurrence.start_time,
+        occurrence.close_time.unwrap_or(occurrence.last_seen),
+    );
+    let last = marks.iter().map(|mark| mark.at_ms).max().unwrap_or(end);
+    let end = end.max(last).max(start.saturating_add(1));
+    let room = into.columns.saturating_sub(crate::document::LABEL + 3);
+    let columns = room.clamp(COLUMNS.0, COLUMNS.1);
+    let place = |ms: i64| {
+        let share = i128::from(ms.clamp(start, end) - start) * (columns - 1) as i128;
+        usize::try_from(share / i128::from(end - start)).unwrap_or(0)
+    };
+    into.heading("Timeline");
+    let lasts = place(occurrence.close_time.unwrap_or(occurrence.last_seen));
+    let tail = if occurrence.close_time.is_some() {
+        "┤"
+    } else {
+        "▶"
+    };
+    into.line(vec![
+        label(""),
+        span(
+            occurrence.severity().into(),
+            &format!("├{}{tail}", "━".repeat(lasts.saturating_sub(1))),
+        ),
+    ]);
+    // Of what falls into one column the last is drawn.
+    let mut drawn: Vec<Option<&Mark>> = vec![None; columns];
+    for mark in &marks {
+        drawn[place(mark.at_ms)] = Some(mark);
+    }
+    let mut signs: Vec<Span> = vec![label("")];
+    let mut blank = 0;
+    for mark in drawn {
+        let Some(mark) = mark else {
+            blank += 1;
+            continue;
+        };
+        if blank > 0 {
+            signs.push(span(Token::Text, &" ".repeat(blank)));
+        }
+        blank = 0;
+        signs.push(span(mark.token, mark.sign));
+    }
+    if signs.len() > 1 {
+        into.line(signs);
+    }
+    let (from, to) = (model.moment(start), model.moment(end));
+    let lasted = duration(end - start);
+    let gap = columns.saturating_sub(from.len() + to.len() + lasted.len() + 2) / 2;
+    let pad = " ".repeat(gap.max(1));
+    into.line(vec![
+        label(""),
+        span(Token::Dim, &format!("{from}{pad} {lasted} {pad}{to}")),
+    ]);
+    let mut told: Vec<Span> = vec![label("")];
+    let mut known: Vec<&str> = Vec::new();
+    for mark in &marks {
+        if !known.contains(&mark.words) {
+            known.push(mark.words);
+            told.push(span(mark.token, mark.sign));
+            told.push(span(Token::Dim, &format!(" {}  ", mark.words)));
+        }
+    }
+    if told.len() > 1 {
+        into.line(told);
+    }
+}
+
+/// Everything that is known to have happened, in order.
+fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for entry in &occurrence.history {
+        let at = entry.time;
+        match (&entry.field[..], &entry.to[..]) {
+            ("acknowledged", "true") => marks.push(mark(at, "✓", Token::Good, "acknowledged")),
+            ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "no longer acknowledged")),
+            ("severity", _) => marks.push(mark(at, "▲", Token::Warning, "severity changed")),
+            ("status", _) if entry.from.is_empty() => {}
+            ("status", _) => marks.push(mark(at, "■", Token::Info, "status changed")),
+            _ => {}
+        }
+    }
+    let notes = occurrence.annotations.iter();
+    marks.extend(notes.map(|note| mark(note.update_time, "✎", Token::Key, "note")));
+    let rules = explanation.iter().flat_map(|it| &it.rules);
+    for rule in rules {
+        let decided = rule.notifications.iter();
+        marks.extend(decided.map(|it| mark(it.time, "→", Token::Info, "decided to notify")));
+        for delivery in &rule.deliveries {
+            match (&delivery.state[..], delivery.end_time) {
+                ("DELIVERED", Some(at)) => marks.push(mark(at, "●", Token::Good, "delivered")),
+                ("DEAD", Some(at)) => marks.push(mark(at, "✗", Token::Bad, "given up")),
+                _ => {}
+            }
+        }
+    }
+    if let Some(at) = occurrence.close_time {
+        marks.push(mark(at, "◼", Token::Dim, "closed"));
+    }
+    marks.sort_by_key(|mark| mark.at_ms);
+    marks
+}

@@ -1,0 +1,231 @@
+//! What the overview tells besides counts: who is not reached, what is loudest, what the service takes.
+
+use bellwether_proto::v1::{
+    DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
+    NamedStatistics,
+};
+
+use super::Model;
+use crate::{
+    data::{Counted, HealthState, Kind, WORST_FIRST, Word, millis, span_ms, urgency},
+    document::{Link, duration},
+    route::Route,
+    text,
+    theme::Token,
+};
+
+/// The most of something, and where it leads; a heading leads nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loud {
+    pub(crate) name: String,
+    pub(crate) count: i64,
+    /// Whether there may be more than are counted.
+    pub(crate) or_more: bool,
+    /// Out of the most of its kind.
+    pub(crate) most: i64,
+    pub(crate) token: Token,
+    pub(crate) link: Option<Link>,
+}
+
+/// Rows of each kind that are told.
+const NAMES: usize = 6;
+const HOSTS: usize = 40;
+const RULES: usize = 6;
+
+/// What is open most by name and host, and which rules decided most.
+pub(crate) fn loudest(model: &Model) -> Vec<Loud> {
+    let Some(counted) = &model.store.wall.value else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    let rules = rules(counted);
+    if !rules.is_empty() {
+        rows.push(heading(&format!("rules, {}", counted.back.words())));
+        rows.extend(rules);
+    }
+    let groups = [
+        ("name", "names", &counted.names, NAMES),
+        ("host", "hosts", &counted.hosts, HOSTS),
+    ];
+    for (field, title, found, most) in groups {
+        let Some(found) = found else { continue };
+        let or_more = found.complete != Some(true);
+        let known = found.groups.iter().filter(|group| group.value.is_some());
+        let known: Vec<_> = known.take(most).collect();
+        let Some(first) = known.first() else { continue };
+        let top = i64::from(first.count.unwrap_or_default());
+        rows.push(heading(&format!("{title}, open now")));
+        rows.extend(
+            known
+                .iter()
+                .map(|group| of_group(field, group, top, or_more)),
+        );
+    }
+    rows
+}
+
+fn heading(title: &str) -> Loud {
+    Loud {
+        name: title.to_owned(),
+        count: 0,
+        or_more: false,
+        most: 0,
+        token: Token::Heading,
+        link: None,
+    }
+}
+
+fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> Loud {
+    let value = group.value.clone().unwrap_or_default();
+    let worst = WORST_FIRST
+        .into_iter()
+        .find(|severity| group.count_by_severity.contains_key(severity.as_str_name()));
+    Loud {
+        link: Some(Link::List(Route::Events, text::part(field, &value))),
+        name: value,
+        count: group.count.unwrap_or_default().into(),
+        or_more,
+        most,
+        token: worst.map_or(Token::Text, Token::from),
+    }
+}
+
+fn rules(counted: &Counted) -> Vec<Loud> {
+    let decided = |one: &NamedStatistics| -> i64 {
+        let deliveries = one.deliveries.as_ref();
+        deliveries.map_or(0, |it| it.decided.iter().copied().map(i64::from).sum())
+    };
+    let all = counted.statistics.rules.iter();
+    let mut all: Vec<_> = all.map(|one| (decided(one), one)).collect();
+    all.retain(|(count, _)| *count > 0);
+    all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let most = all.first().map_or(0, |(count, _)| *count);
+    let rows = all.into_iter().take(RULES).map(|(count, one)| Loud {
+        name: one.name.clone(),
+        count,
+        or_more: false,
+        most,
+        token: Token::Info,
+        link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
+    });
+    rows.collect()
+}
+
+/// Somebody who is not reached, or late.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Missed {
+    pub(crate) token: Token,
+    pub(crate) words: String,
+    pub(crate) details: String,
+}
+
+/// Who is not reached or late, and since when; the worst first.
+pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
+    let mut ill: Vec<_> = overview
+        .destinations
+        .iter()
+        .filter(|one| !matches!(health(one), HealthState::Healthy | HealthState::Untried))
+        .collect();
+    ill.sort_by_key(|one| urgency(health(one)));
+    let rows = ill.into_iter().map(|one| {
+        let state = health(one);
+        let told = one.health.clone().unwrap_or_default();
+        let since = millis(told.since.as_ref()).map(|ms| format!(" since {}", model.moment(ms)));
+        let since = since.filter(|_| matches!(state, HealthState::Failing | HealthState::Paused));
+        let waiting = text::grouped(one.waiting_count.unwrap_or_default().into());
+        let now = model.store.overview.received_ms;
+        let oldest = millis(told.oldest_waiting_time.as_ref()).zip(now);
+        let oldest = oldest.map(|(ms, now)| format!(", oldest {}", duration((now - ms).max(0))));
+        let after = match &told.drain_time {
+            _ if state == HealthState::Failing => format!("  {}", told.last_error),
+            Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
+            None => String::new(),
+        };
+        let details = format!("{waiting} waiting{}{after}", oldest.unwrap_or_default());
+        Missed {
+            token: state.into(),
+            words: format!(
+                "{} {}  {}{}",
+                sign(state),
+                one.destination_name,
+                state.word(),
+                since.unwrap_or_default()
+            ),
+            details,
+        }
+    });
+    rows.collect()
+}
+
+/// The health of a destination.
+pub(crate) fn health(one: &DestinationOverview) -> HealthState {
+    one.health
+        .as_ref()
+        .map(DestinationHealth::state)
+        .unwrap_or_default()
+}
+
+/// What shows it without colour.
+pub(crate) fn sign(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Failing => "✗",
+        HealthState::Paused => "‖",
+        HealthState::Healthy => "✓",
+        HealthState::Slow | HealthState::Behind => "◐",
+        HealthState::Untried | HealthState::Unspecified => "·",
+    }
+}
+
+/// The silences that hold something back now, and how many there are besides.
+pub(crate) fn quiet(model: &Model) -> Option<String> {
+    let rows = model.store.of(Kind::Silence).rows().iter();
+    let active = rows.filter(|it| it.text("state") == "ACTIVE");
+    let active: Vec<_> = active.collect();
+    let first = active.first()?;
+    let until = first.moment("endsTime");
+    let until = until.map_or_else(String::new, |ms| format!(" until {}", model.moment(ms)));
+    let held: i64 = active
+        .iter()
+        .filter_map(|it| it.json["pendingCount"].as_i64())
+        .sum();
+    let more = match active.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    Some(format!(
+        "Quiet: {}{until}{more} (holds {held})",
+        first.name()
+    ))
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(count: i64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown to two digits")]
+    let number = count as f64;
+    match count {
+        ..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.0} kB", number / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.0} MB", number / 1e6),
+        _ => format!("{:.1} GB", number / 1e9),
+    }
+}
+
+/// The service itself, in a few words.
+pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
+    let mut words = vec![format!("version {}", overview.version)];
+    if let Some(start) = millis(overview.start_time.as_ref()) {
+        words.push(format!("up since {}", model.moment(start)));
+    }
+    if let Some(footprint) = &overview.footprint {
+        let parts = [
+            ("store", footprint.store_bytes, ""),
+            ("disk", footprint.free_bytes, " free"),
+            ("memory", footprint.memory_bytes, ""),
+        ];
+        let known = parts
+            .into_iter()
+            .filter_map(|(what, count, after)| Some(format!("{what} {}{after}", bytes(count?))));
+        words.extend(known);
+    }
+    words
+}

@@ -1,0 +1,206 @@
+//! A frame as a picture: cells become an SVG that looks the same wherever it is shown.
+
+use std::fmt::Write as _;
+
+use ratatui::{
+    buffer::{Buffer, Cell},
+    style::{Color, Modifier},
+};
+
+/// Points of a cell, and of the margin.
+const CELL: (usize, usize) = (9, 19);
+const MARGIN: usize = 8;
+/// Where the line that letters stand on is in a cell.
+const BASE: usize = 14;
+/// What a terminal writes on, and with, when nothing else is said.
+const GROUND: &str = "#15161a";
+const TEXT: &str = "#d6d8dd";
+/// A terminal's own sixteen colours.
+const OWN: [&str; 16] = [
+    "#000000", "#cd3131", "#0dbc79", "#e5e510", "#2472c8", "#bc3fbc", "#11a8cd", "#e5e5e5",
+    "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff",
+];
+
+/// How a cell is drawn; neighbours that are drawn alike are drawn together.
+#[derive(Clone, PartialEq, Eq)]
+struct Look {
+    text: String,
+    ground: String,
+    bold: bool,
+    dim: bool,
+    underlined: bool,
+}
+
+/// Draws the frame.
+pub(crate) fn svg(buffer: &Buffer) -> String {
+    let area = buffer.area;
+    let (columns, rows) = (usize::from(area.width), usize::from(area.height));
+    let (width, height) = (columns * CELL.0 + 2 * MARGIN, rows * CELL.1 + 2 * MARGIN);
+    let mut out = String::new();
+    let _written = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, \
+         monospace\" font-size=\"15\"><rect width=\"{width}\" height=\"{height}\" rx=\"6\" \
+         fill=\"{GROUND}\"/>"
+    );
+    for y in 0..area.height {
+        let mut x = 0;
+        while x < area.width {
+            let start = x;
+            let look = look(&buffer[(x, y)]);
+            let mut text = String::new();
+            while x < area.width && self::look(&buffer[(x, y)]) == look {
+                text.push_str(buffer[(x, y)].symbol());
+                x += 1;
+            }
+            run(&mut out, (start, x, y), &look, &text);
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Draws cells that are alike: their ground, their blocks as shapes, their letters as text.
+fn run(out: &mut String, (start, end, y): (u16, u16, u16), look: &Look, text: &str) {
+    let (left, top) = (
+        MARGIN + usize::from(start) * CELL.0,
+        MARGIN + usize::from(y) * CELL.1,
+    );
+    let cells = usize::from(end - start);
+    if look.ground != GROUND {
+        rect(out, (left, top), (cells * CELL.0, CELL.1), &look.ground);
+    }
+    let mut letters = String::new();
+    for (at, char) in text.chars().enumerate() {
+        let x = left + at * CELL.0;
+        if let Some((from, size)) = block(char) {
+            rect(out, (x, top + from), (CELL.0, size), &look.text);
+            letters.push(' ');
+        } else {
+            letters.push(char);
+        }
+    }
+    if letters.trim().is_empty() {
+        return;
+    }
+    let trimmed = letters.trim_end();
+    let before = trimmed.chars().take_while(|char| *char == ' ').count();
+    let shown = trimmed.trim_start();
+    let count = shown.chars().count();
+    let escaped = shown
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let weight = if look.bold {
+        " font-weight=\"bold\""
+    } else {
+        ""
+    };
+    let dim = if look.dim { " opacity=\"0.6\"" } else { "" };
+    let line = if look.underlined {
+        " text-decoration=\"underline\""
+    } else {
+        ""
+    };
+    let _written = writeln!(
+        out,
+        "<text x=\"{}\" y=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" \
+         xml:space=\"preserve\" fill=\"{}\"{weight}{dim}{line}>{escaped}</text>",
+        left + before * CELL.0,
+        top + BASE,
+        count * CELL.0,
+        look.text,
+    );
+}
+
+fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize), fill: &str) {
+    let _written = writeln!(
+        out,
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\" \
+         shape-rendering=\"crispEdges\"/>"
+    );
+}
+
+/// Where a block begins in its cell, and how high it is.
+fn block(char: char) -> Option<(usize, usize)> {
+    let eighths = |number: usize| {
+        let size = (number * CELL.1).div_ceil(8);
+        (CELL.1 - size, size)
+    };
+    Some(match char {
+        '▁'..='█' => eighths(char as usize - '▁' as usize + 1),
+        '▀' => (0, CELL.1.div_ceil(2)),
+        _ => return None,
+    })
+}
+
+fn look(cell: &Cell) -> Look {
+    let has = |modifier| cell.modifier.contains(modifier);
+    let (mut text, mut ground) = (color(cell.fg, TEXT), color(cell.bg, GROUND));
+    if has(Modifier::REVERSED) {
+        std::mem::swap(&mut text, &mut ground);
+    }
+    Look {
+        text,
+        ground,
+        bold: has(Modifier::BOLD),
+        dim: has(Modifier::DIM),
+        underlined: has(Modifier::UNDERLINED),
+    }
+}
+
+fn color(color: Color, own: &str) -> String {
+    let named = match color {
+        Color::Reset => return own.to_owned(),
+        Color::Rgb(red, green, blue) => return format!("#{red:02x}{green:02x}{blue:02x}"),
+        Color::Indexed(index @ 232..) => {
+            let grey = 8 + (index - 232) * 10;
+            return format!("#{grey:02x}{grey:02x}{grey:02x}");
+        }
+        Color::Indexed(index @ 16..) => {
+            let step = |at: u8| if at == 0 { 0 } else { 55 + at * 40 };
+            let cell = index - 16;
+            let (red, green, blue) = (step(cell / 36), step(cell / 6 % 6), step(cell % 6));
+            return format!("#{red:02x}{green:02x}{blue:02x}");
+        }
+        Color::Indexed(index) => index,
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+    };
+    OWN[usize::from(named)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::{layout::Rect, style::Style};
+
+    use super::*;
+
+    #[test]
+    fn letters_are_text_and_blocks_are_shapes() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
+        buffer.set_string(0, 0, "a<b ", Style::new().fg(Color::Rgb(1, 2, 3)));
+        buffer.set_string(4, 0, "▄█", Style::new().fg(Color::Red));
+        let drawn = svg(&buffer);
+        assert!(drawn.contains(">a&lt;b</text>"), "{drawn}");
+        assert!(drawn.contains("fill=\"#010203\""), "{drawn}");
+        let shapes = drawn.matches("fill=\"#cd3131\"").count();
+        assert_eq!(shapes, 2, "{drawn}");
+        assert!(drawn.ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,258 @@
+//! Plots of numbers in blocks, which every font has: columns that are stacked, and large figures.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Color, Style},
+    widgets::Widget,
+};
+
+/// A cell that is filled from below, in eighths.
+const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// One of the series that are stacked, from the bottom up.
+pub(super) struct Series<'a> {
+    /// Where there is colour, what it is drawn in; …
+    pub(super) style: Style,
+    /// … else what fills its cells.
+    pub(super) shade: &'static str,
+    pub(super) values: &'a [f64],
+}
+
+/// Columns of stacked numbers over the whole area.
+pub(super) struct Stack<'a> {
+    /// The lowest first.
+    pub(super) series: Vec<Series<'a>>,
+    /// What a full column stands for.
+    pub(super) most: f64,
+    pub(super) ground: Style,
+    /// Whether series are told apart by their shade.
+    pub(super) is_mono: bool,
+}
+
+impl Stack<'_> {
+    /// What a series has in a column of cells: the mean of what falls into it.
+    fn at(values: &[f64], column: u16, columns: u16) -> f64 {
+        let (count, columns) = (values.len(), usize::from(columns.max(1)));
+        let column = usize::from(column);
+        let start = column * count / columns;
+        let end = ((column + 1) * count / columns).clamp(start + 1, count.max(start + 1));
+        let part = values.get(start..end.min(count)).unwrap_or_default();
+        if part.is_empty() {
+            return 0.0;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "few columns")]
+        let mean = part.iter().sum::<f64>() / part.len() as f64;
+        mean
+    }
+
+    fn column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
+        let most = if self.most > 0.0 { self.most } else { 1.0 };
+        let eighths = f64::from(area.height) * 8.0;
+        let mut sum = 0.0;
+        // Where each series ends, in eighths of a cell from the bottom.
+        let mut ends = Vec::with_capacity(self.series.len());
+        for series in &self.series {
+            let value = Self::at(series.values, x - area.x, area.width);
+            sum += value;
+            let end = (sum / most * eighths).min(eighths);
+            // Whatever there is shows.
+            let end = if value > 0.0 { end.max(1.0) } else { end };
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and the height"
+            )]
+            ends.push(end.round() as u32);
+        }
+        for row in 0..area.height {
+            let y = area.bottom() - 1 - row;
+            let (bottom, top) = (u32::from(row) * 8, u32::from(row) * 8 + 8);
+            let mut parts = ends.iter().enumerate().scan(0, |start, (index, end)| {
+                let part = (index, (*start).max(bottom), (*end).min(top));
+                *start = (*start).max(*end);
+                Some(part)
+            });
+            let parts: Vec<_> = parts.by_ref().filter(|(_, from, to)| to > from).collect();
+            let Some((first, _, to)) = parts.first().copied() else {
+                continue;
+            };
+            let cell = &mut buffer[(x, y)];
+            let series = &self.series[first];
+            if self.is_mono {
+                let filled = to - bottom;
+                let symbol = if filled >= 8 || parts.len() > 1 {
+                    series.shade
+                } else {
+                    EIGHTHS[filled.min(8) as usize]
+                };
+                cell.set_symbol(symbol).set_style(self.ground);
+                continue;
+            }
+            let style = self.ground.patch(series.style);
+            cell.set_symbol(EIGHTHS[(to - bottom).min(8) as usize]);
+            cell.set_style(style);
+            // What stands on it in the same cell is its background.
+            if let Some((above, _, _)) = parts.get(1).filter(|_| to - bottom < 8) {
+                let above = self.series[*above].style.fg.unwrap_or(Color::Reset);
+                cell.set_bg(above);
+            }
+        }
+    }
+}
+
+impl Widget for Stack<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        for x in area.left()..area.right() {
+            self.column(x, area, buffer);
+        }
+    }
+}
+
+/// Rows that a large figure takes, and its columns with the gap behind.
+pub(super) const FIGURE_ROWS: u16 = 3;
+const FIGURE_COLUMNS: u16 = 4;
+const FIGURE_GAP: u16 = 1;
+
+/// Each digit as five rows of three points.
+const DIGITS: [[u8; 5]; 10] = [
+    [0b111, 0b101, 0b101, 0b101, 0b111],
+    [0b010, 0b110, 0b010, 0b010, 0b111],
+    [0b111, 0b001, 0b111, 0b100, 0b111],
+    [0b111, 0b001, 0b011, 0b001, 0b111],
+    [0b101, 0b101, 0b111, 0b001, 0b001],
+    [0b111, 0b100, 0b111, 0b001, 0b111],
+    [0b111, 0b100, 0b111, 0b101, 0b111],
+    [0b111, 0b001, 0b010, 0b010, 0b010],
+    [0b111, 0b101, 0b111, 0b101, 0b111],
+    [0b111, 0b101, 0b111, 0b001, 0b111],
+];
+
+/// A number in large figures.
+pub(super) struct Figure {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+impl Figure {
+    /// Columns that it takes.
+    pub(super) fn width(&self) -> u16 {
+        let width = |char: char| {
+            if char.is_ascii_digit() {
+                FIGURE_COLUMNS
+            } else {
+                2
+            }
+        };
+        self.text.chars().map(width).sum::<u16>().saturating_sub(1)
+    }
+}
+
+impl Widget for Figure {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let mut x = area.x;
+        for char in self.text.chars() {
+            // Thousands are parted by a gap.
+            let Some(digit) = char.to_digit(10) else {
+                x += FIGURE_GAP;
+                continue;
+            };
+            let rows = DIGITS[digit as usize];
+            for row in 0..FIGURE_ROWS.min(area.height) {
+                let at = usize::from(row) * 2;
+                let (upper, lower) = (rows[at], rows.get(at + 1).copied().unwrap_or(0));
+                for column in 0..3_u16 {
+                    let bit = 1 << (2 - column);
+                    let symbol = match (upper & bit != 0, lower & bit != 0) {
+                        (true, true) => "█",
+                        (true, false) => "▀",
+                        (false, true) => "▄",
+                        (false, false) => continue,
+                    };
+                    if x + column < area.right() {
+                        let cell = &mut buffer[(x + column, area.y + row)];
+                        cell.set_symbol(symbol).set_style(self.style);
+                    }
+                }
+            }
+            x += FIGURE_COLUMNS;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(widget: impl Widget, columns: u16, rows: u16) -> Vec<String> {
+        let area = Rect::new(0, 0, columns, rows);
+        let mut buffer = Buffer::empty(area);
+        widget.render(area, &mut buffer);
+        let row = |y| (0..columns).map(|x| buffer[(x, y)].symbol()).collect();
+        (0..rows).map(row).collect()
+    }
+
+    #[test]
+    fn a_column_is_as_high_as_its_number() {
+        let stack = |values: &'static [f64], most| Stack {
+            series: vec![Series {
+                style: Style::new(),
+                shade: "█",
+                values,
+            }],
+            most,
+            ground: Style::new(),
+            is_mono: false,
+        };
+        assert_eq!(drawn(stack(&[0.0, 4.0, 8.0], 8.0), 3, 1), [" ▄█"]);
+        assert_eq!(drawn(stack(&[8.0, 16.0], 16.0), 2, 2), [" █", "██"]);
+        assert_eq!(drawn(stack(&[2.0], 4.0), 4, 1), ["▄▄▄▄"], "stretched");
+        assert_eq!(
+            drawn(stack(&[0.0, 8.0, 8.0, 8.0], 8.0), 2, 1),
+            ["▄█"],
+            "meant"
+        );
+        assert_eq!(
+            drawn(stack(&[1.0, 1e9], 1e9), 2, 1),
+            ["▁█"],
+            "what there is shows"
+        );
+        assert_eq!(drawn(stack(&[], 0.0), 2, 1), ["  "]);
+    }
+
+    #[test]
+    fn what_stands_on_something_has_its_colour_behind_it() {
+        let series = |style, values| Series {
+            style,
+            shade: "█",
+            values,
+        };
+        let stack = Stack {
+            series: vec![
+                series(Style::new().fg(Color::Red), &[4.0][..]),
+                series(Style::new().fg(Color::Blue), &[4.0][..]),
+            ],
+            most: 8.0,
+            ground: Style::new(),
+            is_mono: false,
+        };
+        let area = Rect::new(0, 0, 1, 1);
+        let mut buffer = Buffer::empty(area);
+        stack.render(area, &mut buffer);
+        let cell = &buffer[(0, 0)];
+        assert_eq!(
+            (cell.symbol(), cell.fg, cell.bg),
+            ("▄", Color::Red, Color::Blue)
+        );
+    }
+
+    #[test]
+    fn figures_are_three_rows_high() {
+        let figure = Figure {
+            text: "10".to_owned(),
+            style: Style::new(),
+        };
+        assert_eq!(figure.width(), 7);
+        assert_eq!(drawn(figure, 7, 3), ["▄█  █▀█", " █  █ █", "▀▀▀ ▀▀▀"]);
+    }
+}
