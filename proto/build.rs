@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
     "bellwether/v1/calendar.proto",
@@ -16,6 +16,7 @@ const FILES: [&str; 19] = [
     "bellwether/v1/hold.proto",
     "bellwether/v1/group.proto",
     "bellwether/v1/inhibition.proto",
+    "bellwether/v1/intake_mapping.proto",
     "bellwether/v1/overview.proto",
     "bellwether/v1/pending.proto",
     "bellwether/v1/rule.proto",

@@ -174,6 +174,7 @@ fn event(number: u64) -> IncomingEvent {
         status: None,
         acknowledged: None,
         timestamp_ms: SystemClock.now_ms(),
+        expire_ms: None,
     }
 }
 
@@ -198,6 +199,7 @@ async fn tell_of_everything(store: &Store) {
         tags: Vec::new(),
         kind: DestinationKind::Email(Email {
             to: "ops@example.com".into(),
+            cc: String::new(),
             subject: String::new(),
             body: String::new(),
         }),

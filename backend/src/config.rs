@@ -2,9 +2,11 @@
 
 mod authorities;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{borrow::Cow, net::SocketAddr, path::PathBuf, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ipnet::IpNet;
+use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
 pub use bellwether_proto::listen::Origins;
@@ -22,6 +24,8 @@ pub struct Config {
     pub tenant: String,
     /// The address that `link` and `url` in messages start with; empty leaves them empty.
     pub link_base: String,
+    /// A template for `link` in messages, for a page of one's own; empty leads to this service.
+    pub link_template: String,
     /// The store.
     pub store: StoreConfig,
     /// How long occurrences live.
@@ -41,6 +45,32 @@ pub struct Config {
 }
 
 impl Config {
+    /// Checks a template for links: an address whose scheme and host are the same for every message.
+    ///
+    /// # Errors
+    /// With what would be right.
+    pub fn check_link_template(template: &str) -> Result<(), String> {
+        const RIGHT: &str = "expected an address such as \"https://ops.example.net/{{event.id}}\"";
+        if template.is_empty() {
+            return Ok(());
+        }
+        let fixed = template.split("{{").next().unwrap_or_default();
+        let rest = fixed
+            .strip_prefix("https://")
+            .or(fixed.strip_prefix("http://"));
+        match rest.map(|rest| rest.split_once('/')) {
+            None => Err(RIGHT.into()),
+            // Without variables, the host may be all there is.
+            Some(None) if fixed.len() < template.len() => {
+                Err(format!("{RIGHT}, without variables before its path"))
+            }
+            Some(_) if template.contains("{{{") || template.contains("{{&") => {
+                Err(format!("{RIGHT}; every value is escaped"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     /// The defaults, for a data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -48,6 +78,7 @@ impl Config {
             grpc_listen: SocketAddr::from(([127, 0, 0, 1], 8481)),
             tenant: "bellwether".into(),
             link_base: String::new(),
+            link_template: String::new(),
             store: StoreConfig::default(),
             lifetime: LifetimeConfig::default(),
             delivery: DeliveryConfig::default(),
@@ -181,6 +212,53 @@ pub struct EgressConfig {
     pub own: Vec<SocketAddr>,
     /// Authorities whose certificates are trusted beside those that the machine trusts.
     pub authorities: Authorities,
+    /// What requests go through; none connects itself.
+    pub proxy: Option<ProxyConfig>,
+}
+
+/// An HTTP proxy that requests go through with `CONNECT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// Its host name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The value of `proxy-authorization`; empty shows nothing.
+    pub authorization: Secret,
+}
+
+impl ProxyConfig {
+    /// Reads an address such as `http://user:password@proxy.example.net:3128`.
+    ///
+    /// # Errors
+    /// With what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const RIGHT: &str = "an address such as \"http://proxy.example.net:3128\"";
+        let url = Url::parse(text).map_err(|error| format!("expected {RIGHT}: {error}"))?;
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let is_bare = matches!(url.path(), "" | "/") && url.query().is_none();
+        let (Some(host), "http", true) = (host, url.scheme(), is_bare) else {
+            return Err(format!("expected {RIGHT}, without a path"));
+        };
+        let decoded = |text: &str| {
+            let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+            decoded.map(Cow::into_owned)
+        };
+        let pair = decoded(url.username()).and_then(|user| {
+            let password = decoded(url.password().unwrap_or_default())?;
+            Ok(format!("{user}:{password}"))
+        });
+        let pair = pair.map_err(|_not_utf8| format!("expected {RIGHT}"))?;
+        let authorization = match &*pair {
+            ":" => String::new(),
+            pair => format!("Basic {}", STANDARD.encode(pair)),
+        };
+        Ok(Self {
+            host: host.trim_start_matches('[').trim_end_matches(']').into(),
+            port: url.port().unwrap_or(80),
+            authorization: Secret::new(authorization),
+        })
+    }
 }
 
 /// The mail server.

@@ -3,6 +3,7 @@
 pub mod dispatcher;
 pub mod recovery;
 pub mod retention;
+mod thread;
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;

@@ -13,6 +13,7 @@ mod event;
 pub(crate) mod http;
 mod mail_server;
 mod msteams;
+mod oauth;
 mod outlets;
 mod pagerduty;
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod event;
 pub mod group;
 pub mod hold;
 pub mod inhibition;
+pub mod intake_mapping;
 pub mod name;
 pub mod occurrence;
 pub mod query;
@@ -31,6 +32,9 @@ pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_o
 pub use group::{Group, GroupContent, GroupId, GroupKey, Grouping, MemberChange};
 pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastTold, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
+pub use intake_mapping::{
+    IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
+};
 pub use name::Name;
 pub use occurrence::{
     Annotation, Close, CloseReason, Earlier, Evaluation, Field, HistoryEntry, Notified, Occurrence,

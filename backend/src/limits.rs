@@ -82,6 +82,32 @@ pub const HISTORY_MAX: usize = 100;
 
 /// Characters of an address that messages go to.
 pub const URL_CHARACTERS_MAX: usize = 2_048;
+/// Variables of a webhook's own.
+pub const VALUES_MAX: usize = 20;
+/// Characters of the name of a variable.
+pub const VALUE_NAME_MAX: usize = 50;
+/// Values that a variable tells apart.
+pub const VALUE_MAP_MAX: usize = 100;
+/// Statuses that a webhook expects.
+pub const STATUSES_MAX: usize = 20;
+/// Intake mappings.
+pub const MAPPINGS_MAX: usize = 1_000;
+/// Bytes of the path of a member of a document.
+pub const MAPPING_PATH_BYTES_MAX: usize = 256;
+/// Bytes of all that a mapping makes of one document.
+pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of one entry of a document that are kept with its event.
+pub const MAPPED_DATA_BYTES_MAX: usize = 32 * 1024;
+/// Lists and objects inside one another in what is kept of a document.
+pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
+/// Bytes of a document that a mapping is tried on.
+pub const MAPPING_TEST_BYTES_MAX: usize = 1024 * 1024;
+/// Headers of a request that a mapping sees.
+pub const MAPPING_HEADERS_MAX: usize = 100;
+/// How old a request that is signed with its time may be.
+pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
+/// Addresses that one mail goes to.
+pub const MAIL_ADDRESSES_MAX: usize = 20;
 /// Headers of a webhook.
 pub const HEADERS_MAX: usize = 50;
 /// Bytes of a header's name and value together.

@@ -1,6 +1,7 @@
 //! Which queries an occurrence matches, and why.
 
 pub mod compile;
+pub mod document;
 pub mod explain;
 pub mod field;
 mod field_index;
@@ -10,6 +11,7 @@ mod require;
 pub mod set;
 
 pub use compile::{CompiledQuery, compile};
+pub use document::{Document, DocumentQuery};
 pub use explain::Explained;
 pub use literal::time_bounds;
 pub use set::TriggerSet;

@@ -24,4 +24,6 @@ pub struct Context<'a> {
     pub tenant: &'a str,
     /// The address that `url` is and `link` starts with; empty leaves both empty.
     pub link_base: &'a str,
+    /// A template for `link`; empty leads to this service.
+    pub link_template: &'a str,
 }

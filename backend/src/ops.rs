@@ -21,6 +21,7 @@ pub mod footprint;
 pub mod group;
 pub mod inhibition;
 pub mod intake;
+pub mod intake_mapping;
 pub mod loop_guard;
 pub mod notify_open;
 pub mod occurrence;

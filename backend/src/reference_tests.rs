@@ -109,6 +109,7 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "bellwether",
         link_base: "https://bellwether.example.com",
+        link_template: "",
     }
 }
 
@@ -146,6 +147,11 @@ fn made_json(kind: DestinationKind, message: &str) -> String {
 fn webhook() -> DestinationKind {
     DestinationKind::Webhook(Webhook {
         secret_url: Secret::default(),
+        auth: None,
+        on_clear: None,
+        values: std::collections::BTreeMap::default(),
+        expect: None,
+        compress: false,
         url: "https://pager.example.com/in".into(),
         method: WebhookMethod::Post,
         headers: Vec::new(),
@@ -160,6 +166,7 @@ fn examples() -> Vec<(&'static str, &'static str, String)> {
     let document: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();
     let email = DestinationKind::Email(Email {
         to: "ops@example.com".into(),
+        cc: String::new(),
         subject: String::new(),
         body: String::new(),
     });

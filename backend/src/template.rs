@@ -10,6 +10,7 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use known::{OPEN as OPEN_VARIABLES, VARIABLES};
+pub(crate) use known::{VALUES as OWN_VALUES, is_known as is_variable};
 pub(crate) use render::html;
 pub use render::{Escape, RenderError};
 

@@ -19,12 +19,14 @@ mod prometheus;
 mod severity;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 
 use std::time::Duration;
 
 use bellwether_proto::{
     cloud::{Event, EventStatusResult},
     json::violation::quoted,
+    v1::ReceiveWebhookRequest,
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -38,13 +40,14 @@ use crate::{
 pub use severity::Severity;
 
 /// All of them.
-pub(crate) const DIALECTS: [&Dialect; 6] = [
+pub(crate) const DIALECTS: [&Dialect; 7] = [
     &alertmanager::DIALECT,
     &prometheus::DIALECT,
     &pagerduty::DIALECT,
     &opsgenie::DIALECT,
     &cloudevents::DIALECT,
     &otlp::DIALECT,
+    &webhooks::DIALECT,
 ];
 
 /// What the settings say about senders.
@@ -143,6 +146,8 @@ pub(crate) struct Translated {
     pub(crate) once: Option<String>,
     /// A note on an event, written after the events are taken in.
     pub(crate) note: Option<Note>,
+    /// What the backend is to make events of, by way of a stored mapping.
+    pub(crate) webhook: Option<ReceiveWebhookRequest>,
     /// What is answered then.
     pub(crate) success: Success,
 }
@@ -155,6 +160,7 @@ impl Translated {
             success,
             once: None,
             note: None,
+            webhook: None,
         }
     }
 }
@@ -198,6 +204,8 @@ impl std::fmt::Debug for Success {
 pub(crate) struct Outcome {
     /// What the backend says of the events.
     pub(crate) result: EventStatusResult,
+    /// How many entries of a webhook were passed over.
+    pub(crate) dropped: i32,
     /// Why the note was not kept, when that is no fault.
     pub(crate) note_lost: Option<String>,
     /// How long it took.

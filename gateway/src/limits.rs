@@ -55,6 +55,8 @@ pub(crate) const EVENTS_PER_REQUEST: usize = 1_000;
 pub(crate) const SUMMARY_BYTES: usize = 1024;
 /// Lists and objects inside one another in an event's metadata; each is up to three messages.
 pub(crate) const METADATA_DEPTH: usize = 24;
+/// Headers of a request that a mapping sees, as the backend takes them.
+pub(crate) const WEBHOOK_HEADERS: usize = 100;
 /// Bytes of a request of PagerDuty's interface.
 pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
 /// Characters of the key that tells events of PagerDuty apart.

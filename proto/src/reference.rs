@@ -33,6 +33,7 @@ topics!(
     "webhook",
     "chat",
     "senders",
+    "mappings",
     "metrics",
 );
 

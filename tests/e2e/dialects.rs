@@ -252,7 +252,7 @@ async fn a_client_may_be_made_for_every_dialect_of_the_reference() {
     let dialects: std::collections::BTreeSet<_> = rows
         .map(|row| row[0].trim_matches('`').to_owned())
         .collect();
-    assert_eq!(dialects.len(), 6, "{dialects:?}");
+    assert_eq!(dialects.len(), 7, "{dialects:?}");
     let dialects: Vec<_> = dialects.iter().map(String::as_str).collect();
     sender(&world, "all", &dialects);
 }

@@ -32,6 +32,7 @@ mod lives;
 mod looks;
 mod mail;
 mod manual;
+mod mappings;
 mod metrics;
 mod model;
 mod overload;

@@ -55,6 +55,7 @@ fn lowest(service: &str, method: &str) -> &'static str {
     let does = |verbs: &[&str]| verbs.iter().any(|verb| method.starts_with(verb));
     match service {
         "DataReceiverService" => "ingest",
+        "IntakeMappingService" if method == "ReceiveWebhook" => "ingest",
         "ClientService" if method == "GetCaller" => "any",
         "ClientService" | "BackupService" | "CheckService" => "admin",
         "AuditService" | "SilenceService" if !does(&["Get", "ListSilences", "Preview"]) => {

@@ -145,7 +145,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
     (
         "destination",
         &[
-            "clock", "config", "domain", "error", "limits", "message", "template",
+            "clock", "config", "domain", "error", "limits", "matching", "message", "template",
         ],
     ),
     (

@@ -551,6 +551,7 @@ pub fn as_told(occurrence: &Occurrence) -> Occurrence {
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: None,
         ..occurrence.clone()
     }
 }

@@ -22,6 +22,7 @@ use crate::{
         notices::Notices,
         queue::Lease,
         queues::{Next, Queues},
+        thread::thread,
     },
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{RecordId, Transcript},
@@ -171,9 +172,10 @@ impl Dispatcher {
 
     fn begin(&mut self, lease: Lease, timeout: Duration) {
         let id = lease.delivery.value.id;
-        let sender = self.sender.clone();
+        let (sender, store) = (self.sender.clone(), self.store.clone());
         let task = self.attempts.spawn(async move {
             let delivery = &lease.delivery.value;
+            let thread = thread(&store, lease.opening, &lease.destination.kind).await;
             let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
@@ -181,6 +183,7 @@ impl Dispatcher {
                 destination_name: &delivery.destination_name,
                 kind: &lease.destination.kind,
                 opening: lease.opening,
+                thread: thread.as_deref(),
                 timeout,
             };
             sender.send(request).await

@@ -115,5 +115,6 @@ fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEven
         status: None,
         acknowledged: None,
         timestamp_ms: now_ms,
+        expire_ms: None,
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) around: Context<'a>,
     /// The delivery that told first of what this one tells a change of.
     pub(super) opening: Option<RecordId>,
+    /// The name by which a chat knows that one.
+    pub(super) thread: Option<&'a str>,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.
@@ -91,6 +93,7 @@ impl AttemptContext<'_> {
             url,
             headers,
             body: body.into(),
+            compress: false,
         })
         .await
     }

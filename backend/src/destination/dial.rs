@@ -50,6 +50,14 @@ pub(crate) enum DialError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// The proxy does not connect.
+    #[error("the proxy `{proxy}` {said}")]
+    Proxy {
+        /// The proxy.
+        proxy: String,
+        /// What went wrong with it.
+        said: String,
+    },
     /// Nothing happened in time.
     #[error("cannot connect to `{host}` within {limit:?}")]
     Timeout {

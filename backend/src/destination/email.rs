@@ -9,7 +9,17 @@ use lettre::Address;
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
-use crate::{domain::destination::Email, limits::SETTING_BYTES_MAX, message::Facts};
+use crate::{
+    domain::destination::Email,
+    limits::{MAIL_ADDRESSES_MAX, SETTING_BYTES_MAX},
+    message::Facts,
+};
+
+/// The addresses in a text, which are parted by commas.
+fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    let each = text.split(',').map(str::trim);
+    each.filter(move |it| !it.is_empty() || text.contains(','))
+}
 
 /// The texts of a mail.
 #[derive(Debug)]
@@ -25,10 +35,29 @@ impl DestinationType for Email {
     type Message = Mail;
 
     fn check(&self, checks: &mut Checks<'_>) {
-        if self.to.is_empty() {
-            checks.add("to", "is required: one mail address");
-        } else if self.to.len() > SETTING_BYTES_MAX || self.to.parse::<Address>().is_err() {
-            checks.add("to", "is not one mail address, such as `ops@example.com`");
+        if self.to.trim().is_empty() {
+            checks.add(
+                "to",
+                "is required: a mail address, or several parted by commas",
+            );
+        }
+        for (field, text) in [("to", &self.to), ("cc", &self.cc)] {
+            let wrong = addresses(text).find(|it| it.parse::<Address>().is_err());
+            if text.len() > SETTING_BYTES_MAX || (wrong.is_some() && !text.trim().is_empty()) {
+                checks.add(
+                    field,
+                    "is not one mail address, such as `ops@example.com`, or several parted by commas",
+                );
+            }
+        }
+        let count = addresses(&self.to).chain(addresses(&self.cc)).count();
+        if count > MAIL_ADDRESSES_MAX {
+            checks.add(
+                "to",
+                format!(
+                    "holds {count} addresses with `cc`; at most {MAIL_ADDRESSES_MAX} are taken"
+                ),
+            );
         }
     }
 

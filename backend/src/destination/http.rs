@@ -5,10 +5,12 @@ pub(crate) mod fault;
 mod retry_after;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use bytes::{Bytes, BytesMut};
+use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -20,12 +22,15 @@ use hyper_util::{
 use rustls::ClientConfig;
 use tokio::time::Instant;
 
-use crate::destination::{
-    dial::Dialer,
-    egress::Refusal,
-    http::connector::GuardedConnector,
-    transcript::{EXPLANATION_BYTES_MAX, Masker},
-    verdict::{Advice, Verdict},
+use crate::{
+    config::ProxyConfig,
+    destination::{
+        dial::Dialer,
+        egress::Refusal,
+        http::connector::GuardedConnector,
+        transcript::{EXPLANATION_BYTES_MAX, Masker},
+        verdict::{Advice, Verdict},
+    },
 };
 
 pub(crate) use retry_after::retry_after;
@@ -38,6 +43,9 @@ const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
 const IDLE_CONNECTIONS_MAX: usize = 64;
 /// How long a connection is kept for the next message.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Bodies below it are never compressed: it would save nothing.
+const COMPRESSED_BYTES_MIN: usize = 1024;
 
 /// Sends requests. Clones share the connections.
 #[derive(Debug, Clone)]
@@ -53,6 +61,8 @@ pub(crate) struct HttpRequest {
     pub(crate) url: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whether a large body is sent compressed.
+    pub(crate) compress: bool,
 }
 
 /// What came back.
@@ -96,12 +106,12 @@ pub(crate) enum Failure {
 
 impl HttpClient {
     /// A client that dials and trusts as it is told.
-    pub(crate) fn new(dialer: Dialer, tls: ClientConfig) -> Self {
+    pub(crate) fn new(dialer: Dialer, tls: ClientConfig, proxy: Option<ProxyConfig>) -> Self {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
-            .wrap_connector(GuardedConnector::new(dialer.clone()));
+            .wrap_connector(GuardedConnector::new(dialer.clone(), proxy));
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -126,13 +136,22 @@ impl HttpClient {
         let mut head = Request::builder()
             .method(request.method)
             .uri(&url[..url::Position::AfterQuery]);
+        let mut body = request.body;
+        let packed = (request.compress && body.len() >= COMPRESSED_BYTES_MIN).then(|| gzip(&body));
+        let is_packed = packed.is_some();
+        if let Some(packed) = packed {
+            body = packed;
+        }
         if let Some(headers) = head.headers_mut() {
             *headers = request.headers;
             headers
                 .entry(header::USER_AGENT)
                 .or_insert(HeaderValue::from_static(USER_AGENT));
+            if is_packed {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
         }
-        let request = head.body(Full::new(request.body)).map_err(|error| {
+        let request = head.body(Full::new(body)).map_err(|error| {
             Failure::Unreachable(format!("the request cannot be made: {error}"))
         })?;
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
@@ -152,6 +171,13 @@ impl HttpClient {
 
 /// What receivers see of who sends.
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
+
+/// A body as `content-encoding: gzip` has it.
+fn gzip(body: &[u8]) -> Bytes {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    let written = packed.write_all(body).and_then(|()| packed.finish());
+    written.expect("memory takes all that is written").into()
+}
 
 /// Reads until the end, the limit, the deadline or a fault.
 async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {

@@ -19,4 +19,5 @@ pub(super) struct Outlets {
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) tenant: String,
     pub(super) link_base: String,
+    pub(super) link_template: String,
 }

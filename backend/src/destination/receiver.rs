@@ -154,7 +154,7 @@ async fn record(request: Request<Incoming>) -> Received {
         method: head.method,
         path: head.uri.path_and_query().unwrap().to_string(),
         headers: head.headers,
-        body: String::from_utf8(body.into()).unwrap(),
+        body: String::from_utf8_lossy(&body).into_owned(),
     }
 }
 

@@ -47,6 +47,8 @@ pub struct SendRequest<'a> {
     pub kind: &'a DestinationKind,
     /// The delivery that told first of what this one tells a change of, when that arrived.
     pub opening: Option<RecordId>,
+    /// Where a message in a chat answers: the name by which the chat knows that one.
+    pub thread: Option<&'a str>,
     /// How long it may take in all.
     pub timeout: Duration,
 }
@@ -67,7 +69,7 @@ impl Sender {
         let mail_server = config.smtp.clone();
         Self(Arc::new(Outlets {
             clock,
-            http: HttpClient::new(dialer.clone(), tls),
+            http: HttpClient::new(dialer.clone(), tls, config.egress.proxy.clone()),
             dialer,
             providers: config.providers.clone(),
             mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
@@ -75,6 +77,7 @@ impl Sender {
             sink,
             tenant: config.tenant.clone(),
             link_base: config.link_base.clone(),
+            link_template: config.link_template.clone(),
         }))
     }
 
@@ -128,6 +131,7 @@ impl Sender {
             destination_name: request.destination_name,
             tenant: &outlets.tenant,
             link_base: &outlets.link_base,
+            link_template: &outlets.link_template,
         };
         let (message, warnings) = made(templates, content, &around);
         let mut attempt = AttemptContext {
@@ -136,6 +140,7 @@ impl Sender {
             content,
             around,
             opening: request.opening,
+            thread: request.thread,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,

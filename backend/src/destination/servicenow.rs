@@ -2,7 +2,6 @@
 
 mod message;
 mod send;
-mod token;
 
 use serde_json::Value;
 

@@ -26,6 +26,7 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "acme",
         link_base: "https://bw.example.com/",
+        link_template: "",
     }
 }
 
@@ -65,6 +66,11 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
     });
     DestinationKind::Webhook(Webhook {
         secret_url: Secret::default(),
+        auth: None,
+        on_clear: None,
+        values: std::collections::BTreeMap::default(),
+        expect: None,
+        compress: false,
         url: "https://example.com/".into(),
         method: WebhookMethod::Post,
         headers: headers.into_iter().collect(),
@@ -76,6 +82,7 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
 fn email(subject: &str, body: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
+        cc: String::new(),
         subject: subject.into(),
         body: body.into(),
     })
@@ -543,4 +550,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
+    let mut content = content(webhook("{{{link}}}", None), "");
+    content.occurrence.summary = "a/b?c&d".into();
+    let around = Context {
+        link_template: "https://ops.example.com/{{event.summary}}?host={{event.dimensions.host}}",
+        ..context()
+    };
+    let facts = crate::message::Facts::new(&content, &around);
+    assert_eq!(
+        facts.link,
+        "https://ops.example.com/a%2Fb%3Fc%26d?host=db-1.example.com"
+    );
 }

@@ -3,13 +3,17 @@
 mod address;
 mod check;
 mod document;
+mod expect;
 mod message;
 mod send;
 
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
-use crate::{domain::destination::Webhook, message::Facts};
+use crate::{
+    domain::destination::{Auth, Webhook},
+    message::Facts,
+};
 
 pub use check::{is_plain_header, is_secret_header};
 
@@ -32,15 +36,29 @@ impl DestinationType for Webhook {
     }
 
     fn templates(&self) -> Vec<(&'static str, &str)> {
-        let url = address::is_template(&self.url).then_some(("url", self.url.as_str()));
-        [("payload", self.payload.as_str())]
-            .into_iter()
-            .chain(url)
-            .collect()
+        let mut templates = vec![("payload", self.payload.as_str())];
+        let mut address = |field, url| {
+            if address::is_template(url) {
+                templates.push((field, url));
+            }
+        };
+        address("url", &self.url);
+        if let Some(on_clear) = &self.on_clear {
+            address("onClear.url", &on_clear.url);
+            templates.push(("onClear.payload", &on_clear.payload));
+        }
+        templates
     }
 
     fn receivers(&self) -> Vec<(&'static str, &str)> {
-        vec![("url", self.address())]
+        let on_clear = self.on_clear.as_ref().map(|it| it.url.as_str());
+        let on_clear = on_clear.filter(|url| !url.is_empty());
+        let mut receivers = vec![("url", self.address())];
+        receivers.extend(on_clear.map(|url| ("onClear.url", url)));
+        if let Some(Auth::OAuth2 { token_url, .. }) = self.auth.as_deref() {
+            receivers.push(("auth.oauth2.tokenUrl", token_url));
+        }
+        receivers
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Body {

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::domain::{Calendar, Client, Destination, Inhibition, Rule, Silence, Trigger};
+use crate::domain::{
+    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, Silence, Trigger,
+};
 
 /// What one call did to one thing, or to several that are only counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +75,8 @@ pub enum AuditState {
     Calendar(Calendar),
     /// An inhibition.
     Inhibition(Inhibition),
+    /// An intake mapping.
+    Mapping(IntakeMapping),
 }
 
 impl AuditState {
@@ -83,6 +87,10 @@ impl AuditState {
             (Self::Destination(after), Some(Self::Destination(before))) => {
                 after.changed_secrets(Some(before))
             }
+            (Self::Mapping(after), Some(Self::Mapping(before))) => {
+                after.changed_secrets(Some(before))
+            }
+            (Self::Mapping(after), _) => after.changed_secrets(None),
             (Self::Client(after), Some(Self::Client(before)))
                 if after.key_hash == before.key_hash =>
             {

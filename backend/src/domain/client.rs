@@ -56,17 +56,20 @@ pub enum Dialect {
     CloudEvents,
     /// Logs of OpenTelemetry.
     Otlp,
+    /// Webhooks of any service, by way of a stored mapping.
+    Webhooks,
 }
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alertmanager,
         Self::Prometheus,
         Self::PagerDuty,
         Self::Opsgenie,
         Self::CloudEvents,
         Self::Otlp,
+        Self::Webhooks,
     ];
 
     /// The word for it on the wire, on the command line and in messages.
@@ -78,6 +81,7 @@ impl Dialect {
             Self::Opsgenie => "opsgenie",
             Self::CloudEvents => "cloudevents",
             Self::Otlp => "otlp",
+            Self::Webhooks => "webhooks",
         }
     }
 

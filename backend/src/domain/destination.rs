@@ -1,6 +1,7 @@
 //! Destinations: named places a message can be sent to.
 
 mod kind;
+mod webhook;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,8 +12,9 @@ use crate::{
 
 pub use kind::{
     DestinationKind, Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, SecretPlace,
-    ServiceNow, Slack, Webhook, WebhookMethod,
+    ServiceNow, Slack, Webhook,
 };
+pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 
 /// A named place a message can be sent to.
 #[derive(Debug, Clone, PartialEq)]

@@ -238,6 +238,8 @@ pub struct IncomingEvent {
     pub acknowledged: Option<bool>,
     /// When it happened, in milliseconds since 1970.
     pub timestamp_ms: i64,
+    /// Until when it is open without news, when stated, in milliseconds since 1970.
+    pub expire_ms: Option<i64>,
 }
 
 impl IncomingEvent {

@@ -75,6 +75,9 @@ pub struct Occurrence {
     pub pending: Vec<Pending>,
     /// How what waits came to wait and ceased to, oldest first; the newest 20 of each rule.
     pub hold_changes: Vec<HoldChange>,
+    /// When it is closed unless it is sent again, in milliseconds since 1970; none when its sender
+    /// said nothing of that, and when it is closed.
+    pub expire_ms: Option<i64>,
 }
 
 impl Occurrence {
@@ -163,6 +166,8 @@ pub enum CloseReason {
     Operator,
     /// No news came for the configured time.
     Aged,
+    /// Its sender said until when it is open without news, and that has passed.
+    Expired,
 }
 
 /// An operator's note.

@@ -59,6 +59,7 @@ pub(super) fn occurrence() -> Occurrence {
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: None,
     }
 }
 

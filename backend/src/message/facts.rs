@@ -1,10 +1,12 @@
 //! What there is to tell, as templates and documents see it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{Context, cut, domain_json, members};
 use crate::{
-    domain::{Content, GroupId, Occurrence, Severity, Status},
+    domain::{Content, GroupId, Occurrence, Severity, Status, destination::ValueMap},
     limits::RENDERED_BYTES_MAX,
     template::{Escape, Template},
 };
@@ -30,6 +32,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) message: Option<String>,
     /// What went wrong so far, for people.
     pub(crate) warnings: Vec<String>,
+    /// Variables of the destination's own.
+    values: BTreeMap<String, String>,
     /// Made when a template first asks for them.
     variables: Option<Value>,
 }
@@ -49,12 +53,41 @@ impl<'a> Facts<'a> {
             link: link(around.link_base, content),
             message: None,
             warnings: Vec::new(),
+            values: BTreeMap::new(),
             variables: None,
         };
+        if let Some(link) = facts.fill(
+            "the setting link_template",
+            around.link_template,
+            Escape::Percent,
+        ) {
+            facts.link = link;
+            facts.variables = None;
+        }
         facts.message = facts.fill("the rule's message", &content.rule.message, Escape::None);
         // From here on templates can show it.
         facts.variables = None;
         facts
+    }
+
+    /// Gives templates variables of the destination's own.
+    pub(crate) fn define(&mut self, values: &BTreeMap<String, ValueMap>) {
+        for (name, value) in values {
+            let what = format!("the value `{name}`");
+            let found = self.fill(&what, &format!("{{{{{{{}}}}}}}", value.from), Escape::None);
+            let mapped = found.and_then(|found| value.map.get(&found));
+            let mapped = mapped.unwrap_or(&value.default);
+            self.values.insert(name.clone(), mapped.clone());
+        }
+        if !values.is_empty() {
+            // From here on templates can show them.
+            self.variables = None;
+        }
+    }
+
+    /// Whether the message tells that the occurrence was closed.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.content.clear && self.occurrence().status == Status::Closed
     }
 
     pub(crate) fn occurrence(&self) -> &'a Occurrence {
@@ -180,6 +213,7 @@ impl<'a> Facts<'a> {
             "event": event(occurrence),
             "entity": {"name": self.entity},
             "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
+            "values": self.values,
             "rule": {
                 "name": rule.name,
                 "description": rule.description,

@@ -50,6 +50,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: None,
     }
 }
 

@@ -126,6 +126,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         status: Some(status),
         acknowledged: None,
         timestamp_ms: now_ms,
+        expire_ms: None,
     }
 }
 

@@ -54,5 +54,6 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
         status: None,
         acknowledged: None,
         timestamp_ms: now_ms,
+        expire_ms: None,
     }
 }

@@ -89,6 +89,7 @@ pub fn receive(
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
+    newest.expire_ms = expire_ms(event, newest.status);
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
     if replace_content(newest, event) {
@@ -104,7 +105,17 @@ pub fn receive(
         reason: CloseReason::Sender,
         now_ms,
     };
-    Received::Repeated(alter(newest, change, cause, lifetime))
+    let transition = alter(newest, change, cause, lifetime);
+    // Only what ends sooner moves the review: news alone change no index entry.
+    if let Some(expire_ms) = newest.expire_ms {
+        newest.review_ms = newest.review_ms.min(expire_ms);
+    }
+    Received::Repeated(transition)
+}
+
+/// When an occurrence of that status ends unless the event is sent again.
+fn expire_ms(event: &IncomingEvent, status: Status) -> Option<i64> {
+    event.expire_ms.filter(|_| status != Status::Closed)
 }
 
 /// When an event came, where that was before the time it states.
@@ -184,6 +195,7 @@ fn open(
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: expire_ms(event, status),
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened
@@ -230,6 +242,10 @@ pub fn alter(
         note(occurrence, cause, Field::Status, from, status.word());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
+        // What its sender said of its end is over when it was closed, and when it is open again.
+        if transition.closed {
+            occurrence.expire_ms = None;
+        }
         occurrence.close = transition.closed.then_some(Close {
             at_ms: cause.now_ms,
             reason: cause.reason,
@@ -262,6 +278,8 @@ pub enum Review {
     Later(i64),
     /// It went without news for too long: close it.
     Age,
+    /// The time has passed that its sender gave it without news: close it.
+    Expire,
     /// It was closed long enough ago: delete it.
     Forget,
 }
@@ -277,6 +295,7 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -
     match review_after(occurrence, since_ms, lifetime) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,
+        _ if occurrence.expire_ms.is_some_and(|it| it <= now_ms) => Review::Expire,
         _ => Review::Age,
     }
 }
@@ -289,7 +308,8 @@ fn review_after(occurrence: &Occurrence, since_ms: i64, lifetime: &LifetimeConfi
     let later = |wait: Duration| {
         since_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(REVIEW_NEVER_MS))
     };
-    wait.map_or(REVIEW_NEVER_MS, later)
+    let expire_ms = occurrence.expire_ms.unwrap_or(REVIEW_NEVER_MS);
+    wait.map_or(REVIEW_NEVER_MS, later).min(expire_ms)
 }
 
 /// How long an occurrence of that severity stays open without news; none means for ever.

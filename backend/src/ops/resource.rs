@@ -10,7 +10,10 @@ use tokio::sync::Mutex;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Calendar, Destination, Inhibition, Name, RecordId, Rule, Silence, Trigger, Was},
+    domain::{
+        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Rule, Silence, Trigger,
+        Was,
+    },
     error::Error,
     ops::{
         commit::commit,
@@ -88,6 +91,7 @@ resource!(Destination, "destination", |_| None);
 resource!(Rule, "rule", |was| Some(Was::Rule(was)));
 resource!(Calendar, "calendar", |_| None);
 resource!(Inhibition, "inhibition", |_| None);
+resource!(IntakeMapping, "mapping", |_| None);
 resource!(Silence, "silence", |was| Some(Was::Silence(was)));
 
 /// Reads a resource by name.

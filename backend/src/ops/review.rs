@@ -1,4 +1,5 @@
-//! Ageing and retention: closes occurrences without news, and deletes old closed ones.
+//! Ageing and retention: closes occurrences without news or whose time is over, and deletes old
+//! closed ones.
 
 use std::time::Duration;
 
@@ -176,7 +177,7 @@ impl Reviewer {
         let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
         let review = review(&stored.value, now_ms, &self.deciding.lifetime);
         match (review, ends_ms) {
-            (Review::Age, Some(ends_ms)) => next.review_ms = ends_ms,
+            (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
             // What it holds as a cause is decided anew before.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
@@ -186,14 +187,17 @@ impl Reviewer {
                 return reports;
             }
             (Review::Later(due_ms), _) => next.review_ms = due_ms,
-            (Review::Age, None) => {
+            (due @ (Review::Age | Review::Expire), None) => {
                 let change = StateChange {
                     status: Some(Status::Closed),
                     ..StateChange::default()
                 };
                 let cause = Cause {
                     author: None,
-                    reason: CloseReason::Aged,
+                    reason: match due {
+                        Review::Expire => CloseReason::Expired,
+                        _ => CloseReason::Aged,
+                    },
                     now_ms,
                 };
                 let altered = self.deciding.alter(rules, &mut next, change, cause);

@@ -117,6 +117,7 @@ pub(crate) fn event(host: &str) -> IncomingEvent {
         status: None,
         acknowledged: None,
         timestamp_ms: START_MS,
+        expire_ms: None,
     }
 }
 
@@ -192,6 +193,11 @@ pub(crate) fn destination(of: &str) -> Destination {
     } else {
         DestinationKind::Webhook(Webhook {
             secret_url: Secret::default(),
+            auth: None,
+            on_clear: None,
+            values: BTreeMap::new(),
+            expect: None,
+            compress: false,
             url: "https://example.org/".into(),
             method: WebhookMethod::Post,
             headers: Vec::new(),

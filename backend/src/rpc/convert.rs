@@ -15,6 +15,7 @@ pub mod health;
 pub mod hold;
 pub mod incoming;
 pub mod inhibition;
+pub mod intake_mapping;
 pub mod json;
 pub mod list;
 pub mod obligation;

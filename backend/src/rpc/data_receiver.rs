@@ -55,6 +55,14 @@ impl DataReceiver {
         Self { intake, clock }
     }
 
+    /// Whether a caller may send what the metadata say that it sends.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`.
+    pub fn admit(caller: &Caller, metadata: &MetadataMap) -> Result<(), Status> {
+        Ok(dialect::admit(metadata, caller)?)
+    }
+
     /// Takes a list in on behalf of a caller, once for each idempotency key in the metadata.
     ///
     /// # Errors

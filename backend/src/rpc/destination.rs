@@ -51,7 +51,7 @@ impl DestinationApi {
         let (kind, settings) = self.destinations.try_draft(draft).await?;
         Ok(Target::Draft {
             name,
-            kind,
+            kind: Box::new(kind),
             settings,
         })
     }

@@ -223,6 +223,15 @@ pub static METHODS: &[Method] = methods! {
         PreviewInhibition: Viewer Page;
         UpdateInhibition: Editor Change, update inhibition;
     }
+    "bellwether.v1.IntakeMappingService" {
+        CreateIntakeMapping: Editor Change, create mapping;
+        DeleteIntakeMapping: Editor Change, delete mapping;
+        GetIntakeMapping: Viewer Read;
+        ListIntakeMappings: Viewer Page;
+        ReceiveWebhook: Ingest Intake;
+        TestIntakeMapping: Operator Page;
+        UpdateIntakeMapping: Editor Change, update mapping;
+    }
     "bellwether.v1.OverviewService" {
         GetOverview: Viewer Read;
         GetStatistics: Viewer Page;

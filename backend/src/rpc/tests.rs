@@ -218,6 +218,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     let installation = Installation {
         tenant: "acme".into(),
         link_base: "https://ops.example.com".into(),
+        link_template: String::new(),
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);

@@ -15,6 +15,7 @@ use bellwether_proto::{
         event_query_service_server::EventQueryServiceServer,
         group_service_server::GroupServiceServer,
         inhibition_service_server::InhibitionServiceServer,
+        intake_mapping_service_server::IntakeMappingServiceServer,
         overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
         silence_service_server::SilenceServiceServer, trigger_service_server::TriggerServiceServer,
@@ -53,6 +54,7 @@ use crate::{
         disk_space::DiskSpaceWatch,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
+        intake_mapping::Mappings,
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
         review::Reviewer,
@@ -77,6 +79,7 @@ use crate::{
         event_query::EventQueries,
         group::GroupApi,
         inhibition::InhibitionApi,
+        intake_mapping::IntakeMappingApi,
         methods,
         overview::Overviews,
         pending::PendingApi,
@@ -255,6 +258,7 @@ impl Rooms {
         let installation = Installation {
             tenant: config.tenant.clone(),
             link_base: config.link_base.clone(),
+            link_template: config.link_template.clone(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -290,6 +294,11 @@ impl Rooms {
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),
                 Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
+            ),
+            IntakeMappingServiceServer: IntakeMappingApi::new(
+                Mappings::new(store(), clock()),
+                DataReceiver::new(self.intake.clone(), clock()),
+                clock(),
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),

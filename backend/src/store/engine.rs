@@ -57,11 +57,13 @@ pub enum Kind {
     Audit = 16,
     /// Groups of occurrences that are told of together, by record id.
     Group = 17,
+    /// Intake mappings, by name.
+    Mapping = 18,
 }
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -79,6 +81,7 @@ impl Kind {
         Self::Inhibition,
         Self::Audit,
         Self::Group,
+        Self::Mapping,
     ];
 
     /// The kind of a number on disk.
@@ -106,6 +109,7 @@ impl Kind {
             Self::Inhibition => "inhibition",
             Self::Audit => "audit entry",
             Self::Group => "group",
+            Self::Mapping => "mapping",
         }
     }
 }

@@ -12,14 +12,15 @@ use crate::domain::{
     Close, CloseReason, Comment, Content, Delivery, DeliverySettings, DeliveryState, Destination,
     DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Group,
     GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange, HoldKind,
-    Inhibition, LastTold, Literal, MemberChange, Name, Notified, Occurrence, Opening, Outcome,
-    Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule, Secret,
-    Severity, Silence, Stage, Status, Transcript, Trigger, Value, Was,
+    Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity, MemberChange, Name,
+    Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates, Receipt, RecordId,
+    Refusal, Revision, Role, Rule, Secret, Severity, SignatureScheme, Silence, Stage, Status,
+    Transcript, Trigger, Value, Was, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
-        Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Tried,
-        Webhook, WebhookMethod,
+        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
+        ServiceNow, Slack, Tried, ValueMap, Webhook, WebhookMethod,
     },
 };
 
@@ -66,7 +67,41 @@ pub(crate) fn trigger(name_of_it: &str) -> Trigger {
     }
 }
 
+/// A webhook that has all that one can have.
+pub(crate) fn reaching_webhook() -> Destination {
+    let mut destination = destinations().remove(0);
+    destination.id = id(60);
+    destination.name = name("far");
+    if let DestinationKind::Webhook(webhook) = &mut destination.kind {
+        webhook.headers.clear();
+        webhook.auth = Some(Box::new(Auth::OAuth2 {
+            token_url: "https://example.com/token".into(),
+            client_id: "client".into(),
+            client_secret: Secret::new("secret"),
+            scope: "alerts".into(),
+        }));
+        webhook.on_clear = Some(Box::new(OnClear {
+            url: "https://example.com/{{event.id}}".into(),
+            method: WebhookMethod::Delete,
+            payload: "{}".into(),
+        }));
+        let value = ValueMap {
+            from: "event.severity".into(),
+            map: [("critical".to_owned(), "P1".to_owned())].into(),
+            default: "P3".into(),
+        };
+        webhook.values = [("priority".to_owned(), value)].into();
+        webhook.expect = Some(Box::new(Expect {
+            statuses: vec![200, 409],
+            body: Some(Clause::Exists("ok".into())),
+        }));
+        webhook.compress = true;
+    }
+    destination
+}
+
 /// Every kind of destination, each with a secret where it can have one.
+#[expect(clippy::too_many_lines, reason = "one of each kind")]
 pub(crate) fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
     let header = |name: &str, value| Header {
@@ -75,6 +110,11 @@ pub(crate) fn destinations() -> Vec<Destination> {
     };
     let webhook = Webhook {
         secret_url: Secret::default(),
+        auth: None,
+        on_clear: None,
+        values: BTreeMap::new(),
+        expect: None,
+        compress: false,
         url: "https://example.com/hook".into(),
         method: WebhookMethod::Put,
         headers: vec![
@@ -95,6 +135,7 @@ pub(crate) fn destinations() -> Vec<Destination> {
         DestinationKind::Webhook(webhook),
         DestinationKind::Email(Email {
             to: "ops@example.com".into(),
+            cc: String::new(),
             subject: "{{event.summary}}".into(),
             body: "<p>{{event.body}}</p>".into(),
         }),
@@ -254,6 +295,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: None,
     }
 }
 
@@ -263,6 +305,16 @@ pub(crate) fn reopened_occurrence() -> Occurrence {
         received_ms: Some(AT_MS + 6),
         reopened: Some(1),
         ..occurrence(3)
+    }
+}
+
+/// An occurrence that ends unless it is sent again.
+pub(crate) fn expiring_occurrence() -> Occurrence {
+    Occurrence {
+        status: Status::Open,
+        close: None,
+        expire_ms: Some(AT_MS + 240_000),
+        ..occurrence(4)
     }
 }
 
@@ -518,6 +570,39 @@ pub(crate) fn nightly_silence() -> Silence {
         calendar: Some(name("nights")),
         end_ms: i64::MAX,
         ..silence("nightly")
+    }
+}
+
+/// An intake mapping that has all that one can have.
+pub(crate) fn mapping(called: &str) -> IntakeMapping {
+    IntakeMapping {
+        id: id(61),
+        name: name(called),
+        description: "what its page says".into(),
+        tags: vec!["team-a".into()],
+        each: "alerts".into(),
+        drop: Some(Clause::Exists("item.test".into())),
+        event: MappedEvent {
+            name: "{{item.title}}".into(),
+            dimensions: [("host".to_owned(), "{{item.host}}".to_owned())].into(),
+            severity: MappedSeverity {
+                from: "item.level".into(),
+                map: [("sev1".to_owned(), Severity::Critical)].into(),
+                default: Some(Severity::Warning),
+            },
+            closed: Some(Clause::Exists("item.resolved".into())),
+            acknowledged: Some(Clause::Exists("item.owner".into())),
+            summary: "{{item.text}}".into(),
+            body: "{{{item.details}}}".into(),
+            kind: "page".into(),
+        },
+        signature: Some(WebhookSignature {
+            scheme: SignatureScheme::Sentry,
+            secret: Secret::new("shared"),
+        }),
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
     }
 }
 

@@ -65,8 +65,11 @@ pub(crate) const VARIABLES: [&str; 59] = [
     "url",
 ];
 
-/// Below these the sender of an event decides.
-pub(crate) const OPEN: [&str; 3] = ["event.dimensions.", "event.metadata.", "group.by."];
+/// Below these the sender of an event decides, or the author of a rule or destination.
+pub(crate) const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by.", VALUES];
+
+/// Below this a destination has variables of its own.
+pub(crate) const VALUES: &str = "values.";
 
 /// The members of a group have the variables of an event.
 const MEMBERS: &str = "group.events.";
@@ -75,7 +78,7 @@ const MEMBERS: &str = "group.events.";
 const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.
-fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     if let Some(of_event) = name.strip_prefix(MEMBERS)
         && is_known(&format!("event.{of_event}"))
     {
@@ -88,6 +91,24 @@ fn is_known(name: &str) -> bool {
 }
 
 impl Template {
+    /// The variables of a destination's own that it asks for, without what stands before each.
+    pub(crate) fn own_values(&self) -> Vec<&str> {
+        fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
+            for part in parts {
+                let (name, inside) = match part {
+                    Part::Text(_) => continue,
+                    Part::Variable { name, .. } => (name, &[][..]),
+                    Part::Section { name, parts, .. } => (name, &parts[..]),
+                };
+                found.extend(name.strip_prefix(VALUES));
+                collect(inside, found);
+            }
+        }
+        let mut found = Vec::new();
+        collect(&self.parts, &mut found);
+        found
+    }
+
     /// The variables that no event can have: each once, in the order of their first use, at most
     /// 20.
     ///

@@ -53,6 +53,11 @@ async fn start(receiver: &Receiver) -> Service {
         name: "hook".into(),
         kind: Some(DestinationKind::Webhook(Webhook {
             secret_url: Secret::default(),
+            auth: None,
+            on_clear: None,
+            values: std::collections::BTreeMap::default(),
+            expect: None,
+            compress: false,
             url: receiver.url("/"),
             method: WebhookMethod::Post,
             headers: Vec::new(),

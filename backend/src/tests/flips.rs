@@ -28,6 +28,7 @@ async fn filled() -> Ground {
     for destination in samples::destinations() {
         changes.insert(&destination);
     }
+    changes.insert(&samples::reaching_webhook());
     changes.insert(&samples::client("root"));
     changes.insert(&samples::receipt());
     changes.insert(&samples::audit_entry());
@@ -39,6 +40,7 @@ async fn filled() -> Ground {
         });
     }
     changes.insert(&samples::inhibition("dead host"));
+    changes.insert(&samples::mapping("statuspage"));
     changes.insert(&Occurrence {
         key: samples::id(9_001),
         number: 9_001,

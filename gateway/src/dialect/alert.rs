@@ -64,9 +64,15 @@ pub(super) fn event(
     annotate(&mut draft, &alert.texts("annotations")?);
     // Checked although it is only kept: who sends no time there sends no alerts.
     moment(alert, "startsAt")?;
-    if is_over(alert, now_ms)? {
+    let end_ms = moment(alert, "endsAt")?;
+    if is_over(alert, end_ms, now_ms)? {
         draft.closed();
         draft.keep_members(alert, &["endsAt"]);
+    } else if around.is_none()
+        && let Some(end_ms) = end_ms
+    {
+        // Who sends alerts itself repeats them before that; a webhook does not.
+        draft.expires_ms(end_ms);
     }
     draft.keep_members(alert, &KEPT);
     if let Some(around) = around {
@@ -109,8 +115,8 @@ fn annotate(draft: &mut Draft, annotations: &BTreeMap<&str, &str>) {
 }
 
 /// Whether the alert says that it is over.
-fn is_over(alert: &Object<'_>, now_ms: i64) -> Result<bool, Fault> {
-    let is_past = moment(alert, "endsAt")?.is_some_and(|end_ms| end_ms <= now_ms);
+fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool, Fault> {
+    let is_past = end_ms.is_some_and(|end_ms| end_ms <= now_ms);
     match alert.text("status")? {
         None | Some("" | "firing") => Ok(is_past),
         Some("resolved") => Ok(true),

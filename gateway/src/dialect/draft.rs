@@ -72,6 +72,11 @@ impl Draft {
         self.event.timestamp = timestamp_ms;
     }
 
+    /// States until when it is open without news, in milliseconds since 1970.
+    pub(super) fn expires_ms(&mut self, expires_ms: i64) {
+        self.event.expire_time = Some(expires_ms);
+    }
+
     /// States the line for people.
     pub(super) fn summary(&mut self, summary: &str) {
         summary.clone_into(&mut self.event.summary);

@@ -61,6 +61,7 @@ fn parameters(path: &str) -> Vec<Value> {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
         let description = match name {
             "key" => "The key of a client of the role `ingest`, made for this sender alone.",
+            "mapping" => "The name of a stored mapping.",
             _ => "What the sender calls it.",
         };
         Some(json!({

@@ -3,7 +3,7 @@
 use bellwether_proto::{
     cloud::{EventStatusResult, Events},
     listen::Place,
-    v1::{AnnotateRequest, AnnotateResponse, AnnotationItem},
+    v1::{AnnotateRequest, AnnotateResponse, AnnotationItem, ReceiveWebhookResponse},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, header, request};
@@ -30,6 +30,7 @@ use crate::{
 };
 
 const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
 const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
 /// The metadata that names a request for its repeats.
@@ -230,6 +231,15 @@ impl Handler {
         let exchange = sending.exchange;
         let mut outcome = Outcome::default();
         let mut passed = HeaderMap::new();
+        if let Some(webhook) = reading.webhook {
+            let (answer, headers): (ReceiveWebhookResponse, _) = self
+                .ask(RECEIVE_WEBHOOK, &webhook, metadata, exchange)
+                .await?;
+            outcome.result.succeeded = answer.succeeded.unwrap_or_default();
+            outcome.dropped = answer.dropped.unwrap_or_default();
+            outcome.took = sending.start.elapsed();
+            return Ok(finish(reading.success, &outcome, headers)?);
+        }
         let is_note_alone = reading.note.as_ref().is_some_and(|note| note.required);
         if !is_note_alone {
             let mut metadata = metadata.clone();

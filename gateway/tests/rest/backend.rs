@@ -87,6 +87,7 @@ impl Recorder {
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
             .add_service(Recorded::<Inhibitions>::new(self))
+            .add_service(Recorded::<IntakeMappings>::new(self))
             .add_service(Recorded::<Audit>::new(self))
             .add_service(Recorded::<Pending>::new(self))
             .add_service(Recorded::<DataReceiver>::new(self))
@@ -142,6 +143,7 @@ services! {
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";
     Inhibitions = "bellwether.v1.InhibitionService";
+    IntakeMappings = "bellwether.v1.IntakeMappingService";
     Audit = "bellwether.v1.AuditService";
     Pending = "bellwether.v1.PendingService";
     DataReceiver = "zenoss.cloud.DataReceiverService";

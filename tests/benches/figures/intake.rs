@@ -79,6 +79,30 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, peer: Op
             .goal(Goal::Least(80_000.0))
             .beside("Alertmanager", peer),
     );
+    dialect(report, world, numbers, rest.rate, peer).await;
+}
+
+/// Batches as Alertmanager sends them, beside the native interface of the same run.
+async fn dialect(
+    report: &mut Report,
+    world: &World,
+    numbers: &Numbers,
+    native: f64,
+    peer: Option<f64>,
+) {
+    let (numbers, client) = (numbers.clone(), world.rest());
+    let load = keep_under_way(BATCHES_IN_FLIGHT, BATCH, move || {
+        peer::send_webhook(client.clone(), numbers.take(BATCH), BATCH)
+    })
+    .await;
+    let name = "intake: Alertmanager's webhook, batches of 100, 32 in flight";
+    let figure = Figure::new(name, load.rate, "/s");
+    report.add(
+        figure
+            .goal(Goal::Least(0.8 * native))
+            .beside("REST, batches of 100", Some(native))
+            .beside("Alertmanager", peer),
+    );
 }
 
 async fn grpc_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {

@@ -91,15 +91,28 @@ impl Alertmanager {
     }
 }
 
-/// Gives it alerts with these numbers.
-pub(crate) async fn send(client: Rest, first: usize, count: usize) {
+fn alerts(first: usize, count: usize) -> String {
     let alert = |number: usize| {
         format!(
             r#"{{"labels":{{"alertname":"bench","host":"h{number}","severity":"warning"}},"annotations":{{"summary":"something happened that somebody may want to know"}}}}"#
         )
     };
     let alerts: Vec<String> = (first..first + count).map(alert).collect();
-    let body = format!("[{}]", alerts.join(","));
+    format!("[{}]", alerts.join(","))
+}
+
+/// Gives this service such alerts in a webhook of Alertmanager.
+pub(crate) async fn send_webhook(client: Rest, first: usize, count: usize) {
+    let alerts = alerts(first, count);
+    let body = format!(r#"{{"version":"4","receiver":"bench","alerts":{alerts}}}"#);
+    let path = "/v1/intake/alertmanager";
+    let answer = client.send(Method::POST, path, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Gives it alerts with these numbers.
+pub(crate) async fn send(client: Rest, first: usize, count: usize) {
+    let body = alerts(first, count);
     let answer = client.send(Method::POST, "/api/v2/alerts", body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }

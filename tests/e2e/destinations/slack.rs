@@ -52,6 +52,11 @@ async fn slack_reads_what_happened_and_what_became_of_it() {
 
     let text = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
     assert_eq!(opening.json()["text"], text, "nobody is called by an event");
+    assert_eq!(opening.json()["thread_ts"], Value::Null);
+    for change in [&acknowledged, &worse, &closing] {
+        let thread = &change.json()["thread_ts"];
+        assert_eq!(thread, "1503435956.000247", "it answers the first");
+    }
     assert_eq!(
         fields(&opening),
         ["*Severity*\nerror", "*Status*\nopen", "*Acknowledged*\nno"]

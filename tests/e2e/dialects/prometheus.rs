@@ -1,6 +1,6 @@
 //! A real Prometheus with a real Alertmanager, and `amtool`.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use bellwether_tests::{
     eventually::eventually,
@@ -11,6 +11,7 @@ use bellwether_tests::{
     tree,
     world::World,
 };
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{events, sender};
@@ -160,6 +161,44 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     let closing = told(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
     assert_eq!(closing["event"]["status"], 3);
+}
+
+#[tokio::test]
+async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
+    let mut world = World::start();
+    let key = sender(&world, "prometheus", &["prometheus"]);
+    let send = async |world: &World, host: &str, lasts: Duration| {
+        let alert = json!({
+            "labels": {"alertname": "DiskFull", "host": host},
+            "endsAt": (Timestamp::now() + lasts).to_string(),
+        });
+        let prometheus = world.rest().with_key(Some(&key));
+        let answer = prometheus.post("/api/v2/alerts", &json!([alert])).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    let short = Duration::from_secs(5);
+    for host in ["gone", "here"] {
+        send(&world, host, short).await;
+    }
+    // It is there to be ended: what ends it lies in a file.
+    let open = events(&world.rest(), "DiskFull").await;
+    assert_eq!(open[0].1["closeReason"], Value::Null, "{open:#?}");
+    assert!(open[0].1["expireTime"].is_string(), "{open:#?}");
+    send(&world, "here", Duration::from_secs(3_600)).await;
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    let ended = async || {
+        let found = events(&rest, "DiskFull").await;
+        (found[0].1["status"] == "STATUS_CLOSED").then_some(found)
+    };
+    let found = eventually("the alert to end", ended).await;
+    assert_eq!(found[0].0, "host=gone");
+    assert_eq!(found[0].1["closeReason"], "EXPIRED");
+    let close: i64 = found[0].1["closeTime"].as_str().unwrap().parse().unwrap();
+    let due: i64 = open[0].1["expireTime"].as_str().unwrap().parse().unwrap();
+    assert!(close >= due, "{close} {due}");
+    assert_eq!(found[1].1["status"], "STATUS_OPEN");
 }
 
 #[tokio::test]

@@ -9,11 +9,15 @@ use super::{
 };
 use crate::receiver::Received;
 
-const ARGUMENTS: [&str; 6] = [
+/// The name that every message gets.
+const FIRST: &str = "1503435956.000247";
+
+const ARGUMENTS: [&str; 7] = [
     "channel",
     "text",
     "blocks",
     "attachments",
+    "thread_ts",
     "unfurl_links",
     "unfurl_media",
 ];
@@ -56,6 +60,11 @@ impl Rules for Slack {
             faults.0.push("the channel does not exist".into());
             return no("channel_not_found", faults);
         }
+        let thread = arguments.get("thread_ts");
+        faults.unless(
+            thread.is_null() || thread == FIRST,
+            format!("thread_ts {thread} is no message of the channel"),
+        );
         self::message(arguments, &mut faults);
         if !faults.0.is_empty() {
             return no("invalid_blocks", faults);
@@ -63,7 +72,7 @@ impl Rules for Slack {
         // Slack repeats the message, with every letter beyond ASCII as `\uXXXX`.
         let text = escaped(&message["text"].to_string());
         let answer = format!(
-            r#"{{"ok":true,"channel":"C0123456789","ts":"1503435956.000247",
+            r#"{{"ok":true,"channel":"C0123456789","ts":"{FIRST}",
                "message":{{"type":"message","text":{text}}}}}"#
         );
         Answer::taken(200, answer)

@@ -22,7 +22,7 @@ const TYPES: &[&str] = &[
     "servicenow",
     "event",
 ];
-const METHODS: &[&str] = &["POST", "PUT", "PATCH"];
+const METHODS: &[&str] = &["POST", "PUT", "PATCH", "DELETE"];
 const SEVERITIES: &[(&str, &str)] = &[
     ("info", "SEVERITY_INFO"),
     ("debug", "SEVERITY_DEBUG"),

@@ -8,7 +8,7 @@ use std::{
 use lettre::{
     Address, Message,
     message::{
-        Mailbox, MultiPart,
+        Mailbox, MessageBuilder, MultiPart,
         header::{Header, HeaderName, HeaderValue},
     },
     transport::smtp::{
@@ -21,7 +21,7 @@ use lettre::{
 };
 
 use super::{
-    Mail,
+    Mail, addresses,
     classify::{self, Broken, said},
 };
 use crate::{
@@ -42,7 +42,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         attempt.masker.add(password.reveal());
     }
     let dialer = &attempt.outlets.dialer;
-    let (message, request) = match compose(attempt, &server.config, &email.to, mail) {
+    let (message, request) = match compose(attempt, &server.config, email, mail) {
         Ok(composed) => composed,
         Err(explanation) => {
             let verdict = Verdict::rejected(attempt.explain(&explanation), Advice::FewMore);
@@ -92,31 +92,42 @@ impl Header for AutoSubmitted {
 fn compose(
     attempt: &AttemptContext<'_>,
     smtp: &SmtpConfig,
-    to: &str,
+    email: &Email,
     mail: Mail,
 ) -> Result<(Message, delivery::Request), String> {
     let from: Mailbox = smtp
         .from
         .parse()
         .map_err(|error| format!("the sender `{}` is no mail address: {error}", smtp.from))?;
-    let to: Mailbox = to
-        .parse()
-        .map_err(|error| format!("`{to}` is no mail address: {error}"))?;
+    let mailboxes = |text: &str| {
+        let each = addresses(text).map(|it| {
+            it.parse::<Mailbox>()
+                .map_err(|error| format!("`{it}` is no mail address: {error}"))
+        });
+        each.collect::<Result<Vec<_>, _>>()
+    };
+    let (to, cc) = (mailboxes(&email.to)?, mailboxes(&email.cc)?);
+    let shown = |all: &[Mailbox]| {
+        let each: Vec<_> = all.iter().map(ToString::to_string).collect();
+        each.join(", ")
+    };
     // The same over all attempts, so that a mail program shows one mail.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", from.email.domain());
     let message_id = id_of(attempt.id);
     let opening = attempt.opening.map(id_of);
     let headers = [
         ("from", from.to_string()),
-        ("to", to.to_string()),
+        ("to", shown(&to)),
+        ("cc", shown(&cc)),
         ("subject", mail.subject.clone()),
         ("message-id", message_id.clone()),
     ];
+    let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
     let headers = headers.map(|(name, value)| (name.to_owned(), attempt.masker.mask(&value, 1024)));
     let request = delivery::Request {
         method: "SMTP".into(),
         url: format!("smtp://{}:{}", smtp.host, smtp.port),
-        headers: BTreeMap::from(headers),
+        headers: headers.collect(),
         body: attempt.masker.mask(&mail.text, BODY_BYTES_MAX),
     };
     let mut message = Message::builder();
@@ -124,9 +135,10 @@ fn compose(
         // Mail programs show what belongs together as one conversation.
         message = message.in_reply_to(opening.clone()).references(opening);
     }
+    message = to.into_iter().fold(message, MessageBuilder::to);
+    message = cc.into_iter().fold(message, MessageBuilder::cc);
     let message = message
         .from(from)
-        .to(to)
         .subject(mail.subject)
         .message_id(Some(message_id))
         .header(AutoSubmitted)

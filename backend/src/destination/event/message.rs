@@ -61,5 +61,6 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         status: facts.is_over().then_some(Status::Closed),
         acknowledged: None,
         timestamp_ms: facts.timestamp_ms(),
+        expire_ms: None,
     }
 }

@@ -1,7 +1,8 @@
-//! Lets hyper dial through the egress guard.
+//! Lets hyper dial through the egress guard, by way of a proxy where there is one.
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -10,17 +11,23 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower::Service;
 
-use crate::destination::dial::{DialError, Dialer};
+use super::tunnel;
+use crate::{
+    config::ProxyConfig,
+    destination::dial::{DialError, Dialer},
+};
 
 /// Connects to the host and port of an address.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedConnector {
     dialer: Dialer,
+    proxy: Option<Arc<ProxyConfig>>,
 }
 
 impl GuardedConnector {
-    pub(super) fn new(dialer: Dialer) -> Self {
-        Self { dialer }
+    pub(super) fn new(dialer: Dialer, proxy: Option<ProxyConfig>) -> Self {
+        let proxy = proxy.map(Arc::new);
+        Self { dialer, proxy }
     }
 }
 
@@ -34,7 +41,7 @@ impl Service<Uri> for GuardedConnector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let dialer = self.dialer.clone();
+        let Self { dialer, proxy } = self.clone();
         Box::pin(async move {
             let host = uri.host().unwrap_or_default();
             let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -44,7 +51,10 @@ impl Service<Uri> for GuardedConnector {
                 80
             };
             let port = uri.port_u16().unwrap_or(default_port);
-            let stream = dialer.connect(host, port).await?;
+            let stream = match &proxy {
+                None => dialer.connect(host, port).await?,
+                Some(proxy) => tunnel::connect(&dialer, proxy, host, port).await?,
+            };
             // Small requests leave at once; where it cannot be set, they leave a little later.
             let _set = stream.set_nodelay(true);
             Ok(TokioIo::new(stream))

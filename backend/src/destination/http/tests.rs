@@ -41,7 +41,7 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
     };
     let guard = Arc::new(Guard::new(&config, Vec::new()));
     let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
-    HttpClient::new(dialer, tls::client_config(&[]))
+    HttpClient::new(dialer, tls::client_config(&[]), None)
 }
 
 async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, Failure> {
@@ -50,6 +50,7 @@ async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answe
         url: url.into(),
         headers: HeaderMap::new(),
         body: "hello".into(),
+        compress: false,
     };
     client.send(request, timeout).await
 }

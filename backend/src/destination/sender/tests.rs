@@ -1,8 +1,9 @@
 //! Every kind of destination against a stand-in that checks what it gets.
 
 mod mail;
+mod proxy;
+mod reach;
 mod servicenow;
-
 mod templates;
 
 use std::{sync::Arc, time::Duration};
@@ -102,6 +103,7 @@ fn request<'a>(
         destination_name: "the-destination",
         kind,
         opening: None,
+        thread: None,
         timeout: Duration::from_millis(500),
     }
 }
@@ -120,6 +122,29 @@ async fn the_first_16_kib_of_an_answer_are_kept() {
     assert!(said.starts_with(&kept));
 }
 
+#[tokio::test]
+async fn a_message_in_slack_answers_the_one_that_told_first() {
+    let taken = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
+    let receiver = Receiver::start(move |_| Reply::json(&taken)).await;
+    let mut world = World::new();
+    world.config.providers.slack = receiver.url("");
+    let kind = DestinationKind::Slack(Slack {
+        channel: "#ops".into(),
+        token: Secret::new(CANARY),
+    });
+    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    for thread in [None, Some("1503435956.000247")] {
+        let request = SendRequest {
+            thread,
+            ..request(&kind, &content, None)
+        };
+        let report = world.sender().send(request).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+        let sent = receiver.received().pop().unwrap().json();
+        assert_eq!(sent["thread_ts"].as_str(), thread);
+    }
+}
+
 /// Says everything back that it was told.
 fn echo(request: &Received) -> Reply {
     let said = format!("{} {:?} {}", request.path, request.headers, request.body);
@@ -133,6 +158,11 @@ fn webhook(url: String) -> Webhook {
     };
     Webhook {
         secret_url: Secret::default(),
+        auth: None,
+        on_clear: None,
+        values: std::collections::BTreeMap::default(),
+        expect: None,
+        compress: false,
         url,
         method: WebhookMethod::Put,
         headers: vec![

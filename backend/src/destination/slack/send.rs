@@ -11,6 +11,9 @@ use crate::{
 
 pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: Value) -> Ending {
     body["channel"] = slack.channel.as_str().into();
+    if let Some(thread) = attempt.thread {
+        body["thread_ts"] = thread.into();
+    }
     let base = attempt.outlets.providers.slack.trim_end_matches('/');
     let url = format!("{base}/api/chat.postMessage");
     let bearer = HeaderValue::try_from(format!("Bearer {}", slack.token.reveal()));

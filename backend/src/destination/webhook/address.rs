@@ -21,20 +21,20 @@ pub(super) fn is_template(url: &str) -> bool {
 }
 
 /// Checks an address: what stands before its path is the same for every message.
-pub(super) fn check(url: &str, checks: &mut Checks<'_>) {
+pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if !is_template(url) {
-        return checks.url("url", url);
+        return checks.url(field, url);
     }
     let host = url.find("://").map_or(url, |at| &url[at + 3..]);
     let host = host.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains("{{") || !url.contains("://") {
         return checks.add(
-            "url",
+            field,
             "has variables before its path; they can stand in the path and the query",
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {
-        return checks.url("url", url);
+        return checks.url(field, url);
     }
     // What is wrong with it as a template is said where all templates are checked.
     let Ok(template) = Template::parse(url) else {
@@ -42,11 +42,11 @@ pub(super) fn check(url: &str, checks: &mut Checks<'_>) {
     };
     if template.has_raw() {
         checks.add(
-            "url",
+            field,
             "holds `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
         );
     }
-    checks.url("url", &blank(&template));
+    checks.url(field, &blank(&template));
 }
 
 /// The address for a message; none when it is the same for all.

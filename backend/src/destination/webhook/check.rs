@@ -3,15 +3,23 @@
 use std::{collections::HashSet, ops::RangeInclusive};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderName, HeaderValue as WireValue, header::CONTENT_TYPE};
+use http::{
+    HeaderName, HeaderValue as WireValue,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
 
 use crate::{
-    destination::{Checks, webhook::address},
+    destination::{Checks, DestinationType as _, webhook::address},
     domain::{
         Secret,
-        destination::{Header, HeaderValue, Webhook},
+        destination::{Auth, Expect, Header, HeaderValue, Webhook},
     },
-    limits::{HEADER_VALUE_BYTES_MAX, HEADERS_MAX},
+    limits::{
+        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, SETTING_BYTES_MAX, STATUSES_MAX, VALUE_MAP_MAX,
+        VALUE_NAME_MAX, VALUES_MAX,
+    },
+    matching::DocumentQuery,
+    template::{OWN_VALUES, Template, is_variable},
 };
 
 /// Bytes of a signing secret.
@@ -43,7 +51,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
         (true, false) => checks.url("secretUrl", webhook.secret_url.reveal()),
         (false, false) => checks.add("secretUrl", "is given beside `url`; one of them is enough"),
-        (_, true) => address::check(&webhook.url, checks),
+        (_, true) => address::check("url", &webhook.url, checks),
     }
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
@@ -62,11 +70,137 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
             );
         }
     }
+    check_auth(webhook, checks);
+    if let Some(on_clear) = &webhook.on_clear
+        && !on_clear.url.is_empty()
+    {
+        address::check("onClear.url", &on_clear.url, checks);
+    }
+    check_values(webhook, checks);
+    if let Some(expect) = &webhook.expect {
+        check_expect(expect, checks);
+    }
     if !webhook.signing_secret.is_empty() && !is_signing_secret(&webhook.signing_secret) {
         checks.add(
             "signingSecret",
             "is not `whsec_` and base64 of 24 to 64 bytes, or two of these parted by a space",
         );
+    }
+}
+
+fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
+    let Some(auth) = webhook.auth.as_deref() else {
+        return;
+    };
+    let mut headers = webhook.headers.iter();
+    if headers.any(|it| it.name.eq_ignore_ascii_case(AUTHORIZATION.as_str())) {
+        checks.add(
+            "auth",
+            "is given beside the header `authorization`; one of them is enough",
+        );
+    }
+    match auth {
+        Auth::Basic { username, password } => {
+            checks.setting("auth.basic.username", username);
+            if username.contains(':') {
+                checks.add("auth.basic.username", "holds a colon, where it would end");
+            }
+            checks.secret("auth.basic.password", password);
+        }
+        Auth::Bearer { token } => {
+            checks.secret("auth.bearer.token", token);
+            if !token.is_empty() && WireValue::try_from(token.reveal()).is_err() {
+                checks.add("auth.bearer.token", "cannot stand in a header");
+            }
+        }
+        Auth::OAuth2 {
+            token_url,
+            client_id,
+            client_secret,
+            scope,
+        } => {
+            checks.url("auth.oauth2.tokenUrl", token_url);
+            checks.setting("auth.oauth2.clientId", client_id);
+            checks.secret("auth.oauth2.clientSecret", client_secret);
+            checks.one_line("auth.oauth2.scope", scope);
+        }
+    }
+}
+
+/// Checks the variables of the author's own, and that templates ask for no other.
+fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
+    if webhook.values.len() > VALUES_MAX {
+        let count = webhook.values.len();
+        checks.add(
+            "values",
+            format!("holds {count}; at most {VALUES_MAX} are kept"),
+        );
+    }
+    for (name, value) in webhook.values.iter().take(VALUES_MAX) {
+        let shown: String = name.chars().take(VALUE_NAME_MAX).collect();
+        let path = format!("values[{shown}]");
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || name.len() > VALUE_NAME_MAX || !name.chars().all(is_word) {
+            checks.add(
+                &path,
+                format!("is not called by 1 to {VALUE_NAME_MAX} letters, digits and `_`"),
+            );
+        }
+        if !is_variable(&value.from) || value.from.starts_with(OWN_VALUES) {
+            checks.add(
+                &format!("{path}.from"),
+                "is no variable of messages, such as `event.severity`",
+            );
+        }
+        if value.map.len() > VALUE_MAP_MAX {
+            let count = value.map.len();
+            checks.add(
+                &format!("{path}.map"),
+                format!("holds {count} values; at most {VALUE_MAP_MAX} are kept"),
+            );
+        }
+        let texts = value.map.iter().flat_map(|(from, to)| [from, to]);
+        let longest = texts.chain([&value.default]).map(String::len).max();
+        if longest.is_some_and(|bytes| bytes > SETTING_BYTES_MAX) {
+            checks.add(
+                &path,
+                format!("holds a text of more than {SETTING_BYTES_MAX} bytes"),
+            );
+        }
+    }
+    for (field, source) in webhook.templates() {
+        // What is no template is told of as such.
+        let Ok(template) = Template::parse(source) else {
+            continue;
+        };
+        let asked = template.own_values();
+        if let Some(missing) = asked.iter().find(|it| !webhook.values.contains_key(**it)) {
+            checks.add(
+                field,
+                format!("asks for `values.{missing}`, which `values` does not hold"),
+            );
+        }
+    }
+}
+
+fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
+    if expect.statuses.len() > STATUSES_MAX {
+        let count = expect.statuses.len();
+        checks.add(
+            "expect.status",
+            format!("holds {count}; at most {STATUSES_MAX} are kept"),
+        );
+    }
+    if expect.statuses.iter().any(|it| !(100..=599).contains(it)) {
+        checks.add("expect.status", "holds what is no HTTP status: 100 to 599");
+    }
+    let faults = expect.body.as_ref().map(DocumentQuery::compile);
+    for fault in faults.and_then(Result::err).into_iter().flatten() {
+        let path = match fault.field.as_str() {
+            "" => "expect.bodyClause".to_owned(),
+            inside => format!("expect.bodyClause.{inside}"),
+        };
+        checks.add(&path, fault.description);
     }
 }
 

@@ -13,13 +13,19 @@ const JSON: &str = "application/json";
 const WHAT: &str = "the webhook's payload";
 
 pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
-    let url = address::fill(&webhook.url, facts);
-    if webhook.payload.is_empty() {
+    facts.define(&webhook.values);
+    let (url, payload) = match webhook.on_clear.as_ref().filter(|_| facts.is_closing()) {
+        None => (&webhook.url, &webhook.payload),
+        Some(on_clear) if on_clear.url.is_empty() => (&webhook.url, &on_clear.payload),
+        Some(on_clear) => (&on_clear.url, &on_clear.payload),
+    };
+    let url = address::fill(url, facts);
+    if payload.is_empty() {
         return standard(&document(facts), url);
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
-    match facts.fill(WHAT, &webhook.payload, escape(&content_type)) {
+    match facts.fill(WHAT, payload, escape(&content_type)) {
         Some(text) => match fault(&content_type, &text) {
             None => {
                 return Body {

@@ -1,5 +1,8 @@
 //! Where messages go: what each kind of destination is set to, and which of that is secret.
 
+use std::collections::BTreeMap;
+
+use super::webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 use crate::domain::{Secret, Severity};
 
 /// Characters of a key that a path shows.
@@ -50,6 +53,14 @@ impl DestinationKind {
             Self::Webhook(webhook) => {
                 field("secret_url", &mut webhook.secret_url);
                 field("signing_secret", &mut webhook.signing_secret);
+                match webhook.auth.as_deref_mut() {
+                    None => {}
+                    Some(Auth::Basic { password, .. }) => field("auth.basic.password", password),
+                    Some(Auth::Bearer { token }) => field("auth.bearer.token", token),
+                    Some(Auth::OAuth2 { client_secret, .. }) => {
+                        field("auth.oauth2.client_secret", client_secret);
+                    }
+                }
                 for Header { name, value } in &mut webhook.headers {
                     if let HeaderValue::Secret(secret) = value {
                         let (field, key) = ("headers", Some(name.as_str()));
@@ -103,20 +114,8 @@ impl SecretPlace<'_> {
     }
 }
 
-/// The method of a webhook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WebhookMethod {
-    /// `POST`.
-    #[default]
-    Post,
-    /// `PUT`.
-    Put,
-    /// `PATCH`.
-    Patch,
-}
-
 /// Sends an HTTP request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Webhook {
     /// An `http` or `https` address without user information; its path and query may be a template.
     /// Empty when the address is secret.
@@ -131,6 +130,16 @@ pub struct Webhook {
     pub payload: String,
     /// One or two `whsec_…` secrets, parted by a space; empty signs nothing.
     pub signing_secret: Secret,
+    /// How the request shows who sends it.
+    pub auth: Option<Box<Auth>>,
+    /// What is sent when an event was closed, where that is something else.
+    pub on_clear: Option<Box<OnClear>>,
+    /// Variables of its own, by name.
+    pub values: BTreeMap<String, ValueMap>,
+    /// What an answer has to be; none means a status from 200 to 299.
+    pub expect: Option<Box<Expect>>,
+    /// Whether large bodies are compressed.
+    pub compress: bool,
 }
 
 impl Webhook {
@@ -165,8 +174,10 @@ pub enum HeaderValue {
 /// Sends a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Email {
-    /// The one address.
+    /// The addresses, parted by commas.
     pub to: String,
+    /// Those that get a copy, parted by commas; may be empty.
+    pub cc: String,
     /// A template; empty means the default subject.
     pub subject: String,
     /// A template for HTML; empty means the default body.

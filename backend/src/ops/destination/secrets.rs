@@ -64,7 +64,14 @@ pub(super) fn keep(
 /// Refuses to lead stored secrets elsewhere than to the whole address that they are stored for: on
 /// the same host, another path can belong to somebody else.
 fn hold_to_address(draft: &DestinationKind, stored: &DestinationKind, faults: &mut Faults) {
-    for ((field, to), (_, from)) in receivers(draft).into_iter().zip(receivers(stored)) {
+    let stored = receivers(stored);
+    for (field, to) in receivers(draft) {
+        let same = stored.iter().find(|(stored, _)| *stored == field);
+        // What led nowhere of its own went to the one address; a way to tokens had no secret.
+        let before = same.or(stored.first().filter(|_| field.ends_with(".onClear.url")));
+        let Some((_, from)) = before else {
+            continue;
+        };
         // What is no address is refused as such.
         if let (Some(to), Some(from)) = (address(to), address(from))
             && to != from

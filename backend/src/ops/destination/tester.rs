@@ -65,7 +65,7 @@ pub enum Target {
         /// Its name; may be empty.
         name: String,
         /// Where messages go.
-        kind: DestinationKind,
+        kind: Box<DestinationKind>,
         /// How messages are delivered.
         settings: DeliverySettings,
     },
@@ -171,6 +171,7 @@ impl Works {
             content: &begun.content,
             kind: &destination.kind,
             opening: None,
+            thread: None,
             timeout,
         };
         let report = self.sender.send(request).await;
@@ -299,7 +300,7 @@ impl Works {
             } => Ok(Tested {
                 id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
                 name,
-                kind,
+                kind: *kind,
                 settings,
             }),
         }

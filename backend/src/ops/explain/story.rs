@@ -66,6 +66,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                     Some(CloseReason::Sender) => ": its sender closed it",
                     Some(CloseReason::Operator) => ": an operator closed it",
                     Some(CloseReason::Aged) => ": no news came of it",
+                    Some(CloseReason::Expired) => ": its time was over",
                     None => "",
                 };
                 ("closed", format!("it was closed{why}"))

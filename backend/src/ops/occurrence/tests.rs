@@ -22,6 +22,7 @@ fn event(severity: Option<Severity>, status: Option<Status>, timestamp_ms: i64) 
         status,
         acknowledged: None,
         timestamp_ms,
+        expire_ms: None,
     }
 }
 

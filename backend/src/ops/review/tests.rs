@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     clock::Clock as _,
-    domain::{Close, Delivery, Rule},
+    domain::{Close, Delivery, IncomingEvent, Rule},
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
 };
 
@@ -62,6 +62,69 @@ async fn news_put_ageing_off() {
     clock.advance(6 * 24 * HOUR);
     reviewer.pass().await;
     assert!(samples::all::<Occurrence>(&store).await[0].close.is_some());
+}
+
+#[tokio::test]
+async fn an_occurrence_ends_when_its_sender_said_unless_it_is_sent_again() {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let reviewer = Reviewer::new(deciding, intake.clone());
+    let minute = Duration::from_secs(60);
+    let sent = |host: &str, lasts: Option<Duration>| IncomingEvent {
+        timestamp_ms: clock.now_ms(),
+        expire_ms: lasts.map(|it| clock.now_ms() + millis(it)),
+        ..event(host)
+    };
+    let state = async |host: &str| {
+        let all = samples::all::<Occurrence>(&store).await;
+        let newest = all.into_iter().filter(|it| it.dimensions["host"] == host);
+        let newest = newest.max_by_key(|it| it.number).unwrap();
+        (newest.number, newest.close.map(|it| it.reason))
+    };
+    let first = ["gone", "repeated", "unsaid", "closed"].map(|it| sent(it, Some(4 * minute)));
+    intake.submit(first.to_vec(), None).await.unwrap();
+    reviewer.pass().await;
+    clock.advance(3 * minute);
+    let closed = IncomingEvent {
+        status: Some(Status::Closed),
+        ..sent("closed", Some(minute))
+    };
+    let again = vec![
+        sent("repeated", Some(4 * minute)),
+        sent("unsaid", None),
+        closed,
+    ];
+    intake.submit(again, None).await.unwrap();
+    clock.advance(Duration::from_millis(59_999));
+    reviewer.pass().await;
+    assert_eq!(state("gone").await, (1, None), "a millisecond too early");
+    clock.advance(Duration::from_millis(1));
+    reviewer.pass().await;
+    assert_eq!(state("gone").await, (1, Some(CloseReason::Expired)));
+    assert_eq!(state("repeated").await, (1, None));
+    assert_eq!(state("unsaid").await, (1, None));
+    assert_eq!(state("closed").await, (1, Some(CloseReason::Sender)));
+    let deliveries = samples::all::<Delivery>(&store).await;
+    let told = deliveries.iter().filter(|it| it.content.clear).count();
+    assert_eq!(told, 2, "who was told of the opening is told of the end");
+
+    // What was sent again ends in its own time, and opens the next when it comes back.
+    clock.advance(3 * minute);
+    reviewer.pass().await;
+    assert_eq!(state("repeated").await, (1, Some(CloseReason::Expired)));
+    let back = sent("repeated", Some(minute));
+    intake.submit(vec![back], None).await.unwrap();
+    assert_eq!(state("repeated").await, (2, None));
+    // One that says nothing ages as any other.
+    clock.advance(7 * 24 * HOUR);
+    reviewer.pass().await;
+    assert_eq!(state("unsaid").await, (1, Some(CloseReason::Aged)));
 }
 
 #[tokio::test]

@@ -48,6 +48,8 @@ pub struct Installation {
     pub tenant: String,
     /// The address that links start with; empty leaves them out.
     pub link_base: String,
+    /// A template for `link`; empty leads to this service.
+    pub link_template: String,
 }
 
 impl Rules {
@@ -141,6 +143,7 @@ impl Rules {
             destination_name: destination_name.as_str(),
             tenant: &installation.tenant,
             link_base: &installation.link_base,
+            link_template: &installation.link_template,
         };
         let mut message = destination::render(content, &around);
         let size_bytes = message.size_bytes;

@@ -52,6 +52,7 @@ fn occurrence(number: u32) -> Occurrence {
         covered_by: Vec::new(),
         pending: Vec::new(),
         hold_changes: Vec::new(),
+        expire_ms: None,
     }
 }
 

@@ -258,5 +258,6 @@ fn event(
         status: Some(status),
         acknowledged: None,
         timestamp_ms: now_ms,
+        expire_ms: None,
     }
 }

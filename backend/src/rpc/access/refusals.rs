@@ -236,6 +236,7 @@ fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> Inc
         status: None,
         acknowledged: None,
         timestamp_ms: now_ms,
+        expire_ms: None,
     }
 }
 

@@ -112,6 +112,7 @@ impl From<AuditState> for v1::AuditState {
             AuditState::Inhibition(inhibition) => {
                 Some(Resource::Inhibition(inhibition.bare().into()))
             }
+            AuditState::Mapping(mapping) => Some(Resource::Mapping(mapping.into())),
             AuditState::Client(client) => Some(Resource::Client(client.into())),
         };
         Self { resource }

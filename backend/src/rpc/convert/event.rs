@@ -42,6 +42,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         Some(CloseReason::Sender) => v1::occurrence::CloseReason::Sender,
         Some(CloseReason::Operator) => v1::occurrence::CloseReason::Operator,
         Some(CloseReason::Aged) => v1::occurrence::CloseReason::Aged,
+        Some(CloseReason::Expired) => v1::occurrence::CloseReason::Expired,
     };
     v1::Occurrence {
         id: found.id().to_string(),
@@ -62,6 +63,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         history: found.history.into_iter().map(history_entry).collect(),
         holds: hold::distinct(&found.pending),
         r#type: found.kind,
+        expire_time: found.expire_ms,
     }
 }
 

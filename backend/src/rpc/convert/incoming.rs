@@ -29,6 +29,10 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
             violations.push(Violation::new(field, description));
         }
     }
+    if event.expire_time.is_some_and(|it| it <= 0) {
+        let description = "has to be after 1970; it counts milliseconds since then";
+        violations.push(Violation::new("expireTime", description));
+    }
     let metadata = match event.metadata_fields.map(fields) {
         None => Fields::new(),
         Some(Some(metadata)) => metadata,
@@ -57,6 +61,7 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
         } else {
             event.timestamp
         },
+        expire_ms: event.expire_time,
     };
     violations.extend(check(&incoming, now_ms));
     let claims = [

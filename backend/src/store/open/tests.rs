@@ -50,6 +50,11 @@ fn webhook(token: &str, signing: &str) -> Destination {
         tags: Vec::new(),
         kind: DestinationKind::Webhook(Webhook {
             secret_url: Secret::default(),
+            auth: None,
+            on_clear: None,
+            values: BTreeMap::new(),
+            expect: None,
+            compress: false,
             url: "https://example.com".into(),
             method: WebhookMethod::Post,
             headers: vec![Header {

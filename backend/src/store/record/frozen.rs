@@ -120,6 +120,8 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("held occurrence", &samples::held_occurrence(), false);
     let returned = samples::returned_occurrence();
     differences.record("returned occurrence", &returned, false);
+    let expiring = samples::expiring_occurrence();
+    differences.record("expiring occurrence", &expiring, false);
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("timed rule", &samples::timed_rule(), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
@@ -131,6 +133,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     let grouped = samples::grouped_occurrence();
     differences.record("grouped occurrence", &grouped, false);
     differences.record("group delivery", &samples::group_delivery(), false);
+    differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("calendar", &samples::calendar("nights"), false);
     let was = Revision {
         was: Was::Silence(samples::silence("db patch")),

@@ -15,6 +15,7 @@ use super::{
         destination::{DestinationV1, HealthV1},
         group::GroupV1,
         inhibition::InhibitionV1,
+        mapping::MappingV1,
         occurrence::{self, OccurrenceV1},
         receipt::ReceiptV1,
         revision::RevisionV1,
@@ -26,8 +27,8 @@ use super::{
 use crate::{
     domain::{
         Attempt, AuditEntry, AuditState, Calendar, CauseMark, Client, Delivery, DeliveryState,
-        Destination, Group, Health, HeldBy, HoldKind, Inhibition, Name, Occurrence, Receipt,
-        RecordId, Revision, Rule, Silence, Status, Trigger, counter::Counted,
+        Destination, Group, Health, HeldBy, HoldKind, Inhibition, IntakeMapping, Name, Occurrence,
+        Receipt, RecordId, Revision, Rule, Silence, Status, Trigger, counter::Counted,
     },
     metrics::DeliveryStep,
     store::{
@@ -57,6 +58,7 @@ macro_rules! with_record {
             $crate::store::Kind::Inhibition => with_record!(@ Inhibition, $record => $then),
             $crate::store::Kind::Group => with_record!(@ Group, $record => $then),
             $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
+            $crate::store::Kind::Mapping => with_record!(@ IntakeMapping, $record => $then),
             $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
         }
     };
@@ -313,6 +315,32 @@ impl Record for Calendar {
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, CalendarV1::into_calendar)
+    }
+}
+
+impl Record for IntakeMapping {
+    const KIND: Kind = Kind::Mapping;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Mapping(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        encoded(&MappingV1::new(self, sealer))
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, |record: MappingV1| {
+            record.into_mapping(sealer)
+        })
     }
 }
 

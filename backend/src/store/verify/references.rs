@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::{
     domain::{
         Attempt, AuditEntry, Calendar, Client, Delivery, DeliveryState, Destination, Group, Health,
-        Inhibition, Name, Occurrence, Receipt, Revision, Rule, Silence, Trigger,
+        Inhibition, IntakeMapping, Name, Occurrence, Receipt, Revision, Rule, Silence, Trigger,
     },
     store::{EngineError, Kind, Store, record::bytes::Key},
 };
@@ -43,7 +43,8 @@ refers_to_nothing!(
     Receipt,
     Revision,
     Inhibition,
-    Group
+    Group,
+    IntakeMapping
 );
 
 #[async_trait]

@@ -170,6 +170,11 @@ impl Scenario {
             name: format!("d{number}"),
             kind: Some(DestinationKind::Webhook(Webhook {
                 secret_url: Secret::default(),
+                auth: None,
+                on_clear: None,
+                values: BTreeMap::new(),
+                expect: None,
+                compress: false,
                 url: self.outside.receiver.url(&format!("/{number}")),
                 method: WebhookMethod::Post,
                 headers: Vec::new(),
@@ -453,6 +458,7 @@ pub(super) fn event_of(host: usize) -> IncomingEvent {
         status: None,
         acknowledged: None,
         timestamp_ms: START_MS,
+        expire_ms: None,
     }
 }
 

@@ -148,6 +148,23 @@ fn an_alert_is_over_when_it_says_so_or_its_end_has_passed() {
 }
 
 #[test]
+fn an_end_ahead_is_until_when_an_alert_of_prometheus_lasts() {
+    let ahead = json!({"endsAt": "2026-01-31T08:04:00Z"});
+    assert_eq!(one(&ahead).expire_time, Some(NOW_MS + 240_000));
+    for none in [
+        json!({}),
+        json!({"endsAt": "0001-01-01T00:00:00Z"}),
+        json!({"endsAt": "2026-01-31T07:00:00Z"}),
+        json!({"endsAt": "2026-01-31T08:04:00Z", "status": "resolved"}),
+    ] {
+        assert_eq!(one(&none).expire_time, None, "{none}");
+    }
+    let message = json!({"alerts": [alert(&ahead)]});
+    let by_webhook = Ask::body(message.to_string()).event(WEBHOOK);
+    assert_eq!(by_webhook.expire_time, None, "it is not sent again in time");
+}
+
+#[test]
 fn texts_come_from_the_annotations() {
     let table = [
         (

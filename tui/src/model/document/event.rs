@@ -65,10 +65,15 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
             CloseReason::Sender => "by its sender",
             CloseReason::Operator => "by an operator",
             CloseReason::Aged => "for lack of news",
+            CloseReason::Expired => "as expired, not being sent again",
             CloseReason::Unspecified => "",
         };
         let words = format!("{} {reason}", model.moment_in_full(close));
         into.field("closed", Token::Text, &words);
+    }
+    if let Some(expires) = occurrence.expire_time {
+        let words = format!("{} unless it is sent again", model.moment_in_full(expires));
+        into.field("expires", Token::Text, &words);
     }
     let counts = match (
         occurrence.count.unwrap_or_default(),

@@ -181,6 +181,11 @@ impl World {
             tags: Vec::new(),
             kind: DestinationKind::Webhook(Webhook {
                 secret_url: Secret::default(),
+                auth: None,
+                on_clear: None,
+                values: std::collections::BTreeMap::default(),
+                expect: None,
+                compress: false,
                 url,
                 method: WebhookMethod::Post,
                 headers: Vec::new(),

@@ -21,6 +21,7 @@ fn smtp(receiver: &SmtpReceiver) -> SmtpConfig {
 fn email() -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
+        cc: String::new(),
         subject: String::new(),
         body: String::new(),
     })

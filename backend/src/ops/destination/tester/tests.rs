@@ -75,6 +75,11 @@ struct Tested {
 fn webhook(url: String) -> DestinationKind {
     DestinationKind::Webhook(Webhook {
         secret_url: Secret::default(),
+        auth: None,
+        on_clear: None,
+        values: std::collections::BTreeMap::default(),
+        expect: None,
+        compress: false,
         url,
         method: WebhookMethod::Post,
         headers: vec![Header {
@@ -89,7 +94,7 @@ fn webhook(url: String) -> DestinationKind {
 fn draft(kind: DestinationKind) -> Target {
     Target::Draft {
         name: String::new(),
-        kind,
+        kind: Box::new(kind),
         settings: DeliverySettings::default(),
     }
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use bellwether_proto::v1::{self, destination_type::Type};
+use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
+use super::super::query;
 use crate::{
     domain::{
         DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
-            Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Webhook, WebhookMethod,
+            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
+            ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
         },
     },
     error::Violation,
@@ -50,6 +51,7 @@ pub fn destination_type(
         Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, faults)),
         Type::Email(wire) => DestinationKind::Email(Email {
             to: wire.to,
+            cc: wire.cc,
             subject: wire.subject,
             body: wire.body,
         }),
@@ -75,17 +77,20 @@ pub fn destination_type(
 }
 
 fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
-    let method = match wire.method.as_str() {
-        "" | "POST" => WebhookMethod::Post,
-        "PUT" => WebhookMethod::Put,
-        "PATCH" => WebhookMethod::Patch,
-        _ => {
-            faults.push(Violation::new(
-                "type.webhook.method",
-                "is none of POST, PUT, PATCH",
-            ));
-            WebhookMethod::Post
-        }
+    let method = method(&wire.method, "method", faults);
+    let auth = wire.auth.and_then(|it| auth(it, faults)).map(Box::new);
+    let on_clear = wire.on_clear.map(|it| {
+        Box::new(OnClear {
+            method: self::method(&it.method, "onClear.method", faults),
+            url: it.url,
+            payload: it.payload,
+        })
+    });
+    let expect = wire.expect.map(|it| Box::new(expect(it, faults)));
+    let value = |it: v1::ValueMap| ValueMap {
+        from: it.from,
+        map: it.map,
+        default: it.default,
     };
     for name in &wire.plain_headers {
         let fault = if !wire
@@ -122,6 +127,69 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         headers: wire.headers.into_iter().map(header).collect(),
         payload: wire.payload,
         signing_secret: Secret::new(wire.signing_secret),
+        auth,
+        on_clear,
+        values: wire
+            .values
+            .into_iter()
+            .map(|(name, it)| (name, value(it)))
+            .collect(),
+        expect,
+        compress: wire.compress,
+    }
+}
+
+fn method(text: &str, field: &str, faults: &mut Vec<Violation>) -> WebhookMethod {
+    match text {
+        "" | "POST" => WebhookMethod::Post,
+        "PUT" => WebhookMethod::Put,
+        "PATCH" => WebhookMethod::Patch,
+        "DELETE" => WebhookMethod::Delete,
+        _ => {
+            faults.push(Violation::new(
+                format!("type.webhook.{field}"),
+                "is none of POST, PUT, PATCH, DELETE",
+            ));
+            WebhookMethod::Post
+        }
+    }
+}
+
+fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
+    let Some(auth) = wire.auth else {
+        faults.push(Violation::new(
+            "type.webhook.auth",
+            "is empty: exactly one of basic, bearer, oauth2",
+        ));
+        return None;
+    };
+    Some(match auth {
+        WireAuth::Basic(wire) => Auth::Basic {
+            username: wire.username,
+            password: Secret::new(wire.password),
+        },
+        WireAuth::Bearer(wire) => Auth::Bearer {
+            token: Secret::new(wire.token),
+        },
+        WireAuth::Oauth2(wire) => Auth::OAuth2 {
+            token_url: wire.token_url,
+            client_id: wire.client_id,
+            client_secret: Secret::new(wire.client_secret),
+            scope: wire.scope,
+        },
+    })
+}
+
+fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
+    let path = "type.webhook.expect.bodyClause";
+    Expect {
+        // What is no status is refused as such.
+        statuses: wire
+            .status
+            .into_iter()
+            .map(|it| u16::try_from(it).unwrap_or(0))
+            .collect(),
+        body: wire.body_clause.map(|it| query::clause(it, path, faults)),
     }
 }
 

@@ -1,16 +1,17 @@
 //! Destinations to the wire, secrets masked.
 
-use bellwether_proto::v1::{self, destination_type::Type};
+use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
 use super::super::{
     health::health,
     list::count,
+    query::clause_to_wire,
     time::{duration, timestamp},
 };
 use crate::{
     domain::{
         DeliverySettings, DestinationKind,
-        destination::{Header, HeaderValue, WebhookMethod},
+        destination::{Auth, Header, HeaderValue, ValueMap, WebhookMethod},
     },
     ops::{destination::DestinationView, etag::etag},
 };
@@ -43,12 +44,19 @@ fn shown(kind: DestinationKind) -> Type {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,
             secret_url: webhook.secret_url.to_string(),
-            method: match webhook.method {
-                WebhookMethod::Post => "POST",
-                WebhookMethod::Put => "PUT",
-                WebhookMethod::Patch => "PATCH",
-            }
-            .into(),
+            method: method(webhook.method),
+            auth: webhook.auth.map(|it| auth(*it)),
+            on_clear: webhook.on_clear.map(|it| v1::WebhookOnClear {
+                url: it.url,
+                method: method(it.method),
+                payload: it.payload,
+            }),
+            values: webhook.values.into_iter().map(value).collect(),
+            expect: webhook.expect.map(|it| v1::WebhookExpect {
+                status: it.statuses.into_iter().map(i32::from).collect(),
+                body_clause: it.body.as_ref().map(clause_to_wire),
+            }),
+            compress: webhook.compress,
             plain_headers: plain_headers(&webhook.headers),
             headers: webhook.headers.into_iter().map(header).collect(),
             payload: webhook.payload,
@@ -56,6 +64,7 @@ fn shown(kind: DestinationKind) -> Type {
         }),
         DestinationKind::Email(email) => Type::Email(v1::Email {
             to: email.to,
+            cc: email.cc,
             subject: email.subject,
             body: email.body,
         }),
@@ -83,6 +92,49 @@ fn shown(kind: DestinationKind) -> Type {
             severity: event.severity as i32,
         }),
     }
+}
+
+fn method(method: WebhookMethod) -> String {
+    match method {
+        WebhookMethod::Post => "POST",
+        WebhookMethod::Put => "PUT",
+        WebhookMethod::Patch => "PATCH",
+        WebhookMethod::Delete => "DELETE",
+    }
+    .into()
+}
+
+fn auth(auth: Auth) -> v1::WebhookAuth {
+    let auth = match auth {
+        Auth::Basic { username, password } => WireAuth::Basic(v1::BasicAuth {
+            username,
+            password: password.to_string(),
+        }),
+        Auth::Bearer { token } => WireAuth::Bearer(v1::BearerAuth {
+            token: token.to_string(),
+        }),
+        Auth::OAuth2 {
+            token_url,
+            client_id,
+            client_secret,
+            scope,
+        } => WireAuth::Oauth2(v1::OAuth2Auth {
+            token_url,
+            client_id,
+            client_secret: client_secret.to_string(),
+            scope,
+        }),
+    };
+    v1::WebhookAuth { auth: Some(auth) }
+}
+
+fn value((name, value): (String, ValueMap)) -> (String, v1::ValueMap) {
+    let value = v1::ValueMap {
+        from: value.from,
+        map: value.map,
+        default: value.default,
+    };
+    (name, value)
 }
 
 fn plain_headers(headers: &[Header]) -> Vec<String> {

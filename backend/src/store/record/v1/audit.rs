@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     calendar::CalendarV1, client::ClientV1, destination::DestinationV1, inhibition::InhibitionV1,
-    rule::RuleV1, silence::SilenceV1, trigger::TriggerV1,
+    mapping::MappingV1, rule::RuleV1, silence::SilenceV1, trigger::TriggerV1,
 };
 use crate::{
     domain::{AuditAction, AuditEntry, AuditState},
@@ -70,6 +70,8 @@ pub(crate) struct StateV1 {
     calendar: Option<CalendarV1>,
     #[prost(message, optional, tag = "7")]
     inhibition: Option<InhibitionV1>,
+    #[prost(message, optional, tag = "8")]
+    mapping: Option<MappingV1>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -93,6 +95,9 @@ impl From<&AuditState> for StateV1 {
             }
             AuditState::Rule(rule) => record.rule = Some(rule.into()),
             AuditState::Silence(silence) => record.silence = Some(silence.into()),
+            AuditState::Mapping(mapping) => {
+                record.mapping = Some(MappingV1::without_secrets(mapping));
+            }
             AuditState::Calendar(calendar) => record.calendar = Some(calendar.into()),
             AuditState::Inhibition(inhibition) => record.inhibition = Some(inhibition.into()),
             AuditState::Client(client) => record.client = Some(ClientV1::without_key(client)),
@@ -125,6 +130,9 @@ impl StateV1 {
                 inhibition: Some(it),
                 ..
             } => AuditState::Inhibition(it.into_inhibition()?),
+            Self {
+                mapping: Some(it), ..
+            } => AuditState::Mapping(it.into_bare_mapping()?),
             _ => return None,
         })
     }

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::webhook::{MethodV1, WebhookV1};
 use crate::{
     domain::{
         DeliverySettings, Destination, DestinationKind, Health, HealthState, Name, RecordId,
         Secret, Severity,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Tried, Webhook, WebhookMethod,
+            Tried, Webhook,
         },
     },
     store::seal::{Place, Sealer},
@@ -90,6 +91,16 @@ pub(crate) struct DestinationKindV1 {
     severity: i32,
     #[prost(bytes = "vec", optional, tag = "22")]
     webhook_url: Option<Vec<u8>>,
+    #[prost(message, optional, tag = "23")]
+    webhook: Option<WebhookV1>,
+    #[prost(bytes = "vec", optional, tag = "24")]
+    password: Option<Vec<u8>>,
+    #[prost(bytes = "vec", optional, tag = "25")]
+    bearer: Option<Vec<u8>>,
+    #[prost(bytes = "vec", optional, tag = "26")]
+    oauth_secret: Option<Vec<u8>>,
+    #[prost(string, tag = "27")]
+    cc: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -103,14 +114,6 @@ enum WordV1 {
     PagerDuty = 5,
     ServiceNow = 6,
     Event = 7,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-enum MethodV1 {
-    Post = 0,
-    Put = 1,
-    Patch = 2,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -247,6 +250,7 @@ impl DestinationKindV1 {
             }
             DestinationKind::Email(email) => {
                 record.to.clone_from(&email.to);
+                record.cc.clone_from(&email.cc);
                 record.subject.clone_from(&email.subject);
                 record.body.clone_from(&email.body);
                 WordV1::Email
@@ -279,10 +283,13 @@ impl DestinationKindV1 {
     }
 
     /// The fields that hold sealed texts, by the secret's name; headers hold theirs themselves.
-    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 7] {
+    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 10] {
         [
             ("webhook.secret_url", &mut self.webhook_url),
             ("webhook.signing_secret", &mut self.signing_secret),
+            ("webhook.auth.basic.password", &mut self.password),
+            ("webhook.auth.bearer.token", &mut self.bearer),
+            ("webhook.auth.oauth2.client_secret", &mut self.oauth_secret),
             ("slack.token", &mut self.token),
             ("msteams.url", &mut self.secret_url),
             ("pagerduty.routing_key", &mut self.routing_key),
@@ -306,14 +313,10 @@ impl DestinationKindV1 {
                 secret,
             }
         };
-        let method = match webhook.method {
-            WebhookMethod::Post => MethodV1::Post,
-            WebhookMethod::Put => MethodV1::Put,
-            WebhookMethod::Patch => MethodV1::Patch,
-        };
         self.headers = webhook.headers.iter().map(header).collect();
         self.url.clone_from(&webhook.url);
-        self.set_method(method);
+        self.set_method(webhook.method.into());
+        self.webhook = WebhookV1::new(webhook);
         self.payload.clone_from(&webhook.payload);
     }
 
@@ -328,6 +331,7 @@ impl DestinationKindV1 {
             WordV1::Webhook => DestinationKind::Webhook(self.into_webhook(&mut sealed)?),
             WordV1::Email => DestinationKind::Email(Email {
                 to: self.to,
+                cc: self.cc,
                 subject: self.subject,
                 body: self.body,
             }),
@@ -359,11 +363,8 @@ impl DestinationKindV1 {
     }
 
     fn into_webhook(self, sealed: &mut BTreeMap<String, Vec<u8>>) -> Option<Webhook> {
-        let method = match MethodV1::try_from(self.method).ok()? {
-            MethodV1::Post => WebhookMethod::Post,
-            MethodV1::Put => WebhookMethod::Put,
-            MethodV1::Patch => WebhookMethod::Patch,
-        };
+        let method = MethodV1::try_from(self.method).ok()?.into();
+        let more = self.webhook.unwrap_or_default().into_more()?;
         let header = |header: HeaderV1| {
             let value = match header.secret {
                 None => HeaderValue::Plain(header.plain),
@@ -384,6 +385,11 @@ impl DestinationKindV1 {
             headers: self.headers.into_iter().map(header).collect(),
             payload: self.payload,
             signing_secret: Secret::default(),
+            auth: more.auth,
+            on_clear: more.on_clear,
+            values: more.values,
+            expect: more.expect,
+            compress: more.compress,
         })
     }
 }

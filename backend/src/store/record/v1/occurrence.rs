@@ -80,6 +80,8 @@ pub(crate) struct OccurrenceV1 {
     earlier: Vec<EarlierV1>,
     #[prost(message, repeated, tag = "32")]
     causes: Vec<CauseMarkV1>,
+    #[prost(int64, optional, tag = "33")]
+    expire_ms: Option<i64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -109,6 +111,7 @@ enum CloseReasonV1 {
     Sender = 1,
     Operator = 2,
     Aged = 3,
+    Expired = 4,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -235,6 +238,7 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .collect(),
             earlier: occurrence.earlier.iter().map(EarlierV1::from).collect(),
             causes: occurrence.causes.iter().map(CauseMarkV1::from).collect(),
+            expire_ms: occurrence.expire_ms,
         }
     }
 }
@@ -245,6 +249,7 @@ fn close_reason(occurrence: &Occurrence) -> CloseReasonV1 {
         Some(CloseReason::Sender) => CloseReasonV1::Sender,
         Some(CloseReason::Operator) => CloseReasonV1::Operator,
         Some(CloseReason::Aged) => CloseReasonV1::Aged,
+        Some(CloseReason::Expired) => CloseReasonV1::Expired,
     }
 }
 
@@ -285,6 +290,7 @@ impl OccurrenceV1 {
             CloseReasonV1::Sender => Some(CloseReason::Sender),
             CloseReasonV1::Operator => Some(CloseReason::Operator),
             CloseReasonV1::Aged => Some(CloseReason::Aged),
+            CloseReasonV1::Expired => Some(CloseReason::Expired),
         };
         let annotations = self
             .annotations
@@ -335,6 +341,7 @@ impl OccurrenceV1 {
             hold_changes: hold_changes.collect::<Option<_>>()?,
             earlier: self.earlier.into_iter().map(Into::into).collect(),
             causes: causes.collect::<Option<_>>()?,
+            expire_ms: self.expire_ms,
         })
     }
 }

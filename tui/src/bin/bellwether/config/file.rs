@@ -26,7 +26,7 @@ const SERVICE_SECTIONS: [&str; 11] = [
 ];
 /// The settings outside sections that it passes over as well.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SETTINGS: [&str; 2] = ["tenant", "link_base"];
+const SERVICE_SETTINGS: [&str; 3] = ["tenant", "link_base", "link_template"];
 
 /// The settings that stand in a file, in its order of keys.
 ///

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use bellwether_backend::{
     config::{
         AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, Origins,
-        ProviderConfig, SmtpConfig, SmtpSecurity, StoreConfig,
+        ProviderConfig, ProxyConfig, SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
 };
@@ -35,6 +35,7 @@ const CONNECTIONS_MAX: usize = 1_000_000;
 pub(crate) struct ServiceSettings {
     tenant: Option<String>,
     link_base: String,
+    link_template: String,
     store: StoreConfig,
     lifetime: LifetimeConfig,
     delivery: DeliveryConfig,
@@ -77,6 +78,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("link_base", |settings, value| {
         settings.service.link_base = unit::text_or_empty(value)?;
+        Ok(())
+    }),
+    Setting::new("link_template", |settings, value| {
+        let template = unit::text_or_empty(value)?;
+        Config::check_link_template(&template)?;
+        settings.service.link_template = template;
         Ok(())
     }),
     Setting::new("store.cache_size", |settings, value| {
@@ -165,6 +172,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("egress.ca_file", |settings, value| {
         settings.service.egress.authorities = authorities(&unit::text_or_empty(value)?)?;
+        Ok(())
+    }),
+    Setting::new("egress.proxy", |settings, value| {
+        let proxy = unit::text_or_empty(value)?;
+        let proxy = (!proxy.is_empty()).then(|| ProxyConfig::parse(&proxy));
+        settings.service.egress.proxy = proxy.transpose()?;
         Ok(())
     }),
     Setting::new("smtp.host", |settings, value| {
@@ -376,6 +389,7 @@ impl super::Settings {
             config.tenant.clone_from(tenant);
         }
         config.link_base.clone_from(&service.link_base);
+        config.link_template.clone_from(&service.link_template);
         config.store = service.store;
         config.lifetime = service.lifetime;
         config.audit = service.audit;

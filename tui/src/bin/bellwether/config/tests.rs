@@ -91,6 +91,7 @@ fn the_default_file_tells_the_true_defaults() {
     assert_eq!(told.grpc_listen, truth.grpc_listen);
     assert_eq!(told.tenant, truth.tenant);
     assert_eq!(told.link_base, truth.link_base);
+    assert_eq!(told.link_template, truth.link_template);
     assert_eq!(told.store, truth.store);
     assert_eq!(told.lifetime, truth.lifetime);
     assert_eq!(told.audit, truth.audit);
@@ -136,7 +137,19 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
 }
 
 /// What is told, the file, what the refusal starts with, and what it says.
-const REFUSED: [(&str, &str, &str, &str); 13] = [
+const REFUSED: [(&str, &str, &str, &str); 15] = [
+    (
+        "link",
+        "link_template = \"https://{{event.name}}/x\"",
+        "link_template (in ",
+        "before its path",
+    ),
+    (
+        "proxy",
+        "[egress]\nproxy = \"socks5://proxy:1080\"",
+        "egress.proxy (in ",
+        "\"http://proxy.example.net:3128\"",
+    ),
     (
         "timeout in seconds",
         "[delivery]\ntimeout = 30",

@@ -81,6 +81,9 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     for cause in &occurrence.causes {
         message(32, &CauseMarkV1::from(cause), to);
     }
+    if let Some(expire_ms) = occurrence.expire_ms {
+        encoding::int64::encode(33, &expire_ms, to);
+    }
 }
 
 /// Texts and bytes; nothing when there are none.
@@ -201,6 +204,7 @@ mod tests {
             samples::grouped_occurrence(),
             samples::returned_occurrence(),
             samples::cause(),
+            samples::expiring_occurrence(),
             full,
             empty,
         ] {

@@ -1,19 +1,17 @@
-//! OAuth tokens: asked for, kept while they are good, and asked for anew.
+//! OAuth 2: tokens are asked for, kept while they are good, and asked for anew.
 
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
-use crate::{
-    destination::{
-        Advice, AttemptContext, Ending, Verdict,
-        http::{Answer, HttpRequest},
-        tokens::Token,
-        verdict::Fault,
-    },
-    domain::{Outcome, destination::ServiceNow},
+use super::{
+    Advice, AttemptContext, Ending, Verdict,
+    http::{Answer, Failure, HttpRequest},
+    tokens::Token,
+    verdict::Fault,
 };
+use crate::domain::{Outcome, Transcript};
 
 /// A token is renewed so long before it ends.
 const RENEW_EARLY_MS: i64 = 60_000;
@@ -32,17 +30,74 @@ const ERRORS: [&str; 9] = [
 /// How long a token lives when the server does not say.
 const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
 
+/// What a token is asked for with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grant<'a> {
+    /// Where tokens come from.
+    pub(super) token_url: &'a str,
+    /// The client.
+    pub(super) client_id: &'a str,
+    /// What the client shows.
+    pub(super) client_secret: &'a str,
+    /// A refresh token; empty asks by the client credentials grant.
+    pub(super) refresh_token: &'a str,
+    /// What the token is to be good for; may be empty.
+    pub(super) scope: &'a str,
+}
+
+/// Sends a request with a token, which is renewed once when it is refused; the ending when there is
+/// none.
+pub(super) async fn with_token(
+    attempt: &mut AttemptContext<'_>,
+    grant: Grant<'_>,
+    request: &HttpRequest,
+) -> Result<(Result<Answer, Failure>, Transcript), Box<Ending>> {
+    let key = key_of(grant);
+    let kept = attempt.outlets.tokens.get(key, attempt.start_ms);
+    let was_kept = kept.is_some();
+    let bearer = match kept {
+        Some(bearer) => bearer,
+        None => fetch(attempt, grant).await?,
+    };
+    let bearing = bearing_of(attempt, request, &bearer)?;
+    let mut made = attempt.exchange(bearing).await;
+    let refused = matches!(&made.0, Ok(answer) if answer.status == StatusCode::UNAUTHORIZED);
+    if refused {
+        attempt.outlets.tokens.drop_token(key);
+    }
+    if refused && was_kept {
+        let bearer = fetch(attempt, grant).await?;
+        let bearing = bearing_of(attempt, request, &bearer)?;
+        made = attempt.exchange(bearing).await;
+    }
+    Ok(made)
+}
+
+/// The request with a token, which nobody is to read in a transcript.
+fn bearing_of(
+    attempt: &mut AttemptContext<'_>,
+    request: &HttpRequest,
+    bearer: &str,
+) -> Result<HttpRequest, Box<Ending>> {
+    attempt.masker.add(bearer);
+    let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
+        let verdict = Verdict::rejected("no token: the one given cannot be sent", Advice::Mend);
+        Box::new((verdict, Transcript::default()))
+    })?;
+    let mut request = request.clone();
+    request.headers.insert(header::AUTHORIZATION, value);
+    Ok(request)
+}
+
 /// Asks for a token; the ending when there is none.
-pub(super) async fn fetch(
-    attempt: &AttemptContext<'_>,
-    servicenow: &ServiceNow,
-) -> Result<String, Box<Ending>> {
+async fn fetch(attempt: &AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
     let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
     let request = HttpRequest {
         method: Method::POST,
-        url: token_url(servicenow),
+        url: grant.token_url.to_owned(),
         headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
-        body: token_form(servicenow).into(),
+        body: token_form(grant).into(),
+        compress: false,
     };
     let (result, mut transcript) = attempt.exchange(request).await;
     // Nobody is to read in the log what an exchange of tokens answers.
@@ -83,7 +138,7 @@ pub(super) async fn fetch(
         .unwrap_or(TOKEN_SECONDS_DEFAULT)
         .saturating_mul(1000);
     attempt.outlets.tokens.put(
-        key_of(servicenow),
+        key_of(grant),
         Token {
             bearer: bearer.into(),
             good_until_ms: attempt.start_ms.saturating_add(lives_ms - RENEW_EARLY_MS),
@@ -101,38 +156,31 @@ fn refusal(answer: &Answer) -> String {
 }
 
 /// What a token is asked for with.
-fn token_form(servicenow: &ServiceNow) -> String {
+fn token_form(grant: Grant<'_>) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
-    match servicenow.refresh_token.reveal() {
+    match grant.refresh_token {
         "" => form.append_pair("grant_type", "client_credentials"),
         refresh_token => form
             .append_pair("grant_type", "refresh_token")
             .append_pair("refresh_token", refresh_token),
     };
-    form.append_pair("client_id", &servicenow.client_id)
-        .append_pair("client_secret", servicenow.client_secret.reveal());
+    form.append_pair("client_id", grant.client_id)
+        .append_pair("client_secret", grant.client_secret);
+    if !grant.scope.is_empty() {
+        form.append_pair("scope", grant.scope);
+    }
     form.finish()
 }
 
-fn token_url(servicenow: &ServiceNow) -> String {
-    if servicenow.token_url.is_empty() {
-        format!(
-            "{}/oauth_token.do",
-            servicenow.instance_url.trim_end_matches('/')
-        )
-    } else {
-        servicenow.token_url.clone()
-    }
-}
-
 /// What a token is kept under: all that it is asked for with.
-pub(super) fn key_of(servicenow: &ServiceNow) -> [u8; 32] {
+fn key_of(grant: Grant<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for text in [
-        &token_url(servicenow),
-        &servicenow.client_id,
-        servicenow.client_secret.reveal(),
-        servicenow.refresh_token.reveal(),
+        grant.token_url,
+        grant.client_id,
+        grant.client_secret,
+        grant.refresh_token,
+        grant.scope,
     ] {
         hash.update(text.len().to_be_bytes());
         hash.update(text);

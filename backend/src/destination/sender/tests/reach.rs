@@ -1,0 +1,231 @@
+//! What lets a webhook reach receivers of every kind: how it shows who sends, closings that go
+//! elsewhere, values of the author's own, what is expected of an answer, compression.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::json;
+
+use super::{CANARY, World, send_content, send_with};
+use crate::{
+    destination::{
+        Advice,
+        receiver::{Receiver, Reply},
+    },
+    domain::{
+        Clause, DestinationKind, Literal, Outcome, Secret, Status,
+        destination::{Auth, Expect, OnClear, ValueMap, Webhook, WebhookMethod},
+    },
+    message::sample,
+};
+
+fn webhook(url: String, change: impl FnOnce(&mut Webhook)) -> DestinationKind {
+    let mut webhook = Webhook {
+        headers: Vec::new(),
+        method: WebhookMethod::Post,
+        signing_secret: Secret::default(),
+        ..super::webhook(url)
+    };
+    change(&mut webhook);
+    DestinationKind::Webhook(webhook)
+}
+
+#[tokio::test]
+async fn a_webhook_shows_who_sends_it_and_no_transcript_does() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let table = [
+        (
+            Auth::Basic {
+                username: "ada".into(),
+                password: Secret::new(CANARY),
+            },
+            "Basic YWRhOmNhbmFyeS1TM2NyZXQvK3g=",
+        ),
+        (
+            Auth::Bearer {
+                token: Secret::new(CANARY),
+            },
+            "Bearer canary-S3cret/+x",
+        ),
+    ];
+    for (auth, expected) in table {
+        let kind = webhook(receiver.url("/"), |it| it.auth = Some(Box::new(auth)));
+        let report = World::new().send(&kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+        let got = receiver.received().pop().unwrap();
+        assert_eq!(got.header("authorization"), expected);
+        let shown = format!("{report:?}");
+        assert!(
+            !shown.contains("YWRh") && !shown.contains("canary"),
+            "{shown}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_oauth_is_asked_for_kept_and_renewed_when_it_is_refused() {
+    let good = Arc::new(Mutex::new("canary-token-1"));
+    let now_good = Arc::clone(&good);
+    let receiver = Receiver::start(move |request| {
+        let good = *now_good.lock().unwrap();
+        if request.path == "/token" {
+            return Reply::json(&json!({"access_token": good, "expires_in": 600}));
+        }
+        let knows = request.header("authorization") == format!("Bearer {good}");
+        Reply::status(if knows { 200 } else { 401 })
+    })
+    .await;
+    let kind = webhook(receiver.url("/hook"), |it| {
+        it.auth = Some(Box::new(Auth::OAuth2 {
+            token_url: receiver.url("/token"),
+            client_id: "bellwether".into(),
+            client_secret: Secret::new(CANARY),
+            scope: "alerts:write all".into(),
+        }));
+    });
+    let world = World::new();
+    let sender = world.sender();
+    for _ in 0..2 {
+        let report = send_with(&sender, &kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    }
+    *good.lock().unwrap() = "canary-token-2";
+    let report = send_with(&sender, &kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let received = receiver.received();
+    let paths: Vec<_> = received.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["/token", "/hook", "/hook", "/hook", "/token", "/hook"]
+    );
+    assert_eq!(
+        received[0].body,
+        "grant_type=client_credentials&client_id=bellwether\
+         &client_secret=canary-S3cret%2F%2Bx&scope=alerts%3Awrite+all"
+    );
+}
+
+#[tokio::test]
+async fn a_closing_goes_where_the_receiver_closes() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let kind = webhook(receiver.url("/alerts"), |it| {
+        it.payload = "{\"open\": \"{{event.name}}\"}".into();
+        it.on_clear = Some(Box::new(OnClear {
+            url: receiver.url("/alerts/{{event.id}}/close"),
+            method: WebhookMethod::Delete,
+            payload: "{\"closed\": \"{{event.name}}\"}".into(),
+        }));
+    });
+    let world = World::new();
+    let mut content = sample::content(
+        sample::occurrence(super::NOW_MS),
+        kind.clone(),
+        String::new(),
+    );
+    let send = async |content: &_| send_content(&world.sender(), &kind, content, None).await;
+    send(&content).await;
+    // A change of something that is still open is no closing.
+    content.clear = true;
+    content.occurrence.acknowledged = true;
+    send(&content).await;
+    content.occurrence.status = Status::Closed;
+    send(&content).await;
+    let told: Vec<_> = receiver
+        .received()
+        .iter()
+        .map(|it| format!("{} {} {}", it.method, it.path, it.body))
+        .collect();
+    let id = content.occurrence.event.to_string().replace('=', "%3D");
+    let open = "POST /alerts {\"open\": \"disk-full\"}";
+    let close = format!("DELETE /alerts/{id}/close {{\"closed\": \"disk-full\"}}");
+    assert_eq!(told, [open, open, &close]);
+}
+
+#[tokio::test]
+async fn values_of_the_authors_own_stand_in_templates_escaped_for_their_place() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let value = |from: &str, to: &str| ValueMap {
+        from: from.into(),
+        map: BTreeMap::from([
+            ("error".into(), to.into()),
+            ("db-1.example.com".into(), to.into()),
+        ]),
+        default: "other \"one\"".into(),
+    };
+    let kind = webhook(receiver.url("/{{values.priority}}"), |it| {
+        it.payload = "{\"p\": \"{{values.priority}}\", \"h\": \"{{values.team}}\", \"d\": \"{{values.none}}\"}".into();
+        it.values = BTreeMap::from([
+            ("priority".into(), value("event.severity", "P/2")),
+            ("team".into(), value("event.dimensions.host", "dba")),
+            ("none".into(), value("event.metadata.nothing", "x")),
+        ]);
+    });
+    let report = World::new().send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let got = receiver.received().pop().unwrap();
+    assert_eq!(got.path, "/P%2F2");
+    assert_eq!(
+        got.json(),
+        json!({"p": "P/2", "h": "dba", "d": "other \"one\""})
+    );
+}
+
+#[tokio::test]
+async fn an_answer_is_success_when_it_is_as_expected() {
+    let ok = Clause::Equals("ok".into(), Literal::Bool(true));
+    let expect = |statuses: &[u16], body: Option<&Clause>| Expect {
+        statuses: statuses.to_vec(),
+        body: body.cloned(),
+    };
+    let answer = |status, body: &str| Reply::Answer(status, Vec::new(), body.into());
+    let table = [
+        (expect(&[], Some(&ok)), answer(200, "{\"ok\": true}"), None),
+        (
+            expect(&[], Some(&ok)),
+            answer(200, "{\"ok\": false, \"error\": \"no channel\"}"),
+            Some(Advice::FewMore),
+        ),
+        (
+            expect(&[], Some(&ok)),
+            answer(200, "fine"),
+            Some(Advice::FewMore),
+        ),
+        (
+            expect(&[], Some(&ok)),
+            answer(503, "{\"ok\": true}"),
+            Some(Advice::Again),
+        ),
+        (expect(&[409, 200], None), answer(409, ""), None),
+        (expect(&[201], None), answer(200, ""), Some(Advice::FewMore)),
+        (expect(&[201], None), answer(404, ""), Some(Advice::Mend)),
+    ];
+    for (expect, reply, advice) in table {
+        let answered = reply.clone();
+        let receiver = Receiver::start(move |_| answered.clone()).await;
+        let kind = webhook(receiver.url("/"), |it| {
+            it.expect = Some(Box::new(expect.clone()));
+        });
+        let verdict = World::new().send(&kind).await.verdict;
+        let failed = (verdict.outcome != Outcome::Delivered).then_some(verdict.advice);
+        assert_eq!(failed, advice, "{expect:?} {reply:?}: {verdict:?}");
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_are_compressed_by_choice_and_shown_as_they_are() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    for (length, encoding) in [(2_000, "gzip"), (10, "")] {
+        let kind = webhook(receiver.url("/"), |it| {
+            it.compress = true;
+            it.payload = format!("{{\"x\": \"{}\"}}", "y".repeat(length));
+        });
+        let report = World::new().send(&kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+        let got = receiver.received().pop().unwrap();
+        assert_eq!(got.header("content-encoding"), encoding, "{length}");
+        let shown = report.transcript.request.unwrap().body;
+        assert!(shown.contains("yyyyyyyyyy"), "{shown}");
+    }
+}

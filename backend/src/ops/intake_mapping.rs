@@ -1,0 +1,249 @@
+//! Intake mappings: stored, edited, deleted, and what they make of a document.
+
+mod evaluate;
+mod signature;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    domain::{Clause, IntakeMapping, MappedEvent, SignatureScheme, WebhookSignature, secret::MASK},
+    error::{Error, Violation},
+    limits::{
+        EVENT_DIMENSIONS_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX, SETTING_BYTES_MAX,
+        VALUE_MAP_MAX,
+    },
+    matching::DocumentQuery,
+    message,
+    ops::{
+        resource::{Drafted, Origin, Resources},
+        validate::Faults,
+    },
+    store::{Changes, Direction, Store, engine::Range},
+};
+
+pub use evaluate::{Incoming, Mapped, evaluate};
+pub use signature::verify;
+
+/// A mapping as its author describes it, not checked yet.
+#[derive(Debug, Clone, Default)]
+pub struct MappingDraft {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// The path of a list.
+    pub each: String,
+    /// What is passed over.
+    pub drop: Option<Clause>,
+    /// What becomes of the others.
+    pub event: Option<MappedEvent>,
+    /// What has to prove who sent a request.
+    pub signature: Option<WebhookSignature>,
+    /// For an update: the etag that must be current; empty asks for no check.
+    pub etag: String,
+    /// What was wrong with how the draft was written.
+    pub faults: Vec<Violation>,
+}
+
+/// Manages mappings.
+pub type Mappings = Resources<IntakeMapping>;
+
+impl Drafted for IntakeMapping {
+    type Draft = MappingDraft;
+    type View = IntakeMapping;
+
+    fn named(draft: &MappingDraft) -> (&str, &str) {
+        (&draft.name, &draft.etag)
+    }
+
+    async fn checked(
+        all: &Mappings,
+        draft: &MappingDraft,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut faults = Faults::new(&draft.faults);
+        let name = faults.name(&draft.name, stored.is_none());
+        let mapping = made(draft, stored, &mut faults);
+        if stored.is_none() && count(&all.store).await? >= MAPPINGS_MAX {
+            return Err(Error::Exhausted {
+                message: format!("there are {MAPPINGS_MAX} mappings; delete some first"),
+                retry_after: None,
+            });
+        }
+        let mapping = name.zip(mapping).map(|(name, mapping)| Self {
+            id: origin.id,
+            name,
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+            ..mapping
+        });
+        Ok((faults.or(mapping)?, all.store.changes()))
+    }
+
+    async fn released(all: &Mappings, _: &Self, _force: bool) -> Result<Changes, Error> {
+        Ok(all.store.changes())
+    }
+
+    fn bare(self) -> Self {
+        self
+    }
+
+    async fn view(_: &Mappings, mapping: Self) -> Result<(Self, usize), Error> {
+        Ok((mapping, 0))
+    }
+}
+
+/// A draft as it would be used, checked without a name when it has none; nothing is stored.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that is wrong.
+pub fn try_draft(mut draft: MappingDraft) -> Result<IntakeMapping, Error> {
+    // No signature is asked for in a test.
+    draft.signature = None;
+    let mut faults = Faults::new(&draft.faults);
+    let mapping = made(&draft, None, &mut faults);
+    faults.or(mapping)
+}
+
+/// What a draft describes, under a name that says nothing.
+fn made(
+    draft: &MappingDraft,
+    stored: Option<&IntakeMapping>,
+    faults: &mut Faults,
+) -> Option<IntakeMapping> {
+    faults.texts(&draft.description, &draft.tags);
+    path("each", &draft.each, faults);
+    clause("drop", draft.drop.as_ref(), faults);
+    let signature = draft.signature.clone();
+    let kept = stored.and_then(|it| it.signature.as_ref());
+    let signature = signature.map(|it| signed(it, kept, faults));
+    let Some(event) = &draft.event else {
+        faults.add_new("event", "is required");
+        return None;
+    };
+    check_event(event, faults);
+    let origin = Origin::new(0);
+    Some(IntakeMapping {
+        id: origin.id,
+        name: crate::domain::Name::parse("draft").ok()?,
+        description: draft.description.clone(),
+        tags: draft.tags.clone(),
+        each: draft.each.clone(),
+        drop: draft.drop.clone(),
+        event: event.clone(),
+        signature,
+        revision: origin.revision,
+        create_ms: origin.create_ms,
+        update_ms: origin.update_ms,
+    })
+}
+
+fn check_event(event: &MappedEvent, faults: &mut Faults) {
+    if event.name.trim().is_empty() {
+        faults.add("event.name", "is required: a template for the event's name");
+    }
+    let texts = [
+        ("event.name", &event.name),
+        ("event.summary", &event.summary),
+        ("event.body", &event.body),
+        ("event.type", &event.kind),
+    ];
+    for (path, source) in texts {
+        faults.extend(message::fault(path.into(), source).into_iter().collect());
+    }
+    if !(1..=EVENT_DIMENSIONS_MAX).contains(&event.dimensions.len()) {
+        let pairs = event.dimensions.len();
+        faults.add(
+            "event.dimensions",
+            format!("has {pairs} pairs; give 1 to {EVENT_DIMENSIONS_MAX}: what names the thing"),
+        );
+    }
+    for (key, source) in event.dimensions.iter().take(EVENT_DIMENSIONS_MAX) {
+        let shown: String = key.chars().take(100).collect();
+        let path = format!("event.dimensions[{shown}]");
+        if key.is_empty() || key == "name" || key.chars().any(char::is_control) {
+            faults.add(&path, "cannot be the key of a dimension");
+        }
+        faults.extend(message::fault(path, source).into_iter().collect());
+    }
+    path("event.severity.from", &event.severity.from, faults);
+    if event.severity.map.len() > VALUE_MAP_MAX {
+        let count = event.severity.map.len();
+        faults.add(
+            "event.severity.map",
+            format!("holds {count} values; at most {VALUE_MAP_MAX} are kept"),
+        );
+    }
+    if event
+        .severity
+        .map
+        .keys()
+        .any(|it| it.len() > MAPPING_PATH_BYTES_MAX)
+    {
+        faults.add(
+            "event.severity.map",
+            format!("holds a value of more than {MAPPING_PATH_BYTES_MAX} bytes"),
+        );
+    }
+    clause("event.closed", event.closed.as_ref(), faults);
+    clause("event.acknowledged", event.acknowledged.as_ref(), faults);
+}
+
+fn path(field: &str, path: &str, faults: &mut Faults) {
+    if path.len() > MAPPING_PATH_BYTES_MAX {
+        let bytes = path.len();
+        faults.add(
+            field,
+            format!("has {bytes} bytes; at most {MAPPING_PATH_BYTES_MAX} are kept"),
+        );
+    }
+}
+
+fn clause(field: &str, clause: Option<&Clause>, faults: &mut Faults) {
+    let compiled = clause.map(DocumentQuery::compile);
+    if let Some(Err(violations)) = compiled {
+        faults.add_under(field, violations);
+    }
+}
+
+/// What has to prove who sent a request, with the secret that is kept.
+fn signed(
+    mut signature: WebhookSignature,
+    stored: Option<&WebhookSignature>,
+    faults: &mut Faults,
+) -> WebhookSignature {
+    const FIELD: &str = "signature.secret";
+    let is_mask = signature.secret.reveal() == MASK;
+    if is_mask || signature.secret.is_empty() {
+        match stored {
+            Some(stored) => signature.secret = stored.secret.clone(),
+            None if is_mask => {
+                faults.add(FIELD, "is the mask, and no secret is stored for it");
+            }
+            None => faults.add(FIELD, "is required"),
+        }
+    }
+    let secret = signature.secret.reveal();
+    if secret.len() > SETTING_BYTES_MAX {
+        let bytes = secret.len();
+        faults.add(
+            FIELD,
+            format!("has {bytes} bytes; at most {SETTING_BYTES_MAX} are kept"),
+        );
+    }
+    let is_standard = signature.scheme == SignatureScheme::StandardWebhooks;
+    if is_standard && !is_mask && !secret.is_empty() && signature::key(&signature).is_none() {
+        faults.add(FIELD, "is not `whsec_` and base64");
+    }
+    signature
+}
+
+async fn count(store: &Store) -> Result<usize, Error> {
+    let all = Range::under(&[]);
+    let page = store.page::<IntakeMapping>(all, Direction::Ascending, MAPPINGS_MAX);
+    Ok(page.await?.len())
+}

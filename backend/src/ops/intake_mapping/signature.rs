@@ -1,0 +1,97 @@
+//! What proves who sent a webhook.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use crate::{
+    domain::{SignatureScheme, WebhookSignature},
+    error::Error,
+    limits::SIGNATURE_AGE_MAX,
+};
+
+/// What secrets of Standard Webhooks begin with.
+const STANDARD_PREFIX: &str = "whsec_";
+
+/// Refuses a body that its sender did not sign with the secret; header names are in lower case.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], which says what is missing and never what would be right.
+pub fn verify(
+    signature: &WebhookSignature,
+    body: &[u8],
+    headers: &BTreeMap<String, String>,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let header = |name: &str| {
+        let missing = || Error::PermissionDenied(format!("the header `{name}` is required"));
+        headers.get(name).map(|it| it.trim()).ok_or_else(missing)
+    };
+    let wrong = |name: &str| {
+        Error::PermissionDenied(format!(
+            "the signature in `{name}` is not that of this body with the mapping's secret"
+        ))
+    };
+    let key = key(signature).unwrap_or_default();
+    // HMAC takes keys of any length.
+    let mac = Hmac::<Sha256>::new_from_slice(&key);
+    let mut mac =
+        mac.map_err(|_length| Error::PermissionDenied("the secret cannot be used".into()))?;
+    match signature.scheme {
+        SignatureScheme::HubSha256 | SignatureScheme::Sentry => {
+            let (name, prefix) = match signature.scheme {
+                SignatureScheme::HubSha256 => ("x-hub-signature-256", "sha256="),
+                _ => ("sentry-hook-signature", ""),
+            };
+            mac.update(body);
+            let given = header(name)?.strip_prefix(prefix).and_then(unhex);
+            let given = given.ok_or_else(|| wrong(name))?;
+            mac.verify_slice(&given).map_err(|_other| wrong(name))
+        }
+        SignatureScheme::StandardWebhooks => {
+            let (id, stamp) = (header("webhook-id")?, header("webhook-timestamp")?);
+            let name = "webhook-signature";
+            let given = header(name)?;
+            let sent_ms = stamp
+                .parse::<i64>()
+                .unwrap_or_default()
+                .saturating_mul(1_000);
+            let apart = now_ms.saturating_sub(sent_ms).unsigned_abs();
+            if u128::from(apart) > SIGNATURE_AGE_MAX.as_millis() {
+                return Err(Error::PermissionDenied(
+                    "`webhook-timestamp` is more than 5 min from now".into(),
+                ));
+            }
+            mac.update(format!("{id}.{stamp}.").as_bytes());
+            mac.update(body);
+            let is_one = |one: &str| {
+                let code = one.strip_prefix("v1,")?;
+                let code = STANDARD.decode(code).ok()?;
+                mac.clone().verify_slice(&code).ok()
+            };
+            let mut all = given.split(' ');
+            all.find_map(is_one).ok_or_else(|| wrong(name))
+        }
+    }
+}
+
+/// The bytes that are signed with; none when the secret is not of its scheme's form.
+pub(super) fn key(signature: &WebhookSignature) -> Option<Vec<u8>> {
+    let secret = signature.secret.reveal();
+    match signature.scheme {
+        SignatureScheme::HubSha256 | SignatureScheme::Sentry => Some(secret.into()),
+        SignatureScheme::StandardWebhooks => {
+            let key = secret.strip_prefix(STANDARD_PREFIX)?;
+            STANDARD.decode(key).ok().filter(|key| !key.is_empty())
+        }
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<_>> = text.chars().map(|it| it.to_digit(16)).collect();
+    let digits = digits.filter(|it| it.len() % 2 == 0)?;
+    let byte = |pair: &[u32]| u8::try_from(pair[0] * 16 + pair[1]).ok();
+    digits.chunks(2).map(byte).collect()
+}

@@ -1,0 +1,204 @@
+//! `IntakeMappingService`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bellwether_proto::{
+    cloud::Events,
+    v1::{self, intake_mapping_service_server::IntakeMappingService},
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{
+    access, audit,
+    convert::{
+        incoming::{incoming, sentence},
+        list::{count, page_and_filter},
+    },
+    data_receiver::DataReceiver,
+};
+use crate::{
+    clock::Clock,
+    error::Error,
+    limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
+    ops::intake_mapping::{Incoming, MappingDraft, Mappings, evaluate, try_draft, verify},
+};
+
+/// Serves mappings, and takes in what is sent by way of them.
+#[derive(Debug)]
+pub struct IntakeMappingApi {
+    mappings: Mappings,
+    receiver: DataReceiver,
+    clock: Arc<dyn Clock>,
+}
+
+impl IntakeMappingApi {
+    /// Serves these mappings; events go to that receiver.
+    pub fn new(mappings: Mappings, receiver: DataReceiver, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            mappings,
+            receiver,
+            clock,
+        }
+    }
+}
+
+#[async_trait]
+impl IntakeMappingService for IntakeMappingApi {
+    async fn create_intake_mapping(
+        &self,
+        request: Request<v1::CreateIntakeMappingRequest>,
+    ) -> Result<Response<v1::CreateIntakeMappingResponse>, Status> {
+        let request = request.into_inner();
+        let draft = MappingDraft::from(request.mapping.unwrap_or_default());
+        let made = self.mappings.create(draft, request.validate_only).await?;
+        let name = made.name.clone();
+        let mapping = Some(made.into());
+        let answer = v1::CreateIntakeMappingResponse { mapping };
+        Ok(audit::unless(request.validate_only, name, answer))
+    }
+
+    async fn list_intake_mappings(
+        &self,
+        request: Request<v1::ListIntakeMappingsRequest>,
+    ) -> Result<Response<v1::ListIntakeMappingsResponse>, Status> {
+        let wire = request.into_inner();
+        let page = (wire.page_size, wire.page_token);
+        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
+        let page = self.mappings.list(&filter, &page).await?;
+        Ok(Response::new(v1::ListIntakeMappingsResponse {
+            mappings: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: page.next_page_token,
+            total_size: Some(count(page.total)),
+        }))
+    }
+
+    async fn get_intake_mapping(
+        &self,
+        request: Request<v1::GetIntakeMappingRequest>,
+    ) -> Result<Response<v1::GetIntakeMappingResponse>, Status> {
+        let mapping = self.mappings.get(&request.into_inner().name).await?;
+        Ok(Response::new(v1::GetIntakeMappingResponse {
+            mapping: Some(mapping.into()),
+        }))
+    }
+
+    async fn update_intake_mapping(
+        &self,
+        request: Request<v1::UpdateIntakeMappingRequest>,
+    ) -> Result<Response<v1::UpdateIntakeMappingResponse>, Status> {
+        let request = request.into_inner();
+        let draft = MappingDraft::from(request.mapping.unwrap_or_default());
+        let made = self.mappings.update(draft, request.validate_only).await?;
+        let name = made.name.clone();
+        let mapping = Some(made.into());
+        let answer = v1::UpdateIntakeMappingResponse { mapping };
+        Ok(audit::unless(request.validate_only, name, answer))
+    }
+
+    async fn delete_intake_mapping(
+        &self,
+        request: Request<v1::DeleteIntakeMappingRequest>,
+    ) -> Result<Response<v1::DeleteIntakeMappingResponse>, Status> {
+        let request = request.into_inner();
+        self.mappings
+            .delete(&request.name, &request.etag, request.force)
+            .await?;
+        Ok(audit::of(request.name, v1::DeleteIntakeMappingResponse {}))
+    }
+
+    async fn test_intake_mapping(
+        &self,
+        request: Request<v1::TestIntakeMappingRequest>,
+    ) -> Result<Response<v1::TestIntakeMappingResponse>, Status> {
+        let request = request.into_inner();
+        if request.body.len() > MAPPING_TEST_BYTES_MAX {
+            let bytes = request.body.len();
+            let fault = format!("has {bytes} bytes; at most {MAPPING_TEST_BYTES_MAX} are taken");
+            return Err(Error::invalid("body", fault).into());
+        }
+        let mapping = match request.mapping {
+            Some(draft) => {
+                let under = |error| match error {
+                    Error::Invalid(faults) => Error::Invalid(
+                        faults
+                            .into_iter()
+                            .map(|mut fault| {
+                                fault.field.insert_str(0, "mapping.");
+                                fault
+                            })
+                            .collect(),
+                    ),
+                    other => other,
+                };
+                try_draft(draft.into()).map_err(under)?
+            }
+            None => self.mappings.get(&request.name).await?,
+        };
+        let headers = headers(request.headers)?;
+        let mapped = evaluate(
+            &mapping,
+            Incoming {
+                body: request.body.as_bytes(),
+                headers: &headers,
+            },
+        )?;
+        let now_ms = self.clock.now_ms();
+        let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
+            let faults = incoming(event.clone(), now_ms).err()?;
+            Some(format!("events[{at}]: {}", sentence(&faults)))
+        });
+        Ok(Response::new(v1::TestIntakeMappingResponse {
+            faults: faults.collect(),
+            events: mapped.events,
+            dropped_count: Some(count(mapped.dropped)),
+        }))
+    }
+
+    async fn receive_webhook(
+        &self,
+        request: Request<v1::ReceiveWebhookRequest>,
+    ) -> Result<Response<v1::ReceiveWebhookResponse>, Status> {
+        let caller = access::caller(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        // Whether it may send at all is asked first: who may not learns nothing of mappings.
+        DataReceiver::admit(&caller, &metadata)?;
+        let mapping = self.mappings.get(&request.mapping).await?;
+        let headers = headers(request.headers)?;
+        if let Some(signature) = &mapping.signature {
+            verify(signature, &request.body, &headers, self.clock.now_ms())?;
+        }
+        let mapped = evaluate(
+            &mapping,
+            Incoming {
+                body: &request.body,
+                headers: &headers,
+            },
+        )?;
+        let events = Events {
+            detailed_response: false,
+            events: mapped.events,
+        };
+        let received = self.receiver.receive(caller, &metadata, events).await?;
+        let (passed, result, _) = received.into_parts();
+        if result.failed > 0 {
+            return Err(Error::invalid("body", result.message).into());
+        }
+        let mut response = Response::new(v1::ReceiveWebhookResponse {
+            succeeded: Some(result.succeeded),
+            dropped: Some(count(mapped.dropped)),
+        });
+        *response.metadata_mut() = passed;
+        Ok(response)
+    }
+}
+
+/// The headers that a mapping sees, by their names in lower case.
+fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
+    if given.len() > MAPPING_HEADERS_MAX {
+        let found = given.len();
+        let fault = format!("holds {found}; at most {MAPPING_HEADERS_MAX} are taken");
+        return Err(Error::invalid("headers", fault));
+    }
+    let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
+    Ok(given.into_iter().map(lower).collect())
+}

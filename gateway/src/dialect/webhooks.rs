@@ -1,0 +1,76 @@
+//! Webhooks of any service, which the backend makes events of by way of a stored mapping.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1::ReceiveWebhookRequest;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::json;
+
+use super::{Answer, Dialect, Endpoint, Fault, Incoming, Success, Translated, plain_fault};
+use crate::limits;
+
+/// The dialect.
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "webhooks",
+    body_limit_bytes: None,
+    key_in_body: None,
+    endpoints: &[
+        Endpoint {
+            method: Method::POST,
+            path: "/v1/intake/webhooks/{mapping}",
+            about: "Takes in what any service sends, by way of a stored mapping.",
+            success: StatusCode::OK,
+            open: false,
+            read,
+        },
+        Endpoint {
+            method: Method::POST,
+            path: "/v1/intake/webhooks/{mapping}/{key}",
+            about: "The same, with the key in the path.",
+            success: StatusCode::OK,
+            open: false,
+            read,
+        },
+    ],
+    fault: plain_fault,
+};
+
+/// Headers that hold a key, or something else that is nobody's business.
+const HIDDEN: [&str; 4] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "zenoss-api-key",
+];
+
+fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let mapping = incoming.captures.first().cloned().unwrap_or_default();
+    if incoming.body.is_empty() {
+        return Err(Fault::invalid("the body is empty: send JSON"));
+    }
+    let success = Success::whole(|outcome| {
+        let told = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
+        Answer::json(StatusCode::OK, &told)
+    });
+    Ok(Translated {
+        webhook: Some(ReceiveWebhookRequest {
+            mapping,
+            body: Bytes::copy_from_slice(incoming.body).into(),
+            headers: shown(incoming.headers),
+        }),
+        ..Translated::of(Vec::new(), success)
+    })
+}
+
+/// The headers that a mapping may look at.
+fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let named = headers
+        .iter()
+        .filter(|(name, _)| !HIDDEN.contains(&name.as_str()));
+    let texts = named.filter_map(|(name, value)| {
+        let value = value.to_str().ok()?;
+        Some((name.as_str().to_owned(), value.to_owned()))
+    });
+    texts.take(limits::WEBHOOK_HEADERS).collect()
+}

@@ -1,0 +1,314 @@
+//! The ready mappings of `tests/examples/mappings` take in what the services send, and what mappings are
+//! asked and answer over REST.
+
+use std::{fmt::Write as _, fs};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_tests::{rest::Rest, tree, world::World};
+use hmac::{Hmac, Mac};
+use http::Method;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+const MAPPINGS: &str = "/v1/intake/mappings";
+const SECRET: &str = "canary-mapping-51c0";
+
+fn example(name: &str) -> Value {
+    let path = tree::root().join(format!("tests/examples/mappings/{name}.json"));
+    let text = fs::read_to_string(path).unwrap().replace("SECRET", SECRET);
+    serde_json::from_str(&text).unwrap()
+}
+
+/// What the service of a mapping sends, one after the other: headers and bodies.
+fn requests(name: &str) -> Vec<(Vec<(String, String)>, String)> {
+    let path = tree::root().join(format!("tests/e2e/mappings/{name}.json"));
+    let recorded: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let recorded = recorded.into_iter().map(|request| {
+        let headers = request["headers"].as_object().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let headers = headers.map(|(name, value)| (name.clone(), text(value)));
+        (headers.collect(), request["body"].to_string())
+    });
+    recorded.collect()
+}
+
+fn hmac(body: &str) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Sends it as the service does, signed where it signs.
+async fn send(
+    rest: &Rest,
+    name: &str,
+    headers: &[(String, String)],
+    body: &str,
+) -> bellwether_tests::rest::Answer {
+    let signature = match name {
+        "github" => Some((
+            "x-hub-signature-256",
+            format!("sha256={}", hex(&hmac(body))),
+        )),
+        "sentry" => Some(("sentry-hook-signature", hex(&hmac(body)))),
+        _ => None,
+    };
+    let mut all: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    if let Some((name, value)) = &signature {
+        all.push((name, value));
+    }
+    let path = format!("/v1/intake/webhooks/{name}");
+    let sent = rest
+        .try_send(Method::POST, &path, &all, body.to_owned())
+        .await;
+    sent.unwrap()
+}
+
+async fn newest(rest: &Rest, kind: &str) -> Vec<Value> {
+    let clause = json!({"equals": {"field": "type", "stringVal": kind}});
+    let query = json!({"query": {"clause": clause}});
+    let found = rest.post("/v1/events:search", &query).await.ok();
+    found["results"].as_array().cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_services_send_opens_and_closes_by_the_ready_mappings() {
+    let world = World::start();
+    let rest = world.rest();
+    let (open, closed) = ("STATUS_OPEN", "STATUS_CLOSED");
+    let (error, critical) = ("SEVERITY_ERROR", "SEVERITY_CRITICAL");
+    let table = [
+        (
+            "datadog",
+            error,
+            "[Recovered] CPU is high on host:db-1",
+            false,
+        ),
+        ("github", error, "Build on main: success", false),
+        ("sentry", critical, "TypeError: cart is undefined", true),
+        ("statuspage", critical, "Virginia Is Down", false),
+        ("uptime-kuma", error, "[Shop] [\u{2705} Up] 200 - OK", false),
+        ("zabbix", error, "Disk space is low on /var", true),
+    ];
+    for (name, severity, summary, is_acknowledged) in table {
+        rest.post(MAPPINGS, &example(name)).await.ok();
+        let requests = requests(name);
+        let last = requests.len() - 1;
+        let mut severities = Vec::new();
+        for (at, (headers, body)) in requests.iter().enumerate() {
+            let answer = send(&rest, name, headers, body).await;
+            assert_eq!(answer.status, 200, "{name} {at}: {}", answer.text());
+            let events = newest(&rest, name).await;
+            assert_eq!(events.len(), 1, "{name} {at}: {events:#?}");
+            let occurrence = &events[0]["occurrences"][0];
+            let status = if at == last { closed } else { open };
+            assert_eq!(occurrence["status"], status, "{name} {at}");
+            assert_eq!(occurrence["number"], 1, "{name} {at}");
+            severities.push(occurrence["severity"].clone());
+            if at == last {
+                assert_eq!(occurrence["summary"], summary, "{name}");
+                assert_eq!(occurrence["acknowledged"], is_acknowledged, "{name}");
+                assert!(occurrence["metadataFields"]["data"].is_object(), "{name}");
+            }
+        }
+        assert_eq!(severities[0], severity, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
+    let world = World::start();
+    let rest = world.rest();
+    rest.post(MAPPINGS, &example("github")).await.ok();
+    let (headers, body) = requests("github").remove(0);
+    let path = "/v1/intake/webhooks/github";
+    let unsigned = rest.send(Method::POST, path, body.clone()).await;
+    assert_eq!(unsigned.status, 403, "{}", unsigned.text());
+    assert!(
+        unsigned.text().contains("x-hub-signature-256"),
+        "{}",
+        unsigned.text()
+    );
+    let wrong = [("x-hub-signature-256", "sha256=00")];
+    let wrong = rest
+        .try_send(Method::POST, path, &wrong, body.clone())
+        .await;
+    let wrong = wrong.unwrap();
+    assert_eq!(wrong.status, 403, "{}", wrong.text());
+    assert!(newest(&rest, "github").await.is_empty());
+    // The secret is shown nowhere, and an update that leaves it out keeps it.
+    let shown = rest.get(&format!("{MAPPINGS}/github")).await.text();
+    assert!(
+        shown.contains("********") && !shown.contains(SECRET),
+        "{shown}"
+    );
+    let mut draft = example("github");
+    draft["signature"].as_object_mut().unwrap().remove("secret");
+    let update = rest.put(&format!("{MAPPINGS}/github"), &draft).await;
+    update.ok();
+    let signed = send(&rest, "github", &headers, &body).await;
+    assert_eq!(signed.status, 200, "{}", signed.text());
+    let audit = rest.get("/v1/audit").await.text();
+    assert!(
+        audit.contains("\"mapping\"") && !audit.contains(SECRET),
+        "{audit}"
+    );
+}
+
+#[tokio::test]
+async fn standard_webhooks_are_taken_in_while_they_are_young() {
+    let world = World::start();
+    let rest = world.rest();
+    let key = STANDARD.encode(SECRET);
+    let mapping = json!({
+        "name": "orders",
+        "each": "data.lines",
+        "drop": {"equals": {"field": "item.test", "boolVal": true}},
+        "event": {
+            "name": "{{type}}",
+            "type": "orders",
+            "dimensions": {"order": "{{item.id}}", "gone": "{{item.nothing}}"},
+            "severity": {"from": "item.level", "map": {"7": "SEVERITY_CRITICAL"}},
+        },
+        "signature": {"scheme": "STANDARD_WEBHOOKS", "secret": format!("whsec_{key}")},
+    });
+    rest.post(MAPPINGS, &mapping).await.ok();
+    let lines =
+        json!([{"id": 1, "level": 7}, {"id": 2, "test": true}, {"id": 3, "level": "warning"}]);
+    let body = json!({"type": "order.late", "data": {"lines": lines}}).to_string();
+    let send = async |age_s: i64| {
+        let stamp = (jiff::Timestamp::now().as_second() - age_s).to_string();
+        let signature = STANDARD.encode(hmac(&format!("msg_1.{stamp}.{body}")));
+        let signatures = format!("v1,AAAA v1,{signature}");
+        let headers = [
+            ("webhook-id", "msg_1"),
+            ("webhook-timestamp", stamp.as_str()),
+            ("webhook-signature", signatures.as_str()),
+        ];
+        let path = "/v1/intake/webhooks/orders";
+        rest.try_send(Method::POST, path, &headers, body.clone())
+            .await
+            .unwrap()
+    };
+    let old = send(3_600).await;
+    assert_eq!(old.status, 403, "{}", old.text());
+    let taken = send(0).await;
+    assert_eq!(taken.ok(), json!({"succeeded": 2, "dropped": 1}));
+    let events = newest(&rest, "orders").await;
+    let mut told: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let severity = event["occurrences"][0]["severity"].as_str().unwrap();
+            format!("{} {severity}", event["dimensions"])
+        })
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "{\"order\":\"1\"} SEVERITY_CRITICAL",
+            "{\"order\":\"3\"} SEVERITY_WARNING"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_mapping_is_tested_before_it_is_stored_and_refused_field_by_field() {
+    let world = World::start();
+    let rest = world.rest();
+    let (headers, body) = requests("statuspage").remove(0);
+    let headers: Value = headers.into_iter().collect();
+    let test = json!({"mapping": example("statuspage"), "body": body, "headers": headers});
+    let shown = rest.post(&format!("{MAPPINGS}:test"), &test).await.ok();
+    assert_eq!(shown["events"][0]["summary"], "Virginia Is Down");
+    assert_eq!(shown["events"][0]["dimensions"]["incident"], "lbkhbwn21v5q");
+    assert_eq!(shown["droppedCount"], 0);
+    assert!(
+        newest(&rest, "statuspage").await.is_empty(),
+        "nothing is taken in"
+    );
+
+    let change = |change: fn(&mut Value)| {
+        let mut draft = example("statuspage");
+        change(&mut draft);
+        draft
+    };
+    let table: [(Value, &str); 9] = [
+        (change(|it| it["event"] = Value::Null), "\"event\""),
+        (change(|it| it["event"]["name"] = "".into()), "event.name"),
+        (
+            change(|it| it["event"]["summary"] = "{{#x}}".into()),
+            "event.summary",
+        ),
+        (
+            change(|it| it["event"]["dimensions"] = json!({})),
+            "event.dimensions",
+        ),
+        (
+            change(|it| it["event"]["dimensions"] = json!({"name": "x"})),
+            "event.dimensions[name]",
+        ),
+        (
+            change(|it| it["event"]["closed"] = json!({"matches": {"field": "a", "value": "("}})),
+            "event.closed.matches.value",
+        ),
+        (change(|it| it["drop"] = json!({})), "\"drop\""),
+        (
+            change(|it| it["signature"] = json!({"secret": "x"})),
+            "signature.scheme",
+        ),
+        (
+            change(|it| it["signature"] = json!({"scheme": "SENTRY", "secret": "********"})),
+            "signature.secret",
+        ),
+    ];
+    for (draft, field) in table {
+        let answer = rest.post(MAPPINGS, &draft).await;
+        assert_eq!(answer.status, 400, "{field}: {}", answer.text());
+        assert!(answer.text().contains(field), "{field}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn what_a_mapping_cannot_make_an_event_of_is_never_answered_with_success() {
+    let world = World::start();
+    let rest = world.rest();
+    rest.post(MAPPINGS, &example("statuspage")).await.ok();
+    assert_eq!(
+        rest.post(MAPPINGS, &example("statuspage")).await.status,
+        409
+    );
+    let wrong = [("", 400), ("[", 400), ("7", 400), ("{}", 200)];
+    for (body, status) in wrong {
+        let path = "/v1/intake/webhooks/statuspage";
+        let answer = rest.send(Method::POST, path, body.to_owned()).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+    }
+    // An event that cannot be one is told of, never answered with success.
+    let nameless = json!({"incident": {"id": "x"}, "page": {}}).to_string();
+    let mut unnamed = example("statuspage");
+    unnamed["event"]["name"] = "{{nothing}}".into();
+    unnamed["event"]["type"] = "".into();
+    rest.put(&format!("{MAPPINGS}/statuspage"), &unnamed)
+        .await
+        .ok();
+    let path = "/v1/intake/webhooks/statuspage";
+    let refused = rest.send(Method::POST, path, nameless).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(
+        rest.delete(&format!("{MAPPINGS}/statuspage")).await.status,
+        200
+    );
+    let gone = rest.send(Method::POST, path, "{}").await;
+    assert_eq!(gone.status, 404, "{}", gone.text());
+}
