@@ -17,6 +17,7 @@ pub mod reference;
     unused_qualifications,
     clippy::pedantic,
     clippy::enum_variant_names,
+    clippy::large_enum_variant,
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     reason = "generated from the .proto files"

@@ -17,6 +17,9 @@ const TOKEN: &str = "xoxb-canary-token-55d0";
 const ROUTING: &str = "canaryroutingkey0000000000000000";
 const PATH: &str = "canary-in-the-path-90aa";
 const PASSWORD: &str = "canary-password-f3b2";
+const BASIC: &str = "canary-password-19ab";
+const BEARER: &str = "canary-bearer-44f2";
+const CLIENT: &str = "canary-client-8d03";
 /// What describes the service and what it holds, for people and scripts.
 const TELLING: [&[&str]; 7] = [
     &["export"],
@@ -35,9 +38,24 @@ fn destinations(receiver: &Receiver) -> Vec<Value> {
     let mut hidden = samples::webhook("hidden", "");
     hidden["type"]["webhook"]["url"] = json!("");
     hidden["type"]["webhook"]["secretUrl"] = json!(receiver.url(&format!("/{PATH}")));
+    let secured = |name: &str, auth: Value| {
+        let mut webhook = samples::webhook(name, &receiver.url(&format!("/{name}")));
+        webhook["type"]["webhook"]["auth"] = auth;
+        webhook
+    };
+    let token_url = receiver.url("/token");
     vec![
         webhook,
         hidden,
+        secured(
+            "basic",
+            json!({"basic": {"username": "ada", "password": BASIC}}),
+        ),
+        secured("bearer", json!({"bearer": {"token": BEARER}})),
+        secured(
+            "oauth",
+            json!({"oauth2": {"tokenUrl": token_url, "clientId": "a", "clientSecret": CLIENT}}),
+        ),
         json!({"name": "desk", "type": {"servicenow": {
             "instanceUrl": receiver.url(""), "clientId": "bellwether", "clientSecret": PASSWORD,
         }}}),
@@ -56,26 +74,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     let rest = world.rest();
     let mut answers = Vec::new();
     for destination in destinations(&receiver) {
-        let created = rest
-            .post("/v1/notification/destinations", &destination)
-            .await;
-        answers.push(created.text());
-        let name = json!({"name": destination["name"]});
-        answers.push(
-            rest.post("/v1/notification/destinations:test", &name)
-                .await
-                .text(),
-        );
-        answers.push(
-            rest.post("/v1/notification/destinations:test", &destination)
-                .await
-                .text(),
-        );
-        answers.push(
-            rest.post("/v1/notification/destinations", &destination)
-                .await
-                .text(),
-        );
+        answers.extend(tried(&rest, &destination).await);
     }
     rest.post(
         "/v1/notification/triggers",
@@ -105,20 +104,18 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     }));
     let answers = answers.join("\n");
     assert!(answers.contains("********"), "{answers}");
-    let told = TELLING.map(|command| {
-        let output = process::run(world.command(command));
-        let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        assert!(!text[0].is_empty(), "{command:?}: {text:?}");
-        text.concat()
-    });
-    let answers = [answers, told.concat()].concat();
+    let answers = [answers, told(&world)].concat();
     let backup = tempfile::tempdir().unwrap();
     let folder = backup.path().join("copy");
     let folder = folder.to_str().unwrap();
     let output = process::run(world.command(&["backup", "--without-keys", folder]));
     assert!(output.status.success(), "{output:?}");
     let log = world.service().log();
-    let mut secrets = vec![HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD];
+    let mut secrets = vec![
+        HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT,
+    ];
+    // As it is sent: the user, a colon and the password.
+    secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
     for secret in &secrets {
         assert!(!answers.contains(secret), "{secret} stands in an answer");
@@ -131,6 +128,35 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     secrets.push(&admin_key);
     assert_clean(&world.data_dir(), &secrets);
     assert_clean(backup.path(), &secrets);
+}
+
+/// Makes a destination and tests it, stored and as a draft.
+async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
+    let stored = json!({"name": destination["name"]});
+    let all = "/v1/notification/destinations";
+    let test = "/v1/notification/destinations:test";
+    let calls = [
+        (all, destination),
+        (test, &stored),
+        (test, destination),
+        (all, destination),
+    ];
+    let mut answers = Vec::new();
+    for (path, body) in calls {
+        answers.push(rest.post(path, body).await.text());
+    }
+    answers
+}
+
+/// What the commands tell.
+fn told(world: &World) -> String {
+    let told = TELLING.map(|command| {
+        let output = process::run(world.command(command));
+        let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(!text[0].is_empty(), "{command:?}: {text:?}");
+        text.concat()
+    });
+    told.concat()
 }
 
 /// Everything that can be read afterwards, also as a log of deliveries.
