@@ -21,6 +21,7 @@ mod disk;
 mod events;
 mod explain;
 mod foreign;
+mod groups;
 mod grpc;
 mod idempotency;
 mod inhibitions;

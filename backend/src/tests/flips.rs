@@ -75,6 +75,12 @@ async fn filled() -> Ground {
     rule.destination_names = vec![destinations[0].name.clone()];
     changes.insert(&rule);
     store.apply(Lane::Admin, changes).await.unwrap();
+    keep_occurrences(&store).await;
+    ground
+}
+
+/// Occurrences and deliveries, each in a commit of its own.
+async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {
         let mut changes = store.changes();
         changes.insert(&Occurrence {
@@ -90,7 +96,6 @@ async fn filled() -> Ground {
         changes.insert(&samples::attempt(u64::from(number), 1));
         store.apply(Lane::Bulk, changes).await.unwrap();
     }
-    ground
 }
 
 /// What the service answers, question by question; an error where it does not.

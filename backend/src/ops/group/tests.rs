@@ -135,18 +135,18 @@ impl World {
     }
 }
 
-fn grouping(by: &[&str]) -> Option<Grouping> {
-    Some(Grouping {
+fn grouping(by: &[&str]) -> Grouping {
+    Grouping {
         by: by.iter().map(|it| (*it).to_owned()).collect(),
         wait_ms: 30_000,
         interval_ms: 300_000,
-    })
+    }
 }
 
 fn gathering() -> Rule {
     Rule {
         send_updates: true,
-        group: grouping(&["name"]),
+        group: Some(grouping(&["name"])),
         ..rule("page", &[DISK_TRIGGER], &["hook"])
     }
 }
@@ -255,7 +255,7 @@ async fn what_falls_back_before_the_next_message_is_not_told() {
 #[tokio::test]
 async fn a_group_shares_what_its_fields_held_and_a_missing_value_is_one_of_its_own() {
     let world = World::under(&[Rule {
-        group: grouping(&["dimensions.host", "metadata.rack"]),
+        group: Some(grouping(&["dimensions.host", "metadata.rack"])),
         ..gathering()
     }])
     .await;

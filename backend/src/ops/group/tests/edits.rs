@@ -9,7 +9,7 @@ async fn under_another_by_nothing_joins_and_the_group_lives_until_its_closing() 
     world.wait(30).await;
     world
         .edit(Rule {
-            group: grouping(&["host"]),
+            group: Some(grouping(&["host"])),
             ..gathering()
         })
         .await;
@@ -101,7 +101,7 @@ async fn whoever_is_added_hears_of_what_joins_and_of_the_closing() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
-    let more = ["hook", "other"].map(|it| name(it)).to_vec();
+    let more = ["hook", "other"].map(name).to_vec();
     world
         .edit(Rule {
             destination_names: more,
