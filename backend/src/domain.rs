@@ -29,7 +29,7 @@ pub use client::{Client, Dialect, PreviousKey, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own};
-pub use group::{Group, GroupContent, GroupId, GroupKey, Grouping, MemberChange};
+pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastTold, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
@@ -44,7 +44,7 @@ pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use revision::{Revision, RevisionId, RevisionOf, Was};
-pub use rule::Rule;
+pub use rule::{Grouping, Rule};
 pub use silence::{Comment, Progress, Silence, SilenceState, Stage};
 pub use trigger::Trigger;
 pub use value::Value;

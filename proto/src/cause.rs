@@ -36,6 +36,21 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
+/// What the server said on a secure connection, of which HTTP/2 hands on the words alone.
+pub fn alert(words: &str) -> Option<rustls::Error> {
+    const TOLD: [AlertDescription; 7] = [
+        AlertDescription::CertificateRequired,
+        AlertDescription::CertificateRevoked,
+        AlertDescription::CertificateExpired,
+        AlertDescription::UnknownCA,
+        AlertDescription::DecryptError,
+        AlertDescription::BadCertificate,
+        AlertDescription::CertificateUnknown,
+    ];
+    let mut alerts = TOLD.into_iter().map(rustls::Error::AlertReceived);
+    alerts.find(|alert| alert.to_string() == words)
+}
+
 /// What is wrong with a secure connection to a server: what was found and what would be right.
 /// `authorities` is the setting that can add an authority.
 pub fn explain(error: &rustls::Error, authorities: &str) -> String {

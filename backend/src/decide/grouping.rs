@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    domain::{GroupKey, Grouping, Occurrence, RecordId, group::SharedValue},
+    domain::{GroupKey, Grouping, Occurrence, RecordId, hold::SharedValue},
     limits::GROUP_VALUE_BYTES_MAX,
     matching::field::{Field, Found},
 };

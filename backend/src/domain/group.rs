@@ -2,22 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::{Name, Occurrence, RecordId};
-
-/// How a rule gathers occurrences into one message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grouping {
-    /// The fields, named as in queries, whose values the occurrences of a group share.
-    pub by: Vec<String>,
-    /// How long the first message waits for more, in milliseconds.
-    pub wait_ms: i64,
-    /// How long after a message the next one goes out at the earliest, in milliseconds.
-    pub interval_ms: i64,
-}
-
-/// A field that the members of a group share, and what it held when they joined; none where they
-/// lacked it.
-pub type SharedValue = (String, Option<String>);
+use crate::domain::{Name, Occurrence, RecordId, hold::SharedValue};
 
 /// What a group's members share, as a digest: the rule, its fields, and their values.
 pub type GroupKey = RecordId;

@@ -1,6 +1,10 @@
 //! What waits until nothing holds it back, and what became of it.
 
-use crate::domain::{Name, RecordId, Severity, group::SharedValue};
+use crate::domain::{Name, RecordId, Severity};
+
+/// A field that the members of a group share, and what it held when they joined; none where they
+/// lacked it.
+pub type SharedValue = (String, Option<String>);
 
 /// What can hold a notification back for a while. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

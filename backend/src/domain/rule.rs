@@ -1,6 +1,6 @@
 //! Rules: what joins triggers to destinations.
 
-use crate::domain::{Grouping, Name, RecordId};
+use crate::domain::{Name, RecordId};
 
 /// Seconds between repeats when a rule states none.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
@@ -46,4 +46,15 @@ pub struct Rule {
     pub create_ms: i64,
     /// When it was edited last, in milliseconds since 1970.
     pub update_ms: i64,
+}
+
+/// How a rule gathers occurrences into one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grouping {
+    /// The fields, named as in queries, whose values the occurrences of a group share.
+    pub by: Vec<String>,
+    /// How long the first message waits for more, in milliseconds.
+    pub wait_ms: i64,
+    /// How long after a message the next one goes out at the earliest, in milliseconds.
+    pub interval_ms: i64,
 }

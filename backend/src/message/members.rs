@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cut;
-use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, group::SharedValue};
+use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
 
 /// Members that a default text and the variable `group.events` have.
 const LISTED_MAX: usize = 20;

@@ -87,6 +87,9 @@ fn reason(error: &(dyn Error + 'static)) -> String {
         return cause::explain(error, "tls_ca");
     }
     let told = cause::innermost(error).to_string();
+    if let Some(error) = cause::alert(&told) {
+        return cause::explain(&error, "tls_ca");
+    }
     match told.split_once(" (os error ") {
         Some((words, _number)) => words.to_lowercase(),
         None => told,

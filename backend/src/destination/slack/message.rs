@@ -44,7 +44,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     }
     if let Some(members) = facts.members() {
         for line in members {
-            text = format!("{text}\n• {}", escaped(&line));
+            text = format!("{text}\n\u{2022} {}", escaped(&line));
         }
     }
     body["text"] = text.into();

@@ -14,7 +14,7 @@ use crate::{
     domain::{
         Content, Delivery, DeliveryState, Destination, DestinationKind, Group, GroupContent,
         MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
-        group::SharedValue,
+        hold::SharedValue,
     },
     error::Error,
     limits::{

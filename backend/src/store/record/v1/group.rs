@@ -1,7 +1,10 @@
 //! Groups, and what messages tell of them.
 
-use super::occurrence::{OccurrenceV1, record_id};
-use crate::domain::{Group, GroupContent, MemberChange, Name, RecordId, group::SharedValue};
+use super::{
+    hold::{SharedV1, shared},
+    occurrence::{OccurrenceV1, record_id},
+};
+use crate::domain::{Group, GroupContent, MemberChange, Name, RecordId};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct GroupV1 {
@@ -36,33 +39,11 @@ pub(crate) struct GroupV1 {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct SharedV1 {
-    #[prost(string, tag = "1")]
-    field: String,
-    #[prost(string, optional, tag = "2")]
-    value: Option<String>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
 struct ToldV1 {
     #[prost(bytes = "vec", tag = "1")]
     id: Vec<u8>,
     #[prost(string, tag = "2")]
     name: String,
-}
-
-impl From<&SharedValue> for SharedV1 {
-    fn from((field, value): &SharedValue) -> Self {
-        Self {
-            field: field.clone(),
-            value: value.clone(),
-        }
-    }
-}
-
-pub(super) fn shared(records: Vec<SharedV1>) -> Vec<SharedValue> {
-    let one = |record: SharedV1| (record.field, record.value);
-    records.into_iter().map(one).collect()
 }
 
 impl From<&Group> for GroupV1 {

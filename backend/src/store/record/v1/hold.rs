@@ -1,8 +1,8 @@
 //! What waits, how it came to wait, and what holds others back.
 
-use super::group::{SharedV1, shared};
 use crate::domain::{
     CauseMark, Held, HeldBy, HoldChange, HoldKind, LastTold, Name, Pending, RecordId, Severity,
+    hold::SharedValue,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -205,4 +205,26 @@ impl CauseMarkV1 {
             is_freed: self.is_freed,
         })
     }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct SharedV1 {
+    #[prost(string, tag = "1")]
+    field: String,
+    #[prost(string, optional, tag = "2")]
+    value: Option<String>,
+}
+
+impl From<&SharedValue> for SharedV1 {
+    fn from((field, value): &SharedValue) -> Self {
+        Self {
+            field: field.clone(),
+            value: value.clone(),
+        }
+    }
+}
+
+pub(super) fn shared(records: Vec<SharedV1>) -> Vec<SharedValue> {
+    let one = |record: SharedV1| (record.field, record.value);
+    records.into_iter().map(one).collect()
 }
