@@ -62,7 +62,7 @@ async fn what_a_rule_groups_by_is_refused_answered_and_shown_before_it_is_saved(
     let unknown = format!("{GROUPS}/group-01KG9H1S000000000000000007");
     assert_eq!(rest.get(&unknown).await.status, 404);
     let listed = rest.get(GROUPS).await.ok();
-    assert_eq!(listed["groups"], json!([]));
+    assert!(listed["groups"].is_null(), "{listed}");
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_group_waits_over_a_kill_is_one_thread_and_closes_at_once() {
     let path = format!("{GROUPS}/{id}?pageSize=2&pageToken={token}");
     let rest_of_them = rest.get(&path).await.ok();
     assert_eq!(rest_of_them["members"].as_array().unwrap().len(), 1);
-    assert_eq!(rest_of_them["nextPageToken"], "");
+    assert!(rest_of_them["nextPageToken"].is_null());
     let owed = rest.get("/v1/notification/obligations").await.ok();
     assert_eq!(owed["obligations"][0]["groupId"], id);
     is_closed_as_one(&rest, &receiver, id).await;
@@ -142,7 +142,7 @@ async fn is_closed_as_one(rest: &Rest, receiver: &Receiver, id: &str) {
         .await;
     assert_eq!(listed.ok()["groups"][0]["id"], id);
     let listed = rest.get(&format!("{GROUPS}?states=OPEN")).await.ok();
-    assert_eq!(listed["groups"], json!([]));
+    assert!(listed["groups"].is_null(), "{listed}");
     let sent = rest.get("/v1/notification/deliveries").await.ok();
     let sent = sent["deliveries"].as_array().unwrap();
     assert!(

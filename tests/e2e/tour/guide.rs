@@ -58,6 +58,10 @@ impl Guide {
         let parties = [
             (self.rest_address(), "http://127.0.0.1:48480"),
             (self.address("grpc"), "http://127.0.0.1:48481"),
+            (
+                format!(" {} ", self.address("grpc").trim_start_matches("http://")),
+                " 127.0.0.1:48481 ",
+            ),
             (self.receiver.url(""), "http://127.0.0.1:49000"),
         ];
         let stored = page::stored(self.pages.len(), self.size);

@@ -138,6 +138,10 @@ fn masked(line: &str) -> String {
     let line = shaped(&line, "dddddddddd", SECONDS);
     let line = fractions(&ids(&line)).replace(&format!("Bellwether/{version}"), "Bellwether/0.1.0");
     let line = numbered(&line, " in ", " ms", "1");
+    let line = numbered(&line, ", store ", " MB", "9");
+    let line = line.replace(" TB free", " GB free");
+    let line = numbered(&line, ", disk ", " GB free", "64.0");
+    let line = numbered(&line, ", memory ", " MB", "64");
     numbered(&line, "size             ", " bytes", "970")
 }
 

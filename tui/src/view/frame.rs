@@ -94,7 +94,11 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     let heard = model.heard_ms.filter(|_| width >= HEARD_FROM);
     let heard = heard.map_or_else(String::new, |ms| {
-        format!(" at {} {}", model.moment(ms), model.zone_word())
+        let before = match &model.link {
+            Connection::Up => " at",
+            _ => ", last heard",
+        };
+        format!("{before} {} {}", model.moment(ms), model.zone_word())
     });
     let right = text::fit(&format!("{state}{heard}{caller} "), width / 2);
     let right_width = text::width(&right);

@@ -122,7 +122,7 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
 }
 
 /// Before when something was heard last.
-const HEARD: &str = "● connected at ";
+const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
 
 /// Why and since when there is no link, and the service's port, are not the same in every run.
 fn without_chance(screen: &str) -> String {
@@ -130,7 +130,8 @@ fn without_chance(screen: &str) -> String {
     for line in screen.lines() {
         let counts = line.contains("next try in") || line.contains("trying now");
         let line = if counts { " ✗ not connected" } else { line };
-        let heard = line.find(HEARD).map(|at| at + HEARD.len());
+        let end = |before: &&str| line.find(before).map(|at| at + before.len());
+        let heard = HEARD.iter().find_map(end);
         let line = match heard.and_then(|at| Some((&line[..at], line.get(at + 8..)?))) {
             Some((before, after)) => format!("{before}HH:MM:SS{after}"),
             None => line.to_owned(),
