@@ -48,6 +48,8 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Clauses of a query that a form shows as a list.
 pub(crate) const FORM_CLAUSES: usize = 50;
 
+/// Calls under way at once: a service gives one client a quarter of 24 for lists.
+pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Until a connection attempt is given up.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// Between keep-alive pings; with [`PING_TIMEOUT`] a dead peer is noticed within 3 s.

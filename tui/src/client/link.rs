@@ -1,11 +1,11 @@
 //! Keeps one link to the service: connects, notices that it broke, pauses, tries again.
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
 use rand::Rng;
 use tokio::{
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     task::{AbortHandle, JoinSet},
     time,
 };
@@ -180,6 +180,7 @@ impl Supervisor {
     async fn serve(&mut self, carrier: Carrier) -> End {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
+        let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
         self.follow(&mut stream, &carrier);
         loop {
@@ -188,6 +189,11 @@ impl Supervisor {
                     Some(Command::Call(ticket, request)) => {
                         running.retain(|(_, handle)| !handle.is_finished());
                         let call = make_call(carrier.clone(), self.news.clone(), ticket, *request);
+                        let places = Arc::clone(&places);
+                        let call = async move {
+                            let _place = places.acquire().await;
+                            call.await
+                        };
                         running.push((ticket, calls.spawn(call)));
                     }
                     Some(Command::Abandon(ticket)) => {
