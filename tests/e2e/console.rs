@@ -221,6 +221,10 @@ fn stopped_it_gives_the_terminal_back_and_takes_it_again() {
         });
 
         process::signal("-CONT", console.process());
+        eventually_blocking("the terminal to be taken again without a key", || {
+            (!console.modes_left().is_empty()).then_some(())
+        });
+        console.shows(&["● connected"]);
         console.press("4");
         console.shows(&["Destinations"]);
         console.press("1");
@@ -262,11 +266,28 @@ async fn an_editor_has_the_terminal_to_itself() {
     console.press("E");
     console.shows(&["EDITING"]);
     assert_eq!(console.modes_left(), Vec::<String>::new());
-    console.press("\r");
+    // What is typed behind the editor's line is the console's, without another key.
+    console.press("\r1");
 
-    console.shows(&["Destinations"]);
+    console.shows(&["› Overview"]);
     has_the_mouse_too(&console);
     console.press("q");
     console.ended();
     assert_eq!(console.modes_left(), Vec::<String>::new());
+}
+
+#[test]
+fn no_key_is_lost_while_the_screen_gets_another_size() {
+    let world = World::start();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    for round in 0..20_u16 {
+        let (key, shown) =
+            [("4", "No destinations yet"), ("5", "No rules yet")][usize::from(round % 2)];
+        console.resize((100 + round, 30));
+        console.press(key);
+        console.shows(&[shown]);
+    }
+    console.press("q");
+    assert!(console.ended().success());
 }

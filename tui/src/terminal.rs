@@ -4,6 +4,7 @@ mod background;
 mod child;
 mod fault;
 mod guard;
+mod keys;
 mod session;
 
 pub(crate) use child::edit;

@@ -2,15 +2,12 @@
 //! the network.
 
 use std::{
-    future::poll_fn,
     io::{self, Stdout, Write},
-    task::Poll,
     time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
+use crossterm::event::Event;
 use ratatui::backend::CrosstermBackend;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -22,6 +19,7 @@ use super::{
     child,
     fault::Fault,
     guard::Guard,
+    keys::Keys,
 };
 use crate::{
     console::{Console, Outward},
@@ -43,7 +41,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         guard,
         console,
         editor,
-        keys: EventStream::new(),
+        keys: Keys::read(),
         question: Question::default(),
     };
     session.run().await.map_err(Error::Terminal)
@@ -53,7 +51,7 @@ struct Session {
     guard: Guard,
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
-    keys: EventStream,
+    keys: Keys,
     question: Question,
 }
 
@@ -105,7 +103,7 @@ impl Session {
                 () = signals.fault.when_asked() => {}
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
-                    self.keys(event?).await?;
+                    self.keys(event?)?;
                     // A key is answered at once, whatever else goes on.
                     draw_at = Instant::now();
                 }
@@ -117,15 +115,15 @@ impl Session {
     }
 
     /// Takes in a key and those that wait behind it, so that one frame answers them all.
-    async fn keys(&mut self, first: Event) -> io::Result<()> {
+    fn keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
             // What follows a key that starts the editor is for the editor.
             if self.console.wants_to_quit() || self.console.has_outward() {
                 break;
             }
-            match self.waiting_key().await {
-                Some(event) => self.input(event?),
+            match Keys::waiting()? {
+                Some(event) => self.input(event),
                 None => break,
             }
         }
@@ -144,16 +142,6 @@ impl Session {
         }
     }
 
-    /// The next key if it is there already. The stream wakes only who asked first, so it is asked
-    /// with this task's own waker.
-    async fn waiting_key(&mut self) -> Option<io::Result<Event>> {
-        poll_fn(|context| match self.keys.poll_next_unpin(context) {
-            Poll::Ready(event) => Poll::Ready(event),
-            Poll::Pending => Poll::Ready(None),
-        })
-        .await
-    }
-
     fn draw(&mut self) -> io::Result<()> {
         Guard::begin_frame()?;
         self.console.draw()?;
@@ -170,9 +158,7 @@ impl Session {
             Outward::Suspend => self.suspend(),
             Outward::Mouse(on) => self.guard.set_mouse(on),
             Outward::Edit(edit) => {
-                // The reader of keys must be gone before the editor reads them.
-                self.keys = EventStream::new();
-                self.guard.leave()?;
+                self.give_away()?;
                 let (editor, shown) = (self.editor.clone(), edit.text.clone());
                 let stem = edit.kind.word();
                 let run = move || child::edit(&editor, stem, &shown);
@@ -187,16 +173,22 @@ impl Session {
 
     /// Gives the terminal to the shell until it brings us back.
     fn suspend(&mut self) -> io::Result<()> {
-        self.guard.leave()?;
+        self.give_away()?;
         signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;
         self.come_back()?;
         self.console.handle(Msg::Resumed);
         Ok(())
     }
 
+    /// Nobody here reads keys any more when somebody else has the terminal.
+    fn give_away(&mut self) -> io::Result<()> {
+        self.keys.stop();
+        self.guard.leave()
+    }
+
     fn come_back(&mut self) -> io::Result<()> {
         self.guard.enter()?;
-        self.keys = EventStream::new();
+        self.keys = Keys::read();
         self.console.redraw()
     }
 
