@@ -73,7 +73,7 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
         .sees(&["Create destination on-call?", "[ No ]"]);
     guide.page(
         "What will change",
-        "Nothing is ever changed without this question. Its answer is No until somebody says `y`.",
+        "Nothing is changed for good without this question. Its answer is No until somebody says `y`.",
     );
 
     guide
@@ -187,9 +187,12 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .sees(&["✓ rule tell-us created; next: o enables it"]);
     guide
         .press("o")
-        .sees(&["Enable rule tell-us?", "it notifies on-call"]);
-    guide.page("Enabled", "A rule notifies nobody until it is switched on.");
-    guide.press("y").sees(&["✓ rule tell-us enabled"]);
+        .sees(&["✓ rule tell-us enabled", "U undoes it"]);
+    guide.page(
+        "Enabled",
+        "A rule notifies nobody until it is switched on. What can be taken back is not asked about: \
+         `U` undoes it.",
+    );
     assert_eq!(guide.receiver.received().len(), 1, "nobody was told so far");
 }
 
@@ -222,10 +225,7 @@ async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
 
 async fn its_end_is_told_as_well(guide: &mut Guide) {
     guide.press("2").sees(&["disk is gone"]).press("a");
-    guide
-        .sees(&["Acknowledge this occurrence?"])
-        .press("y")
-        .sees(&["✓ acknowledged"]);
+    guide.sees(&["✓ acknowledged"]);
     let told = guide.is_told(3).await;
     assert_eq!(told.json()["event"]["acknowledged"], true);
 

@@ -17,6 +17,6 @@ pub use failure::{why_broken, why_unreachable};
 pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{
-    Answer, Chosen, Command, EventFilter, LinkState, News, Page, Progress, Request, Span,
+    Answer, Chosen, Command, EventFilter, LinkState, News, Note, Page, Progress, Request, Span,
     StatusChange, Taken, Ticket,
 };

@@ -48,8 +48,9 @@ pub(crate) struct Console<B: Backend> {
     model: Model,
     link: Link,
     outward: VecDeque<Outward>,
-    /// How many requests that change something have left.
+    /// How many requests that change something have left: after a question, and without one.
     writes: u64,
+    writes_at_once: u64,
     /// Whether anything changed since the last frame.
     changed: bool,
 }
@@ -65,6 +66,7 @@ impl<B: Backend> Console<B> {
         let service = options.endpoint.uri().to_string();
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.sending = options.sending;
+        model.shell = options.shell;
         model.mouse = options.mouse;
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);
@@ -85,6 +87,7 @@ impl<B: Backend> Console<B> {
             link,
             outward,
             writes: 0,
+            writes_at_once: 0,
             changed: true,
         })
     }
@@ -93,8 +96,17 @@ impl<B: Backend> Console<B> {
         self.writes
     }
 
+    pub(crate) fn writes_at_once(&self) -> u64 {
+        self.writes_at_once
+    }
+
     pub(crate) fn wants_to_quit(&self) -> bool {
         self.model.quit
+    }
+
+    /// Asks before every change from now on, also before one that can be taken back.
+    pub(crate) fn ask_always(&mut self) {
+        self.model.asks_always = true;
     }
 
     /// Everything it knows and shows.
@@ -165,8 +177,16 @@ impl<B: Backend> Console<B> {
         for effect in effects {
             match effect {
                 Effect::Send(command) => {
-                    let writes = matches!(&command, Command::Call(_, it) if it.is_write());
-                    self.writes += u64::from(writes);
+                    if let Command::Call(ticket, request) = &command
+                        && request.is_write()
+                    {
+                        let write = self.model.pending.get(ticket).and_then(Option::as_ref);
+                        if write.is_some_and(|write| write.at_once) {
+                            self.writes_at_once += 1;
+                        } else {
+                            self.writes += 1;
+                        }
+                    }
                     if !self.link.send(command) {
                         let token = crate::theme::Token::Bad;
                         self.model

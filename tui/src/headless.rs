@@ -256,10 +256,16 @@ impl Headless {
         )
     }
 
-    /// How many requests that change something have left.
+    /// How many requests that change something have left after a question.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.console.writes()
+    }
+
+    /// How many have left without one, because they can be taken back.
+    #[must_use]
+    pub fn writes_at_once(&self) -> u64 {
+        self.console.writes_at_once()
     }
 
     /// Lets `edit` stand in for the editor, if one was asked for. `false` when none was.

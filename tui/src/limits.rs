@@ -78,6 +78,13 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
+/// Filters of before that a screen keeps.
+pub(crate) const OLDER_FILTERS: usize = 50;
+/// How long it is told that something can be undone.
+pub(crate) const TOAST_MS: i64 = 10_000;
+/// How much can be undone, and how long after it was done.
+pub(crate) const UNDO_STEPS: usize = 20;
+pub(crate) const UNDO_MS: i64 = 600_000;
 /// Events that the palette offers.
 pub(crate) const PALETTE_EVENTS: usize = 200;
 /// Bytes of the id of an event; that of an occurrence is longer.

@@ -12,11 +12,13 @@ pub(crate) mod map;
 pub(crate) mod message;
 pub(crate) mod overlay;
 pub(crate) mod page;
+pub(crate) mod recall;
 pub(crate) mod rows;
 pub(crate) mod sort;
 pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod tabs;
+pub(crate) mod undo;
 pub(crate) mod update;
 pub(crate) mod wall;
 pub(crate) mod write;
@@ -35,6 +37,7 @@ use self::{
     page::{Content, Page},
     rows::Arranged,
     store::Store,
+    undo::Undo,
     write::Write,
 };
 use crate::{
@@ -43,6 +46,7 @@ use crate::{
     document::Link,
     keymap::{Action, Keymap},
     limits,
+    options::Shell,
     route::Route,
     text,
     theme::{Background, Depth, Look, Theme, Token},
@@ -64,6 +68,8 @@ pub(crate) struct Model {
     pub(crate) service: String,
     /// A shell command that sends an event to it, if that is known.
     pub(crate) sending: Option<String>,
+    /// How a shell reaches it.
+    pub(crate) shell: Shell,
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
@@ -88,6 +94,14 @@ pub(crate) struct Model {
     /// What could not be stored because it changed meanwhile, until what is stored is read.
     pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
+    /// Filters of before, by the screen.
+    pub(crate) filters: HashMap<&'static str, Vec<String>>,
+    /// The call whose answer is to be copied.
+    pub(crate) copies: Option<Ticket>,
+    /// What was done and can be taken back, the last at the end.
+    pub(crate) done: Vec<Undo>,
+    /// Whether every change is asked about, also one that can be taken back.
+    pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
     /// What the terminal can show, and what it writes on, if that is known.
@@ -125,11 +139,13 @@ pub(crate) enum Connection {
     },
 }
 
-/// A sentence at the bottom, until the next key.
+/// A sentence at the bottom, until the next key or for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) token: Token,
     pub(crate) text: String,
+    /// Until when keys leave it there.
+    pub(crate) until_ms: Option<i64>,
 }
 
 impl Model {
@@ -141,6 +157,7 @@ impl Model {
             zone,
             service,
             sending: None,
+            shell: Shell::default(),
             read_only,
             mouse: true,
             link: Connection::Connecting,
@@ -157,6 +174,10 @@ impl Model {
             overlay: None,
             clash: None,
             notice: None,
+            filters: HashMap::new(),
+            copies: None,
+            done: Vec::new(),
+            asks_always: false,
             quit: false,
             theme: Theme::default(),
             depth: Depth::default(),
@@ -287,7 +308,24 @@ impl Model {
         self.notice = Some(Notice {
             token,
             text: text.into(),
+            until_ms: None,
         });
+    }
+
+    /// Says something that stays for a while, whatever keys are pressed.
+    pub(crate) fn toast(&mut self, text: String) {
+        self.notice = Some(Notice {
+            token: Token::Good,
+            text,
+            until_ms: Some(self.now_ms.saturating_add(limits::TOAST_MS)),
+        });
+    }
+
+    /// Takes the sentence away, unless it is to stay.
+    pub(crate) fn clear_notice(&mut self) {
+        let now = self.now_ms;
+        self.notice
+            .take_if(|notice| notice.until_ms.is_none_or(|until| until <= now));
     }
 
     /// When something must happen without a key or news, if ever.
@@ -305,6 +343,7 @@ impl Model {
             check,
             self.begun_until_ms,
             self.cycle,
+            self.notice.as_ref().and_then(|notice| notice.until_ms),
         ];
         due.into_iter().flatten().min()
     }

@@ -38,6 +38,27 @@ impl fmt::Debug for Key {
     }
 }
 
+/// How a shell reaches the service, in its own words.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// The address of REST, if it is known.
+    pub rest: Option<String>,
+    /// The key, as a word that a shell expands between double quotes.
+    pub key: String,
+    /// The `bellwether` command with what leads it to the service.
+    pub bellwether: String,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self {
+            rest: None,
+            key: "$BELLWETHER_KEY".to_owned(),
+            bellwether: "bellwether".to_owned(),
+        }
+    }
+}
+
 /// What a console is started with.
 #[expect(
     clippy::struct_excessive_bools,
@@ -66,6 +87,8 @@ pub struct Options {
     pub background: Option<Background>,
     /// A shell command that sends an event to the service, for the screen that lacks one.
     pub sending: Option<String>,
+    /// How a shell reaches the service, for commands that are copied.
+    pub shell: Shell,
     /// Which keys do what.
     pub keys: Keymap,
     /// The zone that moments are shown in.
@@ -98,6 +121,7 @@ impl Options {
             depth: Depth::default(),
             background: None,
             sending: None,
+            shell: Shell::default(),
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),

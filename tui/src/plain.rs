@@ -43,7 +43,9 @@ const SIZE: (u16, u16) = (200, 50);
 pub(crate) async fn run(options: Options) -> Result<Standing, Error> {
     let editor = options.editor.clone();
     let backend = TestBackend::new(SIZE.0, SIZE.1);
-    let Ok(console) = Console::start(options, backend);
+    let Ok(mut console) = Console::start(options, backend);
+    // Nothing moves on lines: what was done is not seen to be done.
+    console.ask_always();
     let mut plain = Plain {
         console,
         talk: Talk::default(),

@@ -75,6 +75,19 @@ fn is_emoji_sequence(grapheme: &str) -> bool {
         && chars.next_back().is_some_and(|char| char != '\u{200d}')
 }
 
+/// The text as a part of the path of an address.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            out.push(char::from(byte));
+        } else {
+            let _infallible = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
 /// Cells that cleaned text takes.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     carrier::{Reach, unlinked},
     failure::unfit,
-    protocol::{Answer, Chosen, EventFilter, Page, Request, StatusChange, Taken},
+    protocol::{Answer, Chosen, EventFilter, Note, Page, Request, StatusChange, Taken},
 };
 use crate::{
     data::{
@@ -117,6 +117,7 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             occurrence_ids,
             text,
         } => Answer::Written(annotate(reach, occurrence_ids, &text).await),
+        Request::RemoveNotes { notes } => Answer::Written(remove_notes(reach, notes).await),
         Request::RetryDelivery { id } => {
             let asked = v1::RetryDeliveryRequest { id };
             let done = reach.ask("DeliveryService/RetryDelivery", asked).await;
@@ -412,6 +413,30 @@ async fn annotate(reach: &mut Reach, ids: Vec<String>, text: &str) -> Result<Tak
         occurrence_id,
         annotation_id: String::new(),
         annotation: text.to_owned(),
+    });
+    let asked = v1::AnnotateRequest {
+        annotations: annotations.collect(),
+    };
+    let done = reach.ask("EventManagementService/Annotate", asked).await;
+    let done: v1::AnnotateResponse = done?;
+    let items = done.annotation_responses;
+    let notes = items.iter().map(|item| Note {
+        occurrence_id: item.occurrence_id.clone(),
+        id: item.annotation_id.clone(),
+    });
+    let notes = notes.collect();
+    match taken(items.into_iter().map(|item| (item.success, item.error))) {
+        Taken::All => Ok(Taken::Notes(notes)),
+        other => Ok(other),
+    }
+}
+
+async fn remove_notes(reach: &mut Reach, notes: Vec<Note>) -> Result<Taken, Failure> {
+    let annotations = notes.into_iter().map(|note| v1::AnnotationItem {
+        event_id: event_id(&note.occurrence_id),
+        occurrence_id: note.occurrence_id,
+        annotation_id: note.id,
+        annotation: String::new(),
     });
     let asked = v1::AnnotateRequest {
         annotations: annotations.collect(),

@@ -111,6 +111,10 @@ pub(crate) enum Request {
         occurrence_ids: Vec<String>,
         text: String,
     },
+    /// Take notes away.
+    RemoveNotes {
+        notes: Vec<Note>,
+    },
     RetryDelivery {
         id: String,
     },
@@ -128,7 +132,8 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// Whether it changes something at the service; such a request needs a confirmation.
+    /// Whether it changes something at the service; such a request needs a
+    /// confirmation, or something that takes it back.
     pub(crate) fn is_write(&self) -> bool {
         matches!(
             self,
@@ -136,12 +141,21 @@ impl Request {
                 | Self::Update { .. }
                 | Self::Delete { .. }
                 | Self::SetStatus { .. }
+                | Self::Pause { .. }
                 | Self::Annotate { .. }
+                | Self::RemoveNotes { .. }
                 | Self::RetryDelivery { .. }
                 | Self::CancelDelivery { .. }
                 | Self::Bulk { dry_run: false, .. }
         )
     }
+}
+
+/// A note, by the ids of its occurrence and its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) occurrence_id: String,
+    pub(crate) id: String,
 }
 
 /// What to set on occurrences.
@@ -228,6 +242,8 @@ pub(crate) enum Taken {
         failed: usize,
         first_error: String,
     },
+    /// The notes that were written, each of them.
+    Notes(Vec<Note>),
     /// A new client's key, which is shown once.
     Key {
         name: String,

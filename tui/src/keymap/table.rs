@@ -22,18 +22,12 @@ const RESOURCES: &[Place] = &[
 ];
 const MAKING: &[Place] = &[
     Place::Many(Kind::Trigger),
-    Place::One(Kind::Trigger),
     Place::Many(Kind::Destination),
-    Place::One(Kind::Destination),
     Place::Many(Kind::Rule),
-    Place::One(Kind::Rule),
     Place::Many(Kind::Client),
     Place::Many(Kind::Silence),
-    Place::One(Kind::Silence),
     Place::Many(Kind::Calendar),
-    Place::One(Kind::Calendar),
     Place::Many(Kind::Inhibition),
-    Place::One(Kind::Inhibition),
 ];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
@@ -99,8 +93,10 @@ actions! {
         "suppress": "Suppress: goes on, notifies nobody";
     Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
         "reopen": "Open again, or end suppression";
-    Annotate ["N"] in EVENTS, OPERATE, 18 [LINES.several().text()]
+    Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
+    Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
+        "undo": "Take back what was acknowledged, suppressed, noted or enabled last";
     AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
         "ack all": "Acknowledge all that the filter leaves, after a count";
     CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
@@ -174,7 +170,11 @@ actions! {
     MapAround ["f"] in MAP, Need::None, 12
         "only around": "Show only what touches this";
     Search ["/"] in &[Place::Document], Need::None, 34 [LINES.text()]
-        "search": "Search the text; the same words again go on";
+        "search": "Search the text";
+    NextMatch ["n"] in &[Place::Document], Need::None, 0 [LINES.screen()]
+        "next match": "To the next line that holds what was searched";
+    MatchBefore ["N"] in &[Place::Document], Need::None, 0 [LINES.screen()]
+        "match before": "To the line before that holds what was searched";
     Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several at once";
     MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0 [LINES.all().silent()]
@@ -183,6 +183,8 @@ actions! {
         "sort": "Sort by the next column, or the other way";
     Copy ["y"] in &[Place::List, Place::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
+    CopyAs ["Y"] in &[Place::List, Place::Document], Need::None, 0 [LINES.screen()]
+        "copy as": "Choose what to copy: id, row, JSON, curl or a command";
     Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61

@@ -93,10 +93,10 @@ fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
 
 #[test]
 fn an_action_of_everywhere_takes_another_key_in_one_place() {
-    let settings = [setting(Some("clients"), "copy", &["Y"])];
+    let settings = [setting(Some("clients"), "copy", &["B"])];
     let keymap = Keymap::new(&settings).unwrap();
     assert_eq!(
-        action(&keymap, "Y", Place::Many(Kind::Client)),
+        action(&keymap, "B", Place::Many(Kind::Client)),
         Some(Action::Copy)
     );
     assert_eq!(action(&keymap, "y", Place::Many(Kind::Client)), None);
@@ -149,13 +149,13 @@ fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
     let settings = [
         setting(None, "nonsense", &["x"]),
         setting(None, "copy", &["ctrl-nothing"]),
-        setting(None, "forward", &["w"]),
-        setting(None, "retry_now", &["w"]),
+        setting(None, "forward", &["W"]),
+        setting(None, "retry_now", &["W"]),
     ];
     let told = problems(&settings);
     assert_eq!(told.lines().count(), 3, "{told}");
     assert!(
-        told.contains("`w` is also `forward` (line of forward)"),
+        told.contains("`W` is also `forward` (line of forward)"),
         "{told}"
     );
 }

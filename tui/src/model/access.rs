@@ -63,6 +63,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Back => {
                 !model.back.is_empty() || model.page.list.filter != model.page.list.given
             }
+            Action::NextMatch | Action::MatchBefore => {
+                model.page.route != Route::Reference && !model.page.list.filter.is_empty()
+            }
+            Action::Undo => model.can_undo(),
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
             // Where there is one order alone, there is nothing to choose.
@@ -80,6 +84,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 .page
                 .report()
                 .is_some_and(|request| matches!(request, Request::TestTrigger { .. })),
+            Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()
             }

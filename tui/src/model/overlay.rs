@@ -15,6 +15,7 @@ pub(crate) enum Overlay {
     Prompt(Prompt),
     Pick(Pick),
     Palette(Palette),
+    Menu(Menu),
     /// A new client's key, which is shown this once.
     Key {
         name: String,
@@ -108,6 +109,40 @@ pub(crate) struct Prompt {
     pub(crate) help: &'static str,
     pub(crate) field: TextField,
     pub(crate) then: Asked,
+}
+
+/// One of a few things is wanted, each with a key of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Menu {
+    pub(crate) title: String,
+    pub(crate) items: Vec<MenuItem>,
+    pub(crate) cursor: usize,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct MenuItem {
+    pub(crate) key: char,
+    pub(crate) label: &'static str,
+    pub(crate) what: What,
+}
+
+/// What choosing it copies.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Text(String),
+    /// The event with this id in full, which the service is asked for.
+    Event(String),
+}
+
+impl What {
+    /// Its beginning, for people.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Self::Event(_) => "the whole event, as the service has it".to_owned(),
+        }
+    }
 }
 
 /// What a prompt's text is for.

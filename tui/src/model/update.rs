@@ -4,6 +4,7 @@ mod bulk;
 mod clash;
 mod completion;
 mod confirm;
+mod copy;
 mod events;
 mod forms;
 mod keys;
@@ -84,6 +85,11 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     model.touched = model.counts_seconds() || model.shows_ages;
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.drop_begun();
+    }
+    let until = model.notice.as_ref().and_then(|notice| notice.until_ms);
+    if until.is_some_and(|until| until <= model.now_ms) {
+        model.notice = None;
+        model.touched = true;
     }
     if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);

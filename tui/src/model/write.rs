@@ -1,6 +1,6 @@
 //! A write under way, and the text it came from.
 
-use super::form::Form;
+use super::{form::Form, undo::Back};
 use crate::{
     data::{Kind, Object},
     kind,
@@ -30,6 +30,10 @@ pub(crate) struct Write {
     pub(crate) text: Option<TextEdit>,
     /// Shown when it is done.
     pub(crate) then: Option<Route>,
+    /// What takes it back, where it left without a question because of that.
+    pub(crate) back: Option<Back>,
+    /// Whether it left without a question.
+    pub(crate) at_once: bool,
     /// What was to replace something stored, kept for when that changed meanwhile.
     pub(crate) mine: Option<Box<Object>>,
 }

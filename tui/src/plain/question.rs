@@ -63,7 +63,7 @@ pub(super) fn told(overlay: &Overlay) -> (Vec<String>, String) {
             let told = "Type words of one, or its id; an empty line leaves it.";
             (lines, told.to_owned())
         }
-        Overlay::Pick(_) | Overlay::Palette(_) => (vec![], String::new()),
+        Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
     }
 }
 
@@ -96,7 +96,9 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
             (reply(line.to_owned()), None)
         }
         Overlay::Clash(clash) => (choose(clash, line), None),
-        Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) => (key(ESC), None),
+        Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
+            (key(ESC), None)
+        }
     }
 }
 

@@ -179,32 +179,40 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 /// A key, what it does, and whether that is allowed now.
 type Hint = (String, String, bool);
 
+/// Hints of keys that no setting changes.
+fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
+    pairs
+        .iter()
+        .map(|(key, name)| ((*key).to_owned(), (*name).to_owned(), true))
+        .collect()
+}
+
+/// The hints of what lies over a page.
+fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
+    match overlay {
+        // They tell their keys themselves.
+        Overlay::Confirm(_)
+        | Overlay::Clash(_)
+        | Overlay::Bulk(_)
+        | Overlay::Menu(_)
+        | Overlay::Key { .. } => (vec![], vec![]),
+        Overlay::Palette(_) => (
+            plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
+            plain(&[("Esc", "leave")]),
+        ),
+        Overlay::Prompt(_) | Overlay::Pick(_) => {
+            (plain(&[("Enter", "go on")]), plain(&[("Esc", "leave")]))
+        }
+    }
+}
+
 /// The hints in their order, and those that are always there.
 fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
-    let plain = |pairs: &[(&str, &str)]| -> Vec<Hint> {
-        pairs
-            .iter()
-            .map(|(key, name)| ((*key).to_owned(), (*name).to_owned(), true))
-            .collect()
-    };
-    match &model.overlay {
-        // They tell their keys themselves.
-        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Bulk(_) | Overlay::Key { .. }) => {
-            return (vec![], vec![]);
-        }
-        Some(Overlay::Palette(_)) => {
-            return (
-                plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
-                plain(&[("Esc", "leave")]),
-            );
-        }
-        Some(Overlay::Prompt(_) | Overlay::Pick(_)) => {
-            return (plain(&[("Enter", "go on")]), plain(&[("Esc", "leave")]));
-        }
-        None => {}
+    if let Some(words) = model.overlay.as_ref().map(overlay_words) {
+        return words;
     }
     if model.page.list.typing.is_some() {
-        let words = plain(&[("Enter", "filter"), ("^U", "empty")]);
+        let words = plain(&[("Enter", "filter"), ("↑↓", "older ones"), ("^U", "empty")]);
         return (words, plain(&[("Esc", "leave as it was")]));
     }
     if model.cycle.is_some() {

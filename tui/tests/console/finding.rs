@@ -117,10 +117,10 @@ async fn keys_of_ones_own_work_and_are_what_the_screen_tells() {
     let screen = press(&mut console, "r").await;
     assert!(line(&screen, "% on/off").contains("Enter open"), "{screen}");
     let screen = press(&mut console, "o").await;
-    assert!(!screen.contains("Disable rule night?"), "{screen}");
+    assert!(!screen.contains("disabled"), "{screen}");
     let screen = press(&mut console, "%").await;
-    line(&screen, "Disable rule night?");
-    let screen = press(&mut console, "<Esc>e").await;
+    line(&screen, "✓ rule night disabled · U undoes it");
+    let screen = press(&mut console, "e").await;
     line(&screen, "F2 save");
 }
 

@@ -83,12 +83,13 @@ mod against_the_service {
         let screen = press(&mut console, "y").await;
         assert_shows(&screen, "note written on ");
         press(&mut console, "/<C-u>host:web-7<Enter>").await;
-        press(&mut console, "<Space><Space>Nalso here<Enter>").await;
-        assert_shows(&console.screen(), "Write this note on 2 occurrences?");
-        let screen = press(&mut console, "y").await;
-        assert_shows(&screen, "note written on 2");
+        let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
+        assert_shows(&screen, "✓ note written on 2 · U undoes it");
         press(&mut console, "g<Enter><Tab>").await;
         assert_shows(&console.screen(), "also here");
+        let screen = press(&mut console, "U").await;
+        assert_shows(&screen, "✓ undone: note written on 2");
+        assert!(!screen.contains("also here"), "{screen}");
         drop(real);
     }
 }

@@ -1,6 +1,6 @@
 //! A monkey at the keyboard, from a seed: whatever is pressed, pasted, clicked and resized, whatever
-//! the service tells and however the connection breaks, the console stands, changes nothing that
-//! nobody said Yes to, keeps what is selected, and can be left.
+//! the service tells and however the connection breaks, the console stands, changes nothing for
+//! good that nobody said Yes to, keeps what is selected, and can be left.
 //!
 //! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` is the long form.
 
@@ -82,6 +82,8 @@ const KEYS: &[&str] = &[
     "C",
     "s",
     "u",
+    "U",
+    "w",
     "N",
     "p",
     "o",
@@ -131,7 +133,7 @@ const WORDS: &[&str] = &[
     "7nsomebody<C-s>",
     "2*c",
     "2<A-a>",
-    "2Na note<Enter>",
+    "2wa note<Enter>",
     "8f<Tab><Tab>",
 ];
 const PASTES: &[&str] = &[
@@ -322,7 +324,8 @@ impl Monkey {
     }
 }
 
-/// What nobody may have changed: the definitions and clients, and the marks of operators.
+/// What nobody may have changed without a Yes: the definitions, but whether a rule is on, and what is
+/// over.
 async fn state(real: &Real) -> String {
     let channel = real.channel().await;
     let mut triggers = TriggerServiceClient::new(channel.clone());
@@ -337,7 +340,7 @@ async fn state(real: &Real) -> String {
     let destinations = destinations.await.unwrap().into_inner().destinations;
     let mut all: Vec<String> = triggers
         .map(|it| format!("{} {}", it.name, it.etag))
-        .chain(rules.map(|it| format!("{} {}", it.name, it.etag)))
+        .chain(rules.map(|it| format!("{} {}", it.name, it.message)))
         .chain(
             destinations
                 .into_iter()
@@ -348,8 +351,8 @@ async fn state(real: &Real) -> String {
     all.extend(
         occurrences
             .iter()
-            .filter(|it| it.acknowledged == Some(true) || it.close_time.is_some())
-            .map(|it| format!("{} {:?} {:?}", it.id, it.status, it.acknowledged)),
+            .filter(|it| it.close_time.is_some())
+            .map(|it| format!("{} closed", it.id)),
     );
     all.sort();
     all.join("\n")

@@ -72,7 +72,8 @@ async fn open(
     let mut options = reach(settings, address)?;
     options.keep_alive = far;
     options.read_only = settings.read_only;
-    options.sending = sending::command(settings, address);
+    options.shell = sending::shell(settings, address);
+    options.sending = sending::command(&options.shell);
     options.mouse = settings.mouse;
     options.wall = settings.wall;
     options.theme = settings.theme;

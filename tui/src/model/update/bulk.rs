@@ -188,7 +188,7 @@ pub(super) fn written(
                 failed,
                 first_error,
             } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
-            Taken::All | Taken::Key { .. } => (0, String::new()),
+            Taken::All | Taken::Notes(_) | Taken::Key { .. } => (0, String::new()),
         };
         let (count, is_last) = match &mut bulk.work {
             Work::Events(events) => events.done(failed, first_error),

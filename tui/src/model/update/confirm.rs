@@ -1,16 +1,20 @@
-//! Questions before a change: what will change, what will break. No write leaves without one.
+//! Questions before a change: what will change, what will break. Without one leaves only what can be
+//! taken back and tells nobody that it is over.
 
 use bellwether_proto::v1;
 use serde_json::json;
 
+use super::overlays;
 use crate::{
     client::{Request, StatusChange},
     data::{HealthState, Kind, Object, Status, Transition, Word, timestamp},
     kind,
     model::{
         Model,
+        message::Effect,
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
+        undo::Back,
         write::{TextEdit, Write},
     },
     route::Route,
@@ -24,11 +28,41 @@ fn write(done: impl Into<String>) -> Box<Write> {
         text: None,
         then: None,
         mine: None,
+        back: None,
+        at_once: false,
     })
 }
 
 fn ask(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// Does what can be taken back, and asks only where everything is asked about.
+fn do_or_ask(model: &mut Model, mut confirm: Confirm, back: Back, effects: &mut Vec<Effect>) {
+    if model.asks_always {
+        return ask(model, confirm);
+    }
+    if let Consequence::Write(_, write) = &mut confirm.then {
+        write.back = Some(back).filter(|back| !back.is_empty());
+        write.at_once = true;
+    }
+    overlays::carry_out(model, confirm.then, effects);
+}
+
+/// Takes back what was done last.
+pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some((what, requests)) = model.take_undo() else {
+        return model.say(Token::Info, "there is nothing to undo");
+    };
+    if requests.is_empty() {
+        return model.say(Token::Info, format!("{what} is not so any more"));
+    }
+    for request in requests {
+        let mut write = write(format!("undone: {what}"));
+        write.at_once = true;
+        let then = Consequence::Write(Box::new(request), write);
+        overlays::carry_out(model, then, effects);
+    }
 }
 
 /// Deleting what is selected, with the rules that will lose it.
@@ -98,7 +132,7 @@ fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
 }
 
 /// Enabling or disabling the rule.
-pub(super) fn toggle(model: &mut Model) {
+pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     let name = model.resource_name();
     let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
         return;
@@ -133,10 +167,12 @@ pub(super) fn toggle(model: &mut Model) {
         etag: rule.etag().to_owned(),
     };
     let then = Consequence::Write(Box::new(request), write(done));
-    ask(
-        model,
-        Confirm::new(title, verb, then).line(Token::Text, told),
-    );
+    let confirm = Confirm::new(title, verb, then).line(Token::Text, told);
+    let back = Back::Enable {
+        rule: name,
+        on: !on,
+    };
+    do_or_ask(model, confirm, back, effects);
 }
 
 /// Pausing the destination, or resuming it.
@@ -247,16 +283,17 @@ pub(super) fn revoke(model: &mut Model) {
     ask(model, confirm.line(Token::Dim, "This cannot be undone."));
 }
 
-pub(super) fn acknowledge(model: &mut Model, flag: bool) {
+pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effect>) {
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
         ("Take back", "no longer acknowledged")
     };
-    change(model, StatusChange::Acknowledged(flag), verb, done, "");
+    let change = StatusChange::Acknowledged(flag);
+    self::change(model, change, (verb, done, ""), effects);
 }
 
-pub(super) fn status(model: &mut Model, status: Status) {
+pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     let (verb, done, told) = match status {
         Status::Closed => (
             "Close",
@@ -270,11 +307,17 @@ pub(super) fn status(model: &mut Model, status: Status) {
         ),
         Status::Open | Status::Default => ("Open", "opened again", "Rules may notify again."),
     };
-    change(model, StatusChange::Status(status), verb, done, told);
+    let change = StatusChange::Status(status);
+    self::change(model, change, (verb, done, told), effects);
 }
 
 /// Changing the marked occurrences, else the selected or shown one.
-fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &str, told: &str) {
+fn change(
+    model: &mut Model,
+    change: StatusChange,
+    (verb, done, told): (&'static str, &str, &str),
+    effects: &mut Vec<Effect>,
+) {
     let ids = model.targets();
     let title = match ids.as_slice() {
         [] => return,
@@ -283,6 +326,13 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
     };
     let count = ids.len();
     let described = model.describe_some(&ids);
+    let back = Back::of_change(model, &ids, change);
+    // Who was told of an end hears of it anew, or of another beginning.
+    let is_quiet = match change {
+        StatusChange::Acknowledged(_) => true,
+        StatusChange::Status(Status::Closed) => false,
+        StatusChange::Status(_) => model.are_open(&ids),
+    };
     let request = Request::SetStatus {
         occurrence_ids: ids,
         change,
@@ -300,7 +350,11 @@ fn change(model: &mut Model, change: StatusChange, verb: &'static str, done: &st
     if !told.is_empty() {
         confirm = confirm.line(Token::Dim, told);
     }
-    ask(model, confirm);
+    if is_quiet {
+        do_or_ask(model, confirm, back, effects);
+    } else {
+        ask(model, confirm);
+    }
 }
 
 /// Sending one delivery again, or cancelling it.
@@ -342,7 +396,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
 }
 
 /// Writing the note.
-pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String) {
+pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String, effects: &mut Vec<Effect>) {
     let lines = model.describe_some(&ids);
     let (title, done) = match ids.len() {
         1 => ("Write this note?".to_owned(), "note written".to_owned()),
@@ -360,7 +414,9 @@ pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String) {
     for line in lines {
         confirm = confirm.line(Token::Dim, line);
     }
-    ask(model, confirm.line(Token::Text, text));
+    // The service names what takes it back.
+    let back = Back::Notes(Vec::new());
+    do_or_ask(model, confirm.line(Token::Text, text), back, effects);
 }
 
 /// Storing a draft, with the difference to what is stored.

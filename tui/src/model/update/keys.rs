@@ -16,7 +16,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         model.drop_begun();
         return forms::quit(model);
     }
-    model.notice = None;
+    model.clear_notice();
     model.page.list.to_end = false;
     if model.overlay.is_some() {
         overlays::press(model, key, effects);
@@ -31,7 +31,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
 
 /// Pasted text goes where text is typed, else it becomes a filter; it never runs as keys.
 pub(super) fn paste(model: &mut Model, text: &str) {
-    model.notice = None;
+    model.clear_notice();
     model.drop_begun();
     if model.overlay.is_some() {
         overlays::paste(model, text);
@@ -61,10 +61,15 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
                 return model.say(Token::Bad, message);
             }
             model.page.list.typing = None;
+            let route = model.page.route.clone();
+            model.remember_filter(&route, &text);
             navigate::set_filter(model, text, effects);
         }
+        KeyCode::Up => model.recall_filter(true),
+        KeyCode::Down => model.recall_filter(false),
         _ => {
             field.press(key);
+            model.page.list.recalled = None;
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effec
         MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
         // Questions and forms are answered by keys.
         MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
-            model.notice = None;
+            model.clear_notice();
             click(
                 model,
                 usize::from(event.column),

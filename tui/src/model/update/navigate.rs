@@ -159,10 +159,28 @@ pub(super) fn search(model: &mut Model, words: String) {
     if needle.is_empty() {
         return;
     }
+    next_match(model, true);
+}
+
+/// Goes to the next line that holds what was searched, or to the one before, round from one end to
+/// the other.
+pub(super) fn next_match(model: &mut Model, forward: bool) {
+    let needle = model.page.list.filter.to_lowercase();
+    if needle.is_empty() {
+        let told = model.tell("nothing was searched here; ‹search› does");
+        return model.say(Token::Info, told);
+    }
     let lines = document::current(model).lines;
-    let after = model.page.reading.cursor + 1;
-    let mut order = (after.min(lines.len())..lines.len()).chain(0..after.min(lines.len()));
-    match order.find(|at| lines[*at].words().to_lowercase().contains(&needle)) {
+    let cursor = model.page.reading.cursor.min(lines.len());
+    let holds = |at: &usize| lines[*at].words().to_lowercase().contains(&needle);
+    let after = (cursor + 1).min(lines.len());
+    let found = if forward {
+        (after..lines.len()).chain(0..after).find(holds)
+    } else {
+        let before = (0..cursor).rev();
+        before.chain((cursor..lines.len()).rev()).find(holds)
+    };
+    match found {
         Some(at) => model.page.reading.cursor = at,
         None => model.say(Token::Info, format!("nothing here holds `{needle}`")),
     }

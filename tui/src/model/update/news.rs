@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, clash, confirm, forms, navigate, read};
+use super::{bulk, clash, confirm, copy, forms, navigate, read};
 use crate::{
     client::{Answer, LinkState, News, Page, Taken, Ticket},
     data::{EventRow, Failure, FailureKind},
@@ -15,6 +15,7 @@ use crate::{
         overlay::Overlay,
         page::{Content, Found},
         store::Loaded,
+        undo::Back,
         write::{TextEdit, Write},
     },
     route::Route,
@@ -182,6 +183,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             events(model, more, page, effects);
             true
         }
+        Answer::Event(found) if copy::event_came(model, ticket, &found, effects) => true,
         Answer::Event(found) => fill(model, ticket, found, |content| match content {
             Content::Event { detail, .. } => Some(&mut **detail),
             _ => None,
@@ -352,16 +354,26 @@ fn written(
         closes_form,
         text,
         then,
+        back,
+        at_once,
         mine,
     } = write;
     match result {
         Ok(taken) => {
             match taken {
-                Taken::All => model.say(Token::Good, format!("✓ {done}")),
+                Taken::All => match back {
+                    Some(back) => model.remember(done, back),
+                    None => model.say(Token::Good, format!("✓ {done}")),
+                },
+                Taken::Notes(notes) if at_once => model.remember(done, Back::Notes(notes)),
+                Taken::Notes(_) => model.say(Token::Good, format!("✓ {done}")),
                 Taken::AllBut {
                     failed,
                     first_error,
                 } => {
+                    if let Some(back) = back {
+                        model.remember(done, back);
+                    }
                     model.say(Token::Bad, format!("✗ {failed} failed: {first_error}"));
                 }
                 Taken::Key { name, key } => {

@@ -2,14 +2,15 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{bulk, clash, confirm, forms, navigate, report, screen, send};
+use super::{bulk, clash, confirm, copy, forms, navigate, report, screen, send};
 use crate::{
     model::{
         Model,
         bulk::EventTransition,
         message::Effect,
         overlay::{
-            Asked, Clash, ClashChoice, Confirm, Consequence, Overlay, Palette, Pick, Prompt, Target,
+            Asked, Clash, ClashChoice, Confirm, Consequence, Menu, Overlay, Palette, Pick, Prompt,
+            Target,
         },
     },
     theme::Token,
@@ -23,6 +24,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
         Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
+        Some(Overlay::Menu(menu)) => select(model, menu, key, effects),
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
@@ -42,7 +44,13 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
         Some(Overlay::Pick(pick)) => pick.needle.insert(text),
-        Some(Overlay::Confirm(_) | Overlay::Clash(_) | Overlay::Bulk(_) | Overlay::Key { .. })
+        Some(
+            Overlay::Confirm(_)
+            | Overlay::Clash(_)
+            | Overlay::Bulk(_)
+            | Overlay::Menu(_)
+            | Overlay::Key { .. },
+        )
         | None => {}
     }
 }
@@ -107,7 +115,7 @@ fn choose_version(
 }
 
 /// The one place that a write leaves from.
-fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
+pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
@@ -132,7 +140,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             let text = prompt.field.text().trim().to_owned();
             match prompt.then {
                 Asked::Annotate(_) | Asked::AnnotateAll if text.is_empty() => {}
-                Asked::Annotate(ids) => confirm::note(model, ids, text),
+                Asked::Annotate(ids) => confirm::note(model, ids, text, effects),
                 Asked::AnnotateAll => bulk::events(model, EventTransition::Note(text), effects),
                 Asked::Search => navigate::search(model, text),
             }
@@ -164,6 +172,26 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Pick(pick));
 }
 
+/// A key of a menu: its own, or Enter on what the cursor is on.
+fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
+    let last = menu.items.len().saturating_sub(1);
+    let at = match key.code {
+        KeyCode::Esc | KeyCode::Char('q') => return,
+        KeyCode::Enter => Some(menu.cursor),
+        KeyCode::Char(typed) => menu.items.iter().position(|item| item.key == typed),
+        _ => None,
+    };
+    if let Some(at) = at.filter(|at| *at <= last) {
+        return copy::chosen(model, menu.items.swap_remove(at), effects);
+    }
+    match key.code {
+        KeyCode::Down | KeyCode::Tab => menu.cursor = (menu.cursor + 1).min(last),
+        KeyCode::Up | KeyCode::BackTab => menu.cursor = menu.cursor.saturating_sub(1),
+        _ => {}
+    }
+    model.overlay = Some(Overlay::Menu(menu));
+}
+
 /// Does what was found in the palette.
 pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
     match target {
@@ -186,11 +214,18 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             screen::say_sorted(model, sorted);
         }
         Target::Filter(filter) => match navigate::check(model, &filter) {
-            Ok(()) => navigate::set_filter(model, filter, effects),
+            Ok(()) => {
+                let route = model.page.route.clone();
+                model.remember_filter(&route, &filter);
+                navigate::set_filter(model, filter, effects);
+            }
             Err(message) => model.say(Token::Bad, message),
         },
         Target::List(route, filter) => match navigate::check_on(model, &route, &filter) {
-            Ok(()) => navigate::go_filtered(model, route, filter, effects),
+            Ok(()) => {
+                model.remember_filter(&route, &filter);
+                navigate::go_filtered(model, route, filter, effects);
+            }
             Err(message) => model.say(Token::Bad, message),
         },
         Target::Type(_) => {}

@@ -1,6 +1,6 @@
 //! What each action does.
 
-use super::{bulk, confirm, events, forms, navigate, report, screen};
+use super::{bulk, confirm, copy, events, forms, navigate, report, screen};
 use crate::{
     client::StatusChange,
     data::{Kind, Status, Transition},
@@ -65,6 +65,8 @@ fn of(action: Action) -> Run {
         Action::MapRight => |model, _| navigate::step(model, 1),
         Action::MapAround => screen::map_around,
         Action::Search => |model, _| screen::search(model),
+        Action::NextMatch => |model, _| navigate::next_match(model, true),
+        Action::MatchBefore => |model, _| navigate::next_match(model, false),
         Action::Back => screen::back,
         Action::PageBefore => navigate::back,
         Action::Forward => navigate::forward,
@@ -80,7 +82,8 @@ fn of(action: Action) -> Run {
         Action::Filter => |model, _| screen::filter(model),
         Action::Mark => screen::mark,
         Action::MarkAll => |model, _| screen::mark_all(model),
-        Action::Copy => screen::copy,
+        Action::Copy => copy::id,
+        Action::CopyAs => |model, _| copy::choose(model),
         Action::Pause => |model, _| screen::pause(model),
         Action::Sort => |model, _| screen::sort(model),
         Action::OpenOnly => screen::open_only,
@@ -90,13 +93,14 @@ fn of(action: Action) -> Run {
         Action::Duplicate => forms::duplicate,
         Action::TriggerFromEvent => forms::trigger_from_event,
         Action::Delete => |model, _| confirm::delete(model),
-        Action::Toggle => |model, _| confirm::toggle(model),
+        Action::Toggle => confirm::toggle,
         Action::Revoke => |model, _| confirm::revoke(model),
-        Action::Acknowledge => |model, _| confirm::acknowledge(model, true),
-        Action::Unacknowledge => |model, _| confirm::acknowledge(model, false),
-        Action::CloseEvent => |model, _| confirm::status(model, Status::Closed),
-        Action::Suppress => |model, _| confirm::status(model, Status::Suppressed),
-        Action::Reopen => |model, _| confirm::status(model, Status::Open),
+        Action::Acknowledge => |model, effects| confirm::acknowledge(model, true, effects),
+        Action::Unacknowledge => |model, effects| confirm::acknowledge(model, false, effects),
+        Action::CloseEvent => |model, effects| confirm::status(model, Status::Closed, effects),
+        Action::Suppress => |model, effects| confirm::status(model, Status::Suppressed, effects),
+        Action::Reopen => |model, effects| confirm::status(model, Status::Open, effects),
+        Action::Undo => confirm::undo,
         Action::NextState => screen::next_state,
         Action::SendAgain => {
             |model, effects| bulk::deliveries(model, Transition::SendAgain, effects)

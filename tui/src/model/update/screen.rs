@@ -46,7 +46,7 @@ pub(super) fn search(model: &mut Model) {
         help: if everywhere {
             "the lines of all topics that hold this; empty shows the topics"
         } else {
-            "goes to the next line that holds this"
+            "goes to the next line that holds this; n and N go on"
         },
         field: TextField::new(model.page.list.filter.clone()),
         then: Asked::Search,
@@ -126,32 +126,6 @@ pub(super) fn mark_all(model: &mut Model) {
     );
 }
 
-pub(super) fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
-    let text = match &model.page.route {
-        Route::Map => model
-            .map_node()
-            .map_or_else(String::new, |node| node.name().to_owned()),
-        Route::Events if model.page.list.count == 0 => match model.sending.clone() {
-            Some(command) => {
-                model.say(Token::Info, "copied the command");
-                let lines = command
-                    .lines()
-                    .map(|line| line.trim_end_matches('\\').trim());
-                return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
-            }
-            None => String::new(),
-        },
-        route if route.is_list() => model.selected().unwrap_or_default(),
-        Route::Overview => model.service.clone(),
-        route => route.object().to_owned(),
-    };
-    if text.is_empty() {
-        return model.say(Token::Info, "there is nothing here to copy");
-    }
-    model.say(Token::Info, format!("copied {text}"));
-    effects.push(Effect::Copy(text));
-}
-
 /// Says what a list is sorted by now, or why it is not.
 pub(super) fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
@@ -213,6 +187,7 @@ pub(super) fn palette(model: &mut Model, here: bool) {
 pub(super) fn filter(model: &mut Model) {
     let field = TextField::new(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
+    model.page.list.recalled = None;
 }
 
 pub(super) fn sort(model: &mut Model) {

@@ -35,6 +35,14 @@ impl Model {
         }
     }
 
+    /// The occurrence of the event on the page, once it was read.
+    pub(crate) fn shown_occurrence(&self) -> Option<&v1::Occurrence> {
+        match &self.page.content {
+            Content::Event { detail, .. } => occurrence(detail.value.as_ref()?),
+            _ => None,
+        }
+    }
+
     /// The marked rows, else the selected or shown occurrence or row.
     pub(crate) fn targets(&self) -> Vec<String> {
         let marks = &self.page.list.marks;

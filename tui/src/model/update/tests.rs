@@ -1,6 +1,7 @@
 //! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
 
 mod selection;
+mod taken;
 mod written;
 
 use jiff::tz::TimeZone;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    client::{Answer, LinkState, News, Page, Request, Taken},
+    client::{Answer, LinkState, News, Note, Page, Request, StatusChange, Taken},
     data::{
         BulkTally, Caller, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
@@ -131,12 +132,19 @@ fn answer(request: &Request) -> Answer {
         Request::ListObligations(_) => Answer::Obligations(none()),
         Request::Validate { .. } => Answer::Checked(Ok(())),
         Request::Bulk { .. } => Answer::Bulk(Ok((BulkTally::default(), String::new()))),
+        Request::Annotate { occurrence_ids, .. } => {
+            let notes = occurrence_ids.iter().map(|id| Note {
+                occurrence_id: id.clone(),
+                id: "n".to_owned(),
+            });
+            Answer::Written(Ok(Taken::Notes(notes.collect())))
+        }
         Request::Create { .. }
         | Request::Update { .. }
         | Request::Pause { .. }
         | Request::Delete { .. }
         | Request::SetStatus { .. }
-        | Request::Annotate { .. }
+        | Request::RemoveNotes { .. }
         | Request::RetryDelivery { .. }
         | Request::CancelDelivery { .. } => Answer::Written(Ok(Taken::All)),
     }
@@ -164,20 +172,15 @@ fn row(number: i64) -> EventRow {
 #[test]
 fn a_write_leaves_only_after_a_yes() {
     let cases = [
-        ("2a", "y", 1),
         ("2c", "<Esc>", 0),
-        ("2s", "<Enter>", 0),
+        ("2c", "y", 1),
         ("2*c", "<Tab><Enter>", 1),
         ("3d", "d", 0),
         ("3d", "y", 1),
         ("4d", "n", 0),
-        ("5o", "y", 1),
-        ("2Nnote<Enter>", "y", 1),
-        ("2Nnote<Enter>", "<Enter>", 0),
         ("5e<C-s>", "y", 1),
         ("5e<C-s>", "s<C-s><Enter>", 0),
         ("7nname<C-s>", "y", 1),
-        ("2<Space><Space>Nnote<Enter>", "y", 1),
         ("2<A-a>", "<Esc>", 0),
         ("2<A-c>", "<Enter>", 0),
         ("2<A-a>", "y", 1),
@@ -195,6 +198,105 @@ fn a_write_leaves_only_after_a_yes() {
             "{start} did not ask"
         );
         assert_eq!(press(&mut model, end).len(), count, "{start}{end}");
+    }
+}
+
+/// Whether what a write changes can be taken back, and nobody hears of an end by it.
+fn is_reversible(request: &Request) -> bool {
+    match request {
+        Request::SetStatus { change, .. } => *change != StatusChange::Status(Status::Closed),
+        Request::Annotate { .. } | Request::RemoveNotes { .. } => true,
+        Request::Update { draft, .. } => draft.kind == Kind::Rule,
+        _ => false,
+    }
+}
+
+#[test]
+fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
+    let set = |ids: &[&str], change| Request::SetStatus {
+        occurrence_ids: ids.iter().map(|&id| id.to_owned()).collect(),
+        change,
+    };
+    let acknowledged = StatusChange::Acknowledged;
+    let status = StatusChange::Status;
+    let cases = [
+        (
+            "2a",
+            set(&["e4:1"], acknowledged(true)),
+            set(&["e4:1"], acknowledged(false)),
+        ),
+        (
+            "2s",
+            set(&["e4:1"], status(Status::Suppressed)),
+            set(&["e4:1"], status(Status::Open)),
+        ),
+        (
+            "2<Space><Space>s",
+            set(&["e3:1", "e4:1"], status(Status::Suppressed)),
+            set(&["e3:1", "e4:1"], status(Status::Open)),
+        ),
+    ];
+    for (keys, done, undone) in cases {
+        let mut model = model(Role::Admin);
+        assert_eq!(press(&mut model, keys), [done], "{keys}");
+        let told = model.notice.clone().unwrap().text;
+        assert!(told.contains("U undoes it"), "{told}");
+        press(&mut model, "jk");
+        assert_eq!(model.notice.clone().unwrap().text, told);
+        assert_eq!(press(&mut model, "U"), [undone], "{keys}U");
+        assert_eq!(press(&mut model, "U"), [], "{keys}UU");
+
+        press(&mut model, keys);
+        model.now_ms += limits::TOAST_MS;
+        update(&mut model, Msg::Tick);
+        assert_eq!(model.notice, None);
+        assert_eq!(
+            press(&mut model, "U").len(),
+            1,
+            "what is not told any more is undone as well"
+        );
+        press(&mut model, keys);
+        model.now_ms += limits::UNDO_MS;
+        assert_eq!(
+            press(&mut model, "U"),
+            [],
+            "nobody undoes what was done long ago"
+        );
+    }
+}
+
+#[test]
+fn a_note_is_taken_away_and_a_rule_switched_back() {
+    let mut model = model(Role::Admin);
+    let written = press(&mut model, "2wnote<Enter>");
+    assert!(matches!(&*written, [Request::Annotate { .. }]));
+    let notes = vec![Note {
+        occurrence_id: "e4:1".to_owned(),
+        id: "n".to_owned(),
+    }];
+    assert_eq!(press(&mut model, "U"), [Request::RemoveNotes { notes }]);
+
+    let enabled = |writes: &[Request]| match writes {
+        [Request::Update { draft, .. }] => Some(draft.flag("enabled")),
+        _ => None,
+    };
+    assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
+    // Somebody else was faster: it is off already.
+    assert_eq!(press(&mut model, "U"), []);
+    press(&mut model, "o");
+    let mut rule = object(Kind::Rule);
+    rule.set("enabled", Some(true.into()));
+    model.store.of_mut(Kind::Rule).set(Ok(vec![rule]), 0);
+    assert_eq!(enabled(&press(&mut model, "U")), Some(false));
+}
+
+#[test]
+fn whoever_asks_always_is_asked_about_what_can_be_taken_back() {
+    for keys in ["2a", "2s", "5o", "2wnote<Enter>"] {
+        let mut model = model(Role::Admin);
+        model.asks_always = true;
+        assert_eq!(press(&mut model, keys), [], "{keys}");
+        assert_eq!(press(&mut model, "y").len(), 1, "{keys}y");
     }
 }
 
@@ -426,7 +528,7 @@ fn keys_that_were_begun_wait_for_the_next_run_out_and_are_dropped_by_esc() {
     );
 }
 
-const KEYS: &str = "jkgGlhaAcsuNxTpoyne EDdtvr123456789*/?:[]RqY<Enter><Esc><Tab><S-Tab><Up><Down>\
+const KEYS: &str = "jkgGlhaAcsuUwNxTpoyne EDdtvr123456789*/?:[]RqY<Enter><Esc><Tab><S-Tab><Up><Down>\
                     <Left><Right><PageUp><PageDown><C-s><C-t><C-e><C-l><C-n><C-x><C-r><C-u><C-c><Space>y\
                     <A-a><A-c><A-s><A-n>";
 
@@ -434,7 +536,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_row_of_keys_writes_without_a_yes_or_breaks_a_screen(
+    fn no_row_of_keys_writes_for_good_without_a_yes_or_breaks_a_screen(
         presses in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
         size in prop::sample::select(vec![(1_u16, 1_u16), (20, 5), (60, 15), (80, 24)]),
         lost in prop::option::of(0_usize..80),
@@ -456,7 +558,11 @@ proptest! {
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));
             let writes = reply(&mut model, effects);
-            prop_assert!(writes.is_empty() || (asked && model.is_up()), "{writes:?}");
+            let is_quiet = writes.iter().all(is_reversible);
+            prop_assert!(
+                writes.is_empty() || ((asked || is_quiet) && model.is_up()),
+                "{writes:?}"
+            );
             settle(&mut model);
             terminal.draw(|frame| view::draw(&model, frame)).unwrap();
         }

@@ -63,7 +63,7 @@ const STOCKED: [(&str, &str); 40] = [
     ("confirm_delete", "4jd"),
     ("confirm_events", "2<Space><Space>c"),
     ("confirm_save", "5e<Tab><Tab><Tab>at night<C-s>"),
-    ("prompt_note", "2N"),
+    ("prompt_note", "2w"),
     ("palette", ":"),
     ("palette_found", ":pag"),
     ("palette_argument", ":theme "),

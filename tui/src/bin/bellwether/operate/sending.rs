@@ -1,6 +1,8 @@
-//! The shell command that sends an event to the service, for a console whose service has none yet.
+//! How a shell reaches the service: for commands that the console shows and copies.
 
 use std::path::Path;
+
+use bellwether_tui::Shell;
 
 use crate::{
     config::{KeySource, Settings},
@@ -12,21 +14,31 @@ use crate::{
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
-/// The command for the service at that gRPC address, if its REST address is known: it stands in the
-/// data folder of a service of this machine.
-pub(super) fn command(settings: &Settings, address: &str) -> Option<String> {
-    let noted = Addresses::read_note(&settings.data_dir)?;
-    let rest = noted
-        .rest
-        .filter(|_| noted.grpc.as_deref() == Some(address))?;
-    let key = match &settings.key {
-        KeySource::Given(_) => "$BELLWETHER_KEY".to_owned(),
-        KeySource::File(path) => format!("$(cat {})", quoted(path)),
-        KeySource::DataDir => {
-            let path = settings.data_dir.join(key::ADMIN_KEY_FILE);
-            format!("$(cat {})", quoted(&path))
-        }
+/// How a shell reaches the service at that gRPC address. Its REST address is known when it stands in
+/// the data folder of a service of this machine.
+pub(super) fn shell(settings: &Settings, address: &str) -> Shell {
+    let noted = Addresses::read_note(&settings.data_dir);
+    let noted = noted.filter(|noted| noted.grpc.as_deref() == Some(address));
+    let file = match &settings.key {
+        KeySource::Given(_) => None,
+        KeySource::File(path) => Some(quoted(path)),
+        KeySource::DataDir => Some(quoted(&settings.data_dir.join(key::ADMIN_KEY_FILE))),
     };
+    let key = match &file {
+        Some(file) => format!("$(cat {file})"),
+        None => "$BELLWETHER_KEY".to_owned(),
+    };
+    let key_file = file.map_or_else(String::new, |file| format!(" --key-file {file}"));
+    Shell {
+        rest: noted.and_then(|noted| noted.rest),
+        key,
+        bellwether: format!("bellwether --connect {address}{key_file}"),
+    }
+}
+
+/// The command that sends an event, for a service that has none yet.
+pub(super) fn command(shell: &Shell) -> Option<String> {
+    let (rest, key) = (shell.rest.as_ref()?, &shell.key);
     Some(format!(
         "curl {rest}/v1/data-receiver/events \\\n  -H \"authorization: Bearer {key}\" \\\n  -d '{EVENT}'"
     ))

@@ -1,0 +1,55 @@
+//! Filters that were in force before, each screen's own, the newest last.
+
+use super::{Model, field::TextField};
+use crate::{limits, route::Route};
+
+/// Where somebody who types a filter is among those of before.
+#[derive(Clone, Debug)]
+pub(crate) struct Recalled {
+    /// How many steps back.
+    steps: usize,
+    /// What was typed before the first step.
+    typed: String,
+}
+
+impl Model {
+    /// Keeps a filter that was put in force, once.
+    pub(crate) fn remember_filter(&mut self, route: &Route, filter: &str) {
+        let filter = filter.trim();
+        if filter.is_empty() {
+            return;
+        }
+        let known = self.filters.entry(route.screen()).or_default();
+        known.retain(|other| other != filter);
+        known.push(filter.to_owned());
+        if known.len() > limits::OLDER_FILTERS {
+            known.remove(0);
+        }
+    }
+
+    /// Puts the next older filter into the line, or the next newer one, and at the end what was
+    /// typed.
+    pub(crate) fn recall_filter(&mut self, older: bool) {
+        let known = self.filters.get(self.page.route.screen());
+        let known = known.map(Vec::as_slice).unwrap_or_default();
+        let list = &mut self.page.list;
+        let Some(field) = &list.typing else { return };
+        let recalled = list.recalled.take().unwrap_or_else(|| Recalled {
+            steps: 0,
+            typed: field.text().to_owned(),
+        });
+        // What is in force stands in the line already.
+        let others: Vec<&String> = known.iter().filter(|it| **it != recalled.typed).collect();
+        let steps = if older {
+            (recalled.steps + 1).min(others.len())
+        } else {
+            recalled.steps.saturating_sub(1)
+        };
+        let text = match steps {
+            0 => recalled.typed.clone(),
+            steps => others[others.len() - steps].clone(),
+        };
+        list.typing = Some(TextField::new(text));
+        list.recalled = Some(Recalled { steps, ..recalled });
+    }
+}

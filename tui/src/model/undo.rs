@@ -1,0 +1,142 @@
+//! What was done last and how it is taken back: with changes like any other.
+
+use std::collections::BTreeMap;
+
+use super::Model;
+use crate::{
+    client::{Note, Request, StatusChange},
+    data::{Kind, Status},
+    kind, limits,
+};
+
+/// Something that was done, and what takes it back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Undo {
+    /// What was done, as `2 acknowledged`.
+    pub(crate) what: String,
+    back: Back,
+    /// When it was done.
+    at_ms: i64,
+}
+
+/// What takes something back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Back {
+    /// These occurrences as they were before.
+    Set(Vec<(StatusChange, Vec<String>)>),
+    /// Whether the rule was enabled.
+    Enable { rule: String, on: bool },
+    /// The notes that were written.
+    Notes(Vec<Note>),
+}
+
+impl Back {
+    /// What takes a change of occurrences back, as far as it is one and it is known how they were.
+    pub(crate) fn of_change(model: &Model, ids: &[String], change: StatusChange) -> Self {
+        // Occurrences are few, and the states that they were in fewer.
+        let mut before: BTreeMap<i32, (StatusChange, Vec<String>)> = BTreeMap::new();
+        for id in ids {
+            let Some((status, acknowledged)) = model.standing_of(id) else {
+                continue;
+            };
+            let (key, was) = match change {
+                StatusChange::Acknowledged(_) => (
+                    acknowledged.into(),
+                    StatusChange::Acknowledged(acknowledged),
+                ),
+                StatusChange::Status(_) => (status.into(), StatusChange::Status(status)),
+            };
+            if was != change {
+                let group = before.entry(key).or_insert_with(|| (was, Vec::new()));
+                group.1.push(id.clone());
+            }
+        }
+        Self::Set(before.into_values().collect())
+    }
+
+    /// Whether it takes nothing back.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Set(groups) => groups.is_empty(),
+            Self::Enable { .. } => false,
+            Self::Notes(notes) => notes.is_empty(),
+        }
+    }
+
+    /// The changes that do it, as things are now.
+    fn requests(self, model: &Model) -> Vec<Request> {
+        match self {
+            Self::Set(groups) => groups
+                .into_iter()
+                .map(|(change, occurrence_ids)| Request::SetStatus {
+                    occurrence_ids,
+                    change,
+                })
+                .collect(),
+            Self::Enable { rule, on } => {
+                let rule = model.store.object(Kind::Rule, &rule);
+                let rule = rule.filter(|rule| rule.flag("enabled") != on);
+                let update = rule.map(|rule| {
+                    let mut draft = kind::draft(rule);
+                    draft.set("enabled", Some(on.into()));
+                    let etag = rule.etag().to_owned();
+                    Request::Update { draft, etag }
+                });
+                update.into_iter().collect()
+            }
+            Self::Notes(notes) => vec![Request::RemoveNotes { notes }],
+        }
+    }
+}
+
+impl Model {
+    /// How an occurrence stands, if that is known here.
+    fn standing_of(&self, id: &str) -> Option<(Status, bool)> {
+        if let Some(row) = self.store.events.find(id) {
+            return Some((row.status, row.acknowledged));
+        }
+        let occurrence = self.shown_occurrence().filter(|it| it.id == id)?;
+        let acknowledged = occurrence.acknowledged.unwrap_or_default();
+        Some((occurrence.status(), acknowledged))
+    }
+
+    /// Whether all of these are known not to be closed: then what is done to them can be undone
+    /// without anybody being told anew.
+    pub(crate) fn are_open(&self, ids: &[String]) -> bool {
+        ids.iter().all(|id| {
+            self.standing_of(id)
+                .is_some_and(|(status, _)| status != Status::Closed)
+        })
+    }
+
+    /// Remembers what was done, and says so.
+    pub(crate) fn remember(&mut self, what: String, back: Back) {
+        let told = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
+        self.toast(told);
+        let at_ms = self.now_ms;
+        self.done.push(Undo { what, back, at_ms });
+        if self.done.len() > limits::UNDO_STEPS {
+            self.done.remove(0);
+        }
+    }
+
+    /// Whether there is something to take back.
+    pub(crate) fn can_undo(&self) -> bool {
+        self.done.last().is_some_and(|done| self.is_fresh(done))
+    }
+
+    /// What was done last and the changes that take it back; nobody takes it back twice.
+    pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Request>)> {
+        let done = self.done.pop()?;
+        if !self.is_fresh(&done) {
+            self.done.clear();
+            return None;
+        }
+        let requests = done.back.requests(self);
+        Some((done.what, requests))
+    }
+
+    fn is_fresh(&self, done: &Undo) -> bool {
+        self.now_ms - done.at_ms < limits::UNDO_MS
+    }
+}

@@ -1,0 +1,247 @@
+//! Copying: the id with one key, or what else is chosen from a small menu.
+
+use bellwether_proto::json;
+use prost::Name;
+
+use super::send;
+use crate::{
+    client::{Request, Ticket},
+    data::{Failure, Kind, occurrence},
+    model::{
+        Model, document,
+        message::Effect,
+        overlay::{Menu, MenuItem, Overlay, What},
+        page::Content,
+    },
+    route::Route,
+    text,
+    theme::Token,
+};
+
+/// Copies the id or name.
+pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
+    let wanted = match &model.page.route {
+        Route::Events if model.page.list.count == 0 => match model.sending.clone() {
+            Some(command) => {
+                model.say(Token::Info, "copied the command");
+                let lines = command
+                    .lines()
+                    .map(|line| line.trim_end_matches('\\').trim());
+                return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+            }
+            None => String::new(),
+        },
+        Route::Overview => model.service.clone(),
+        _ => model.id_here(),
+    };
+    put(model, wanted, effects);
+}
+
+fn put(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
+    if wanted.is_empty() {
+        return model.say(Token::Info, "there is nothing here to copy");
+    }
+    let first = wanted.lines().next().unwrap_or_default();
+    let shown = text::fit(first, model.columns().saturating_sub(12));
+    model.say(Token::Info, format!("copied {shown}"));
+    effects.push(Effect::Copy(wanted));
+}
+
+/// Lets the operator choose what to copy.
+pub(super) fn choose(model: &mut Model) {
+    let items = model.copyable();
+    if items.is_empty() {
+        return model.say(Token::Info, "there is nothing here to copy");
+    }
+    model.overlay = Some(Overlay::Menu(Menu {
+        title: "Copy".to_owned(),
+        items,
+        cursor: 0,
+    }));
+}
+
+/// Copies what was chosen.
+pub(super) fn chosen(model: &mut Model, item: MenuItem, effects: &mut Vec<Effect>) {
+    match item.what {
+        What::Text(text) => put(model, text, effects),
+        What::Event(id) => {
+            let (event, _) = id.split_once(':').unwrap_or((&id, ""));
+            let request = Request::GetEvent {
+                id: event.to_owned(),
+                occurrence_id: if id.contains(':') {
+                    id.clone()
+                } else {
+                    String::new()
+                },
+            };
+            let ticket = send(model, request, None, effects);
+            model.copies = Some(ticket);
+            model.say(Token::Dim, "…");
+        }
+    }
+}
+
+/// Copies an event that was asked for; says whether that is so.
+pub(super) fn event_came(
+    model: &mut Model,
+    ticket: Ticket,
+    found: &Result<bellwether_proto::v1::Event, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if model.copies.take_if(|waits| *waits == ticket).is_none() {
+        return false;
+    }
+    match found {
+        Ok(event) => put(model, pretty(event), effects),
+        Err(failure) => model.say(Token::Bad, format!("✗ {}", failure.sentence())),
+    }
+    true
+}
+
+/// A message as canonical JSON over several lines.
+fn pretty<M: Name>(message: &M) -> String {
+    let json = json::to_json(message).ok();
+    let json = json.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
+    let json = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
+    json.unwrap_or_default()
+}
+
+impl Model {
+    /// The id or name of what is selected or shown; empty when there is none.
+    fn id_here(&self) -> String {
+        match &self.page.route {
+            Route::Map => self
+                .map_node()
+                .map_or_else(String::new, |node| node.name().to_owned()),
+            route if route.is_list() => self.selected().unwrap_or_default(),
+            route => route.object().to_owned(),
+        }
+    }
+
+    /// What can be copied of what is selected or shown.
+    fn copyable(&self) -> Vec<MenuItem> {
+        let id = self.id_here();
+        let mut items = Vec::new();
+        let mut add = |key, label, what: Option<What>| {
+            let filled = what.filter(|what| !matches!(what, What::Text(text) if text.is_empty()));
+            items.extend(filled.map(|what| MenuItem { key, label, what }));
+        };
+        add('i', "id or name", Some(What::Text(id.clone())));
+        add('r', "row", Some(What::Text(self.row_here())));
+        add('j', "JSON", self.json_here(&id));
+        let path = rest_path(&self.page.route, &id);
+        add('c', "curl", path.map(|path| What::Text(self.curl(&path))));
+        let command = self.command_here(&id);
+        add('b', "bellwether", command.map(What::Text));
+        items
+    }
+
+    /// The row under the cursor as text, or the line of a document.
+    fn row_here(&self) -> String {
+        if !self.page.route.is_list() {
+            let lines = document::current(self).lines;
+            let line = lines.get(self.page.reading.cursor);
+            return line.map_or_else(String::new, |line| line.words().trim().to_owned());
+        }
+        let id = self.page.list.selected_in(&*self.rows());
+        let cells = id.map(|id| self.cells_of(&id)).unwrap_or_default();
+        let cells = cells.into_iter().filter(|cell| !cell.is_empty());
+        cells.collect::<Vec<_>>().join("  ")
+    }
+
+    fn cells_of(&self, id: &str) -> Vec<String> {
+        let Some(table) = self.store.table(&self.page.route) else {
+            return Vec::new();
+        };
+        let rows = self.rows();
+        let place = rows.position(id).map(|index| rows.place(index));
+        let cells = place.map(|place| table.cells(self, place));
+        let cells = cells.into_iter().flatten();
+        cells.map(|cell| cell.text.trim().to_owned()).collect()
+    }
+
+    fn json_here(&self, id: &str) -> Option<What> {
+        let object = |kind| {
+            let object = self.store.object(kind, id)?;
+            serde_json::to_string_pretty(&object.json).ok()
+        };
+        match (&self.page.route, &self.page.content) {
+            (_, Content::Event { detail, .. }) => Some(What::Text(pretty(detail.value.as_ref()?))),
+            (_, Content::Delivery(delivery)) => Some(What::Text(pretty(delivery.value.as_ref()?))),
+            // A list holds little of each.
+            (Route::Events, _) if !id.is_empty() => Some(What::Event(id.to_owned())),
+            (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(What::Text),
+            (Route::Deliveries, _) => {
+                let mut rows = self.store.deliveries.rows().iter();
+                Some(What::Text(pretty(rows.find(|row| row.id == id)?)))
+            }
+            _ => None,
+        }
+    }
+
+    fn curl(&self, path: &str) -> String {
+        let rest = self.shell.rest.as_deref().unwrap_or("$BELLWETHER_REST");
+        let key = &self.shell.key;
+        format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
+    }
+
+    /// The command that tells the same in a shell.
+    fn command_here(&self, id: &str) -> Option<String> {
+        let bellwether = &self.shell.bellwether;
+        let quoted = shell_quoted(id);
+        let event = match &self.page.content {
+            Content::Event { detail, .. } => detail.value.as_ref().and_then(occurrence),
+            _ => None,
+        };
+        let words = match &self.page.route {
+            Route::Events | Route::Event(_) if id.is_empty() => {
+                let filter = shell_quoted(&self.page.list.filter);
+                format!("events {filter}")
+            }
+            Route::Events => format!("explain {quoted}"),
+            Route::Event(_) => {
+                let id = event.map_or(id, |event| event.id.as_str());
+                format!("explain {}", shell_quoted(id))
+            }
+            Route::List(kind) | Route::Object(kind, _) if is_configuration(*kind) => {
+                format!("get {} {quoted}", kind.word())
+            }
+            Route::Overview => "status".to_owned(),
+            _ => return None,
+        };
+        Some(format!("{bellwether} {}", words.trim_end()))
+    }
+}
+
+/// Whether `bellwether get` knows the kind.
+fn is_configuration(kind: Kind) -> bool {
+    crate::api::ConfigKind::find(kind.word()).is_some()
+}
+
+/// Where REST has what is selected or shown.
+fn rest_path(route: &Route, id: &str) -> Option<String> {
+    let event = id.split_once(':').map_or(id, |(event, _)| event);
+    let below = |path: &str, id: &str| {
+        (!id.is_empty()).then(|| format!("{path}/{}", text::percent_encoded(id)))
+    };
+    match route {
+        Route::Events | Route::Event(_) => below("/v1/events", event),
+        Route::List(Kind::Client) | Route::Object(Kind::Client, _) => None,
+        Route::List(kind) | Route::Object(kind, _) => {
+            below(&format!("/v1/notification/{}", kind.plural()), id)
+        }
+        Route::Deliveries | Route::Delivery(_) => below("/v1/notification/deliveries", id),
+        Route::Overview => Some("/v1/overview".to_owned()),
+        _ => None,
+    }
+}
+
+/// A word as a shell reads it.
+fn shell_quoted(word: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,@:=".contains(char);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,108 @@
+//! What is taken along and called back: copies, filters of before, matches of a search.
+
+use super::*;
+
+/// Presses keys, answers every call, and gives what was copied.
+fn copied(model: &mut Model, keys: &str) -> Vec<String> {
+    let mut copied = Vec::new();
+    for key in keymap::parse(keys).unwrap() {
+        let mut effects = update(model, Msg::Key(key));
+        while let Some(effect) = effects.pop() {
+            match effect {
+                Effect::Copy(text) => copied.push(text),
+                Effect::Send(Command::Call(ticket, request)) => {
+                    let found = Box::new(answer(&request));
+                    effects.extend(update(model, Msg::News(News::Answer(ticket, found))));
+                }
+                _ => {}
+            }
+        }
+        settle(model);
+    }
+    copied
+}
+
+#[test]
+fn what_is_copied_is_chosen_by_a_key() {
+    let mut model = model(Role::Admin);
+    model.shell.bellwether = "bellwether --connect http://here".to_owned();
+    let cases = [
+        ("2Yi", "e4:1"),
+        ("2Yb", "bellwether --connect http://here explain e4:1"),
+        (
+            "2Yc",
+            "curl -H \"authorization: Bearer $BELLWETHER_KEY\" \"$BELLWETHER_REST/v1/events/e4\"",
+        ),
+        ("3Y<Enter>", "t"),
+        ("3Y<Down><Enter>", "t  r  0"),
+        ("5Yb", "bellwether --connect http://here get rule r"),
+        (
+            "3Yc",
+            "curl -H \"authorization: Bearer $BELLWETHER_KEY\" \
+             \"$BELLWETHER_REST/v1/notification/triggers/t\"",
+        ),
+    ];
+    for (keys, wanted) in cases {
+        assert_eq!(copied(&mut model, keys), [wanted], "{keys}");
+        assert!(model.overlay.is_none(), "{keys}");
+    }
+    // A list holds little of an event: the whole of it is asked for.
+    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
+    assert_eq!(json["occurrences"][0]["id"], "e0:1");
+    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();
+    assert_eq!(json["triggerNames"][0], "t");
+    assert!(copied(&mut model, "2Yz<Esc>").is_empty() && model.overlay.is_none());
+}
+
+#[test]
+fn filters_of_before_come_back_with_up_and_what_was_typed_with_down() {
+    let mut model = model(Role::Admin);
+    press(
+        &mut model,
+        "2/host=a<Enter>/<C-u>severity>=error<Enter>/<C-u>host=a<Enter>",
+    );
+    let typed = |model: &Model| {
+        model
+            .page
+            .list
+            .typing
+            .as_ref()
+            .map(|it| it.text().to_owned())
+    };
+    for (keys, wanted) in [
+        ("/", "host=a"),
+        ("<Up>", "severity>=error"),
+        ("<Up>", "severity>=error"),
+        ("<Down>", "host=a"),
+        ("<C-u>x<Up>", "host=a"),
+        ("<Up>", "severity>=error"),
+        ("<Down><Down>", "x"),
+        ("<Down>", "x"),
+    ] {
+        press(&mut model, keys);
+        assert_eq!(typed(&model).as_deref(), Some(wanted), "{keys}");
+    }
+    // Each screen has its own.
+    press(&mut model, "<Esc>6/<Up>");
+    assert_eq!(typed(&model).as_deref(), Some(""));
+}
+
+#[test]
+fn n_and_capital_n_go_through_the_matches_of_a_search_round_the_ends() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "9<Tab><Enter>/template<Enter>");
+    let lines = document::current(&model).lines;
+    let holds = |at: &usize| lines[*at].words().to_lowercase().contains("template");
+    let all: Vec<usize> = (0..lines.len()).filter(holds).collect();
+    assert!(all.len() > 2, "{all:?}");
+    let first = model.page.reading.cursor;
+    let at = all.iter().position(|at| *at == first).unwrap();
+    press(&mut model, "n");
+    assert_eq!(model.page.reading.cursor, all[(at + 1) % all.len()]);
+    press(&mut model, "N");
+    assert_eq!(model.page.reading.cursor, first);
+    for _ in 0..all.len() {
+        press(&mut model, "N");
+    }
+    assert_eq!(model.page.reading.cursor, first);
+}
