@@ -330,6 +330,30 @@ pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
 /// Changes that the change log remembers.
 pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;
 
+/// How long connecting to one host of a database may take.
+pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a session in a database may take to begin, over all its hosts.
+pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
+/// How long a database may not confirm what it was sent before its connection is given up.
+pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a commit waits for a lock, and how long one that was begun may stand still: so long a
+/// process that stops amid a commit holds up others.
+pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a read of a database may take.
+pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long a commit to a database may go unanswered before its connection is given up.
+pub const STORE_COMMIT_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long is tried to find out what became of a commit, and to get one through after passing faults.
+pub const STORE_DOUBT_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long an answered commit waits for the steps of others before it to be read.
+pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
+/// Bytes of the newest steps of the change log that are kept beside a database.
+pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How long the change log in a database remembers at the least.
+pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
+/// Sessions that read a database, each used by many calls at once.
+pub const STORE_READERS: usize = 4;
+
 /// Occurrences that a page of a walk takes out of the change log, to find what moved meanwhile.
 pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 

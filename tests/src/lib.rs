@@ -12,6 +12,7 @@ pub mod eventually;
 pub mod grpc;
 pub mod middleman;
 pub mod modules;
+pub mod postgres;
 pub mod process;
 pub mod programs;
 pub mod providers;

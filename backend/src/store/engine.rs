@@ -10,6 +10,7 @@ pub(super) mod conformance;
 pub(crate) mod faulty;
 mod index;
 pub mod memory;
+pub mod postgres;
 pub mod redb;
 pub mod staged;
 

@@ -1,0 +1,221 @@
+//! A PostgreSQL server from the machine's package, as an unprivileged user, in a temporary folder and
+//! on loopback. Where none is installed, tests that need it say so and are skipped.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Who may do everything in it.
+pub const USER: &str = "bellwether";
+/// With what that user logs in.
+pub const PASSWORD: &str = "correct horse battery";
+/// How long it may take to be ready, also on a busy machine.
+const READY_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Where the distribution puts its servers, one folder for each version.
+const FOLDERS: &str = "/usr/lib/postgresql";
+
+/// Runs the server until a line says how it is to be ended. Whoever began it may be killed: then
+/// nothing is left of it.
+const RUN: &str = r#"
+"$1/postgres" -D "$2/data" -p "$3" </dev/null >>"$2/log" 2>&1 &
+server=$!
+echo "$server"
+if ! read -r how; then how=QUIT; is_last=yes; fi
+kill -"$how" "$server"
+wait "$server"
+if [ -n "$is_last" ]; then rm -rf "$2"; fi
+"#;
+
+/// A server.
+#[derive(Debug)]
+pub struct Postgres {
+    programs: PathBuf,
+    folder: PathBuf,
+    port: u16,
+    running: Option<(Child, ChildStdin)>,
+}
+
+impl Postgres {
+    /// Starts one; none where none is installed.
+    ///
+    /// # Panics
+    /// When one is installed and does not start.
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            // Written past the capture of the test's output: a skipped test is seen.
+            let notice = format!("skipped: no PostgreSQL in {FOLDERS}; `.ci/run` installs it\n");
+            drop(io::stderr().write_all(notice.as_bytes()));
+            return None;
+        };
+        let output = unprivileged("mktemp")
+            .args(["-d", "-t", "bellwether-postgres-XXXXXX"])
+            .output()
+            .unwrap();
+        let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let made = unprivileged("sh")
+            .args(["-c", MAKE, "sh"])
+            .args([&programs, &folder])
+            .args([USER, PASSWORD])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "initdb: {said}");
+        let mut server = Self {
+            programs,
+            folder,
+            port,
+            running: None,
+        };
+        server.run();
+        Some(server)
+    }
+
+    /// The address of a database, which is there when this returns.
+    pub fn url(&self) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The server's port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts it again after it was ended, and waits until it takes calls.
+    ///
+    /// # Panics
+    /// When it does not in time.
+    pub fn run(&mut self) {
+        let mut child = unprivileged("sh")
+            .args(["-c", RUN, "sh"])
+            .args([&self.programs, &self.folder])
+            .arg(self.port.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        self.running = Some((child, stdin));
+        let begin = Instant::now();
+        while !self.is_ready() {
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            assert!(begin.elapsed() < READY_TIME_MAX, "not ready: {log}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let asked = Command::new(self.programs.join("pg_isready"))
+            .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .status();
+        asked.is_ok_and(|status| status.success())
+    }
+
+    /// Ends it at once, as a failure of its machine would: what was not on disk is lost.
+    pub fn kill(&mut self) {
+        self.end("QUIT");
+    }
+
+    /// Runs statements in it, and answers what they find.
+    ///
+    /// # Panics
+    /// When one fails.
+    pub fn execute(&self, statements: &str) -> String {
+        let output = Command::new(self.programs.join("psql"))
+            .args([
+                "-X",
+                "-q",
+                "-A",
+                "-t",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-h",
+                "127.0.0.1",
+            ])
+            .args(["-p", &self.port.to_string(), "-U", USER, "-d", "postgres"])
+            .args(["-c", statements])
+            .env("PGPASSWORD", PASSWORD)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statements}: {said}");
+        String::from_utf8(output.stdout).unwrap().trim().into()
+    }
+
+    fn end(&mut self, how: &str) {
+        if let Some((mut child, mut stdin)) = self.running.take() {
+            writeln!(stdin, "{how}").unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.end("QUIT");
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+/// Makes a cluster in which everybody has to show a password.
+const MAKE: &str = r#"
+printf '%s\n' "$4" >"$2/password"
+"$1/initdb" -D "$2/data" -U "$3" -A scram-sha-256 --pwfile="$2/password" --no-sync \
+    -E UTF8 --locale=C >/dev/null
+cat >>"$2/data/postgresql.conf" <<END
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 200
+shared_buffers = 64MB
+END
+"#;
+
+/// The newest server that is installed.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir(FOLDERS).ok()?.filter_map(Result::ok);
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|version| {
+            let number = version.file_name().to_str()?.parse().ok()?;
+            let programs = version.path().join("bin");
+            programs
+                .join("initdb")
+                .exists()
+                .then_some((number, programs))
+        })
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, programs)| programs)
+}
+
+/// A command as a user who may do nothing: the server does not run as root.
+fn unprivileged(program: &str) -> Command {
+    let is_root = Path::new("/proc/self").metadata().is_ok_and(|it| {
+        use std::os::unix::fs::MetadataExt;
+        it.uid() == 0
+    });
+    if !is_root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--reuid=postgres",
+            "--regid=postgres",
+            "--clear-groups",
+            "--",
+        ])
+        .arg(program)
+        .current_dir("/");
+    command
+}
