@@ -6,6 +6,7 @@ mod clause;
 mod counted;
 mod event;
 mod failure;
+mod grouped;
 mod kind;
 mod moment;
 mod object;
@@ -22,8 +23,9 @@ pub(crate) use self::{
     bulk::{BulkTally, Transition},
     clause::{Comparison, describe},
     counted::{Back, Counted},
-    event::EventRow,
+    event::{EventKey, EventOrder, EventRow, Rank},
     failure::{Failure, FailureKind, FieldError},
+    grouped::{GroupRow, Grouped},
     kind::Kind,
     moment::{millis, number, occurrence, scalar, span_ms, structure, timestamp, value},
     object::{Object, get, is_empty, set},

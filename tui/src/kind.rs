@@ -6,6 +6,7 @@ mod delivery;
 pub(crate) mod destination;
 mod event;
 mod field;
+mod grouped;
 mod inhibition;
 mod rule;
 mod shared;
@@ -18,6 +19,7 @@ pub(crate) use self::{
     destination::health,
     event::COLUMNS as EVENTS,
     field::{FieldKind, FieldSpec},
+    grouped::COLUMNS as GROUPS,
     spec::{Around, Cell, Column, Head, Key, KindSpec},
 };
 use crate::data::{Kind, Object};

@@ -7,6 +7,11 @@ use crate::{data::Kind, keymap::Place};
 pub(crate) enum Route {
     Overview,
     Events,
+    /// How many events a filter leaves, by what a field holds.
+    EventGroups {
+        field: String,
+        filter: String,
+    },
     /// By the occurrence's id, or by the event's for its newest one.
     Event(String),
     /// The resources of a kind.
@@ -30,7 +35,7 @@ impl Route {
     pub(crate) fn screen(&self) -> &'static str {
         match self {
             Self::Overview => "Overview",
-            Self::Events | Self::Event(_) => "Events",
+            Self::Events | Self::EventGroups { .. } | Self::Event(_) => "Events",
             Self::List(kind) | Self::Object(kind, _) => kind.title(),
             Self::Deliveries | Self::Delivery(_) => "Deliveries",
             Self::Map => "Map",
@@ -43,7 +48,7 @@ impl Route {
     /// The list or index that this is one of.
     pub(crate) fn above(&self) -> Option<Self> {
         Some(match self {
-            Self::Event(_) => Self::Events,
+            Self::Event(_) | Self::EventGroups { .. } => Self::Events,
             Self::Object(kind, _) => Self::List(*kind),
             Self::Delivery(_) => Self::Deliveries,
             Self::Topic(_) => Self::Reference,
@@ -54,7 +59,11 @@ impl Route {
     /// The name or id below the screen; empty for the screen itself.
     pub(crate) fn object(&self) -> &str {
         match self {
-            Self::Event(id) | Self::Object(_, id) | Self::Delivery(id) | Self::Topic(id) => id,
+            Self::Event(id)
+            | Self::Object(_, id)
+            | Self::Delivery(id)
+            | Self::Topic(id)
+            | Self::EventGroups { field: id, .. } => id,
             _ => "",
         }
     }
@@ -71,7 +80,7 @@ impl Route {
     pub(crate) fn is_list(&self) -> bool {
         matches!(
             self,
-            Self::Events | Self::List(_) | Self::Deliveries | Self::Map
+            Self::Events | Self::EventGroups { .. } | Self::List(_) | Self::Deliveries | Self::Map
         )
     }
 
@@ -80,6 +89,7 @@ impl Route {
         let own = match self {
             Self::Overview => Place::Overview,
             Self::Events => Place::Events,
+            Self::EventGroups { .. } => Place::EventGroups,
             Self::Event(_) => Place::Event,
             Self::List(kind) => Place::Many(*kind),
             Self::Object(kind, _) => Place::One(*kind),

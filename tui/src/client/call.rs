@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     data::{
-        Back, BulkTally, Counted, EventRow, Failure, FailureKind, Kind, Object, Status, Transition,
+        Back, BulkTally, Counted, EventKey, EventOrder, EventRow, Failure, FailureKind, Kind,
+        Object, Status, Transition,
     },
     kind, limits,
 };
@@ -52,6 +53,15 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             let more = !cursor.is_empty();
             let page = search(reach, &filter, cursor).await;
             Answer::Events { more, page }
+        }
+        Request::GroupEvents { filter, field } => {
+            let asked = v1::GroupEventsRequest {
+                query: Some(query(&filter, None)),
+                field,
+                limit: limits::EVENT_GROUPS,
+            };
+            let found = reach.ask("EventQueryService/GroupEvents", asked).await;
+            Answer::Grouped(found.map(|it: v1::GroupEventsResponse| it.into()))
         }
         Request::GatherEvents { filter, cursor } => {
             Answer::Gathered(gather(reach, &filter, cursor).await)
@@ -310,6 +320,7 @@ pub(super) fn query(filter: &EventFilter, cursor: Option<String>) -> v1::EventQu
         } else {
             Vec::new()
         },
+        sort_by: sort_by(filter.order),
         page_input: cursor.map(|cursor| v1::PageInput {
             limit: limits::EVENT_PAGE,
             cursor,
@@ -317,6 +328,29 @@ pub(super) fn query(filter: &EventFilter, cursor: Option<String>) -> v1::EventQu
         }),
         ..v1::EventQuery::default()
     }
+}
+
+/// An order as the service is asked for it; the one that it has by itself is not named.
+fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
+    if order == EventOrder::default() {
+        return Vec::new();
+    }
+    let field = match order.by {
+        EventKey::LastSeen => "lastSeen",
+        EventKey::Severity => "severity",
+        EventKey::Start => "startTime",
+    };
+    let order = if order.ascending {
+        v1::SortOrder::Asc
+    } else {
+        v1::SortOrder::Desc
+    };
+    let by_field = v1::SortByField {
+        field: field.to_owned(),
+        order: order.into(),
+    };
+    let sort = Some(v1::sort_by::Sort::ByField(by_field));
+    vec![v1::SortBy { sort }]
 }
 
 async fn search(

@@ -4,7 +4,8 @@ use bellwether_proto::v1;
 use serde_json::Value;
 
 use crate::data::{
-    Back, BulkTally, Caller, Counted, EventRow, Failure, Kind, Object, Status, Transition,
+    Back, BulkTally, Caller, Counted, EventOrder, EventRow, Failure, Grouped, Kind, Object, Status,
+    Transition,
 };
 
 /// Joins an answer to what asked for it.
@@ -46,6 +47,11 @@ pub(crate) enum Request {
     SearchEvents {
         filter: EventFilter,
         cursor: String,
+    },
+    /// How many events a filter leaves, by what a field holds.
+    GroupEvents {
+        filter: EventFilter,
+        field: String,
     },
     GetEvent {
         id: String,
@@ -171,6 +177,8 @@ pub(crate) struct EventFilter {
     pub(crate) clause: Option<v1::Clause>,
     /// Whether closed occurrences are left out.
     pub(crate) open_only: bool,
+    /// The order of their pages.
+    pub(crate) order: EventOrder,
 }
 
 /// The deliveries that something is done to.
@@ -212,6 +220,7 @@ pub(crate) enum Answer {
         more: bool,
         page: Result<Page<EventRow>, Failure>,
     },
+    Grouped(Result<Grouped, Failure>),
     Event(Result<v1::Event, Failure>),
     Explanation(Result<v1::ExplainEventResponse, Failure>),
     Matches(Result<v1::TestTriggerResponse, Failure>),

@@ -1,9 +1,52 @@
 //! Events as lists show them: light, because there may be many.
 
+use std::cmp::Ordering;
+
 use bellwether_proto::{
     cloud::{Severity, Status},
     v1,
 };
+
+/// What the service sorts occurrences by: it has an index for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum EventKey {
+    #[default]
+    LastSeen,
+    Severity,
+    Start,
+}
+
+/// The order of a list of occurrences. What is alike follows by its start and then by its id, in the
+/// same direction, as the service has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventOrder {
+    pub(crate) by: EventKey,
+    pub(crate) ascending: bool,
+}
+
+/// What an occurrence is sorted by, without its id.
+pub(crate) type Rank = (i64, i64);
+
+impl EventOrder {
+    /// What an occurrence is sorted by.
+    pub(crate) fn rank(self, row: &EventRow) -> Rank {
+        let first = match self.by {
+            EventKey::LastSeen => row.last_seen_ms,
+            EventKey::Severity => i64::from(i32::from(row.severity)),
+            EventKey::Start => row.start_ms,
+        };
+        (first, row.start_ms)
+    }
+
+    /// Which of two comes first.
+    pub(crate) fn compare(self, one: (Rank, &str), other: (Rank, &str)) -> Ordering {
+        if self.ascending {
+            one.cmp(&other)
+        } else {
+            other.cmp(&one)
+        }
+    }
+}
 
 /// One occurrence as lists show it; kept small because there may be many.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +61,8 @@ pub(crate) struct EventRow {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
     pub(crate) last_seen_ms: i64,
+    /// When it was opened.
+    pub(crate) start_ms: i64,
     pub(crate) count: i64,
     /// Whether something holds back messages about it.
     pub(crate) is_held: bool,
@@ -38,6 +83,7 @@ impl EventRow {
             summary: occurrence.summary.into_boxed_str(),
             acknowledged: occurrence.acknowledged.unwrap_or_default(),
             last_seen_ms: occurrence.last_seen,
+            start_ms: occurrence.start_time,
             count: occurrence.count.unwrap_or_default(),
             is_held: !occurrence.holds.is_empty(),
         };

@@ -80,6 +80,7 @@ pub(crate) enum Action {
     TriggerFromEvent,
     Pause,
     OpenOnly,
+    GroupBy,
     NextState,
     SendAgain,
     CancelDelivery,
@@ -108,6 +109,7 @@ pub(crate) enum Place {
     Document,
     Overview,
     Events,
+    EventGroups,
     Event,
     /// The list of a kind of resource.
     Many(Kind),
@@ -129,6 +131,7 @@ impl Place {
         Self::Document,
         Self::Overview,
         Self::Events,
+        Self::EventGroups,
         Self::Event,
         Self::Many(Kind::Trigger),
         Self::One(Kind::Trigger),
@@ -157,7 +160,7 @@ impl Place {
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events | Self::Many(_) | Self::Deliveries | Self::Map => {
+            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries | Self::Map => {
                 [self, Self::List, Self::Anywhere]
             }
             _ => [self, Self::Document, Self::Anywhere],

@@ -115,7 +115,9 @@ actions! {
         "trigger": "Make a trigger from this event";
     Pause ["p"] in &[Place::Events], Need::None, 24 [LINES.all().silent()]
         "pause": "Hold the list still, or follow again";
-    OpenOnly ["o"] in &[Place::Events], Need::None, 26 [LINES.all()]
+    GroupBy ["b"] in &[Place::Events, Place::EventGroups], VIEW, 17 [LINES.screen()]
+        "group by": "Count by host, name, severity, status or another field";
+    OpenOnly ["o"] in &[Place::Events, Place::EventGroups], Need::None, 26 [LINES.all()]
         "closed": "Show or leave out closed occurrences";
     New ["n"] in MAKING, EDIT, 12 [LINES.all()]
         "new": "Create a new one";

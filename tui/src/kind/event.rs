@@ -16,7 +16,8 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         let mut cell = Cell::new(it.severity, it.severity.word());
         cell.sign = it.severity.sign();
         quiet(it, cell)
-    }),
+    })
+    .falling(|it| Key::Number(i32::from(it.severity).into())),
     Column::new("A", 1, 0, 2, |_, it: &EventRow| {
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
@@ -31,6 +32,11 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         Cell::new(Token::Dim, format!("{} {}", it.name, it.entity))
     }),
     Column::new("Count", 6, 0, 5, |_, it: &EventRow| Cell::figure(it.count)).figures(),
+    Column::new("Since", 8, 0, 6, |around, it: &EventRow| {
+        let cell = Cell::short_moment(around, Some(it.start_ms));
+        quiet(it, cell)
+    })
+    .falling(|it| Key::Number(it.start_ms)),
 ];
 
 /// What is over is not looked at first.

@@ -1,10 +1,10 @@
-//! The occurrences held for the events list: newest first, each once, bounded.
+//! The occurrences held for the events list: in its order, each once, bounded.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Ordering, collections::HashMap};
 
 use crate::{
     client::{EventFilter, Ticket},
-    data::{EventRow, Failure},
+    data::{EventOrder, EventRow, Failure, Rank},
     limits,
 };
 
@@ -18,10 +18,12 @@ type Held = Box<EventRow>;
 )]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
-    /// Newest first.
+    /// In the order of the filter.
     rows: Vec<Held>,
-    /// When each row was last seen, by its id: the other half of its place in `rows`.
-    seen: HashMap<Box<str>, i64>,
+    /// What each row is sorted by, by its id: the other half of its place in `rows`.
+    ranks: HashMap<Box<str>, Rank>,
+    /// The last row that a page brought: behind it there may be some that nobody has read.
+    edge: Option<(Rank, Box<str>)>,
     /// News not yet merged, by id; `None` for a row that left.
     incoming: HashMap<Box<str>, Option<EventRow>>,
     pub(crate) paused: bool,
@@ -56,9 +58,10 @@ impl EventWindow {
     }
 
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        let seen = *self.seen.get(id)?;
+        let rank = *self.ranks.get(id)?;
+        let order = self.order();
         self.rows
-            .binary_search_by(|row| key(row).cmp(&(Reverse(seen), id)))
+            .binary_search_by(|row| order.compare(place(order, row), (rank, id)))
             .ok()
     }
 
@@ -74,7 +77,8 @@ impl EventWindow {
     /// Forgets the rows, for another query or after a gap.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
-        self.seen.clear();
+        self.ranks.clear();
+        self.edge = None;
         self.incoming.clear();
         self.next.clear();
         self.total = None;
@@ -104,11 +108,20 @@ impl EventWindow {
 
     /// Takes in a page; what the stream told already is newer and stays.
     pub(crate) fn page(&mut self, rows: Vec<EventRow>) {
+        let order = self.order();
+        if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
+            let (rank, id) = place(order, last);
+            let known = self.edge.as_ref();
+            let is_further = known.is_none_or(|(edge, at)| {
+                order.compare((rank, id), (*edge, at.as_ref())) == Ordering::Greater
+            });
+            if is_further {
+                self.edge = Some((rank, id.into()));
+            }
+        }
         for row in rows {
-            let newer = self
-                .seen
-                .get(&row.id)
-                .is_some_and(|seen| *seen > row.last_seen_ms);
+            let held = self.find(&row.id);
+            let newer = held.is_some_and(|held| held.last_seen_ms > row.last_seen_ms);
             if !newer {
                 self.incoming.entry(row.id.clone()).or_insert(Some(row));
             }
@@ -132,23 +145,43 @@ impl EventWindow {
         old.sort_unstable();
         remove(&mut self.rows, &old);
         for id in incoming.keys() {
-            self.seen.remove(id);
+            self.ranks.remove(id);
         }
-        let mut fresh: Vec<Held> = incoming.into_values().flatten().map(Box::new).collect();
-        fresh.sort_unstable_by(|one, other| key(one).cmp(&key(other)));
+        let order = self.order();
+        let fresh = incoming.into_values().flatten().map(Box::new);
+        let mut fresh: Vec<Held> = fresh.filter(|row| self.is_read_to(row)).collect();
+        fresh.sort_unstable_by(|one, other| compare(order, one, other));
         for row in &fresh {
-            self.seen.insert(row.id.clone(), row.last_seen_ms);
+            self.ranks.insert(row.id.clone(), order.rank(row));
         }
-        insert(&mut self.rows, fresh);
+        insert(order, &mut self.rows, fresh);
         self.cut |= self.rows.len() > limits::HELD_EVENTS;
         for row in self.rows.drain(limits::HELD_EVENTS.min(self.rows.len())..) {
-            self.seen.remove(&row.id);
+            self.ranks.remove(&row.id);
         }
+    }
+
+    /// Whether everything before the place of a row was read: one that lies further down comes with
+    /// its page.
+    fn is_read_to(&self, row: &EventRow) -> bool {
+        let order = self.order();
+        let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());
+        edge.is_none_or(|(edge, at)| {
+            order.compare(place(order, row), (*edge, at.as_ref())) != Ordering::Greater
+        })
+    }
+
+    fn order(&self) -> EventOrder {
+        self.filter.order
     }
 }
 
-fn key(row: &EventRow) -> (Reverse<i64>, &str) {
-    (Reverse(row.last_seen_ms), &row.id)
+fn place(order: EventOrder, row: &EventRow) -> (Rank, &str) {
+    (order.rank(row), &row.id)
+}
+
+fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
+    order.compare(place(order, one), place(order, other))
 }
 
 /// Removes the rows at these places, which are in order.
@@ -165,21 +198,21 @@ fn remove(rows: &mut Vec<Held>, places: &[usize]) {
 }
 
 /// Puts fresh rows, which are in order, between those before and after them.
-fn insert(rows: &mut Vec<Held>, fresh: Vec<Held>) {
+fn insert(order: EventOrder, rows: &mut Vec<Held>, fresh: Vec<Held>) {
     let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
         return;
     };
-    let from = rows.partition_point(|row| key(row) < key(first));
-    let to = rows.partition_point(|row| key(row) < key(last));
+    let from = rows.partition_point(|row| compare(order, row, first) == Ordering::Less);
+    let to = rows.partition_point(|row| compare(order, row, last) == Ordering::Less);
     let between: Vec<Held> = rows.splice(from..to, []).collect();
-    rows.splice(from..from, merge_sorted(between, fresh));
+    rows.splice(from..from, merge_sorted(order, between, fresh));
 }
 
-fn merge_sorted(old: Vec<Held>, fresh: Vec<Held>) -> Vec<Held> {
+fn merge_sorted(order: EventOrder, old: Vec<Held>, fresh: Vec<Held>) -> Vec<Held> {
     let mut merged = Vec::with_capacity(old.len() + fresh.len());
     let mut fresh = fresh.into_iter().peekable();
     for row in old {
-        while let Some(new) = fresh.next_if(|new| key(new) < key(&row)) {
+        while let Some(new) = fresh.next_if(|new| compare(order, new, &row) == Ordering::Less) {
             merged.push(new);
         }
         merged.push(row);
@@ -193,21 +226,54 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::data::{EventKey, Severity};
 
     fn row(id: u8, last_seen_ms: i64) -> EventRow {
         EventRow {
             id: format!("e:{id}").into(),
             last_seen_ms,
+            start_ms: last_seen_ms / 3,
+            severity: Severity::try_from(i32::try_from(last_seen_ms % 5).unwrap()).unwrap(),
             ..EventRow::default()
         }
     }
 
+    fn orders() -> impl Strategy<Value = EventOrder> {
+        let keys = [EventKey::LastSeen, EventKey::Severity, EventKey::Start];
+        (prop::sample::select(keys.to_vec()), any::<bool>())
+            .prop_map(|(by, ascending)| EventOrder { by, ascending })
+    }
+
+    #[test]
+    fn what_lies_behind_the_last_page_comes_with_its_page_and_not_before() {
+        let mut window = EventWindow::default();
+        window.filter.order.by = EventKey::Severity;
+        window.next = "more".to_owned();
+        window.page(vec![row(1, 4), row(2, 3)]);
+        window.stream(vec![row(3, 2), row(4, 9)], vec![]);
+        window.merge();
+        let ids = |window: &EventWindow| -> Vec<String> {
+            let rows = (0..window.len()).filter_map(|at| window.get(at));
+            rows.map(|row| row.id.to_string()).collect()
+        };
+        assert_eq!(ids(&window), ["e:4", "e:1", "e:2"]);
+        // What was among them and now lies further down leaves them.
+        window.stream(vec![row(1, 5)], vec![]);
+        window.merge();
+        assert_eq!(ids(&window), ["e:4", "e:2"]);
+        window.next.clear();
+        window.page(vec![row(3, 2), row(1, 5)]);
+        assert_eq!(ids(&window), ["e:4", "e:2", "e:3", "e:1"]);
+    }
+
     proptest! {
         #[test]
-        fn rows_are_newest_first_and_each_is_found(
+        fn rows_are_in_their_order_and_each_is_found(
+            order in orders(),
             batches in prop::collection::vec(prop::collection::vec((0_u8..20, 0_i64..30, any::<bool>()), 0..8), 0..20)
         ) {
             let mut window = EventWindow::default();
+            window.filter.order = order;
             let mut truth: HashMap<String, i64> = HashMap::new();
             for batch in batches {
                 for (id, seen, leaves) in batch {
@@ -222,7 +288,8 @@ mod tests {
                 }
                 window.merge();
                 prop_assert_eq!(window.len(), truth.len());
-                prop_assert!(window.rows.windows(2).all(|two| key(&two[0]) < key(&two[1])));
+                let in_order = |two: &[Held]| compare(order, &two[0], &two[1]) == Ordering::Less;
+                prop_assert!(window.rows.windows(2).all(in_order));
                 for (id, seen) in &truth {
                     prop_assert_eq!(window.find(id).map(|row| row.last_seen_ms), Some(*seen));
                 }

@@ -62,6 +62,10 @@ fn term(word: &str, reader: &Reader) -> Result<Clause, String> {
         let clause = Some(Box::new(term(rest, reader)?));
         return Ok(with(Kind::Not(Box::new(v1::Not { clause }))));
     }
+    if let Some(field) = word.strip_prefix("has:").filter(|field| !field.is_empty()) {
+        reader.check(field)?;
+        return Ok(Comparison::Exists.clause(field, ""));
+    }
     let comparisons = [
         (">=", Comparison::AtLeast),
         ("<=", Comparison::AtMost),
@@ -282,6 +286,8 @@ mod tests {
                 "summary contains \"disk\" or name contains \"disk\" or type contains \"disk\"",
             ),
             ("url:http://x", "url contains \"http://x\""),
+            ("has:ticket", "ticket exists"),
+            ("!has:ticket", "not ticket exists"),
         ];
         for (typed, read) in cases {
             let clause = events(typed, &reader()).unwrap();

@@ -115,6 +115,7 @@ pub(crate) struct Prompt {
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
     pub(crate) title: String,
+    pub(crate) help: &'static str,
     pub(crate) items: Vec<MenuItem>,
     pub(crate) cursor: usize,
 }
@@ -123,16 +124,18 @@ pub(crate) struct Menu {
 #[derive(Clone, Debug)]
 pub(crate) struct MenuItem {
     pub(crate) key: char,
-    pub(crate) label: &'static str,
+    pub(crate) label: String,
     pub(crate) what: What,
 }
 
-/// What choosing it copies.
+/// What choosing it copies or shows.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Text(String),
     /// The event with this id in full, which the service is asked for.
     Event(String),
+    /// Events counted by what this field holds.
+    Field(String),
 }
 
 impl What {
@@ -141,6 +144,7 @@ impl What {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             Self::Event(_) => "the whole event, as the service has it".to_owned(),
+            Self::Field(_) => String::new(),
         }
     }
 }

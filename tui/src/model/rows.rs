@@ -64,7 +64,9 @@ impl<R> Table for Held<'_, R> {
     fn sorts(&self) -> Vec<&'static Head> {
         let columns = self.columns.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
-        if let Some(at) = heads.iter().position(|head| head.title == "Name") {
+        // The service has its groups by their counts.
+        let first = |head: &&Head| matches!(head.title, "Name" | "Events");
+        if let Some(at) = heads.iter().position(first) {
             heads[..=at].rotate_right(1);
         }
         heads
@@ -121,7 +123,8 @@ impl Table for Window<'_> {
     }
 
     fn sorts(&self) -> Vec<&'static Head> {
-        vec![&kind::EVENTS[0].head]
+        let columns = kind::EVENTS.iter().filter(|column| column.key.is_some());
+        columns.map(|column| &column.head).collect()
     }
 
     fn places(&self, _needle: &str, _sort: Option<Sort>) -> Vec<usize> {
@@ -139,6 +142,12 @@ impl Store {
                 columns: kind::spec(*kind).columns,
                 id: Object::name,
                 keeps: holds,
+            }),
+            Route::EventGroups { .. } => Box::new(Held {
+                rows: self.grouped().map_or(&[], |grouped| &grouped.rows),
+                columns: kind::GROUPS,
+                id: |row| &row.value,
+                keeps: |row, needle| row.value.to_lowercase().contains(needle),
             }),
             Route::Deliveries => Box::new(Held {
                 rows: self.deliveries.rows(),

@@ -1,7 +1,12 @@
-//! What a list is sorted by: of those that are held whole, the operator chooses.
+//! What a list is sorted by: the operator chooses, and of events the service has the order.
 
 use super::{Model, store::Store};
-use crate::{kind::Head, limits, route::Route};
+use crate::{
+    data::{EventKey, EventOrder},
+    kind::Head,
+    limits,
+    route::Route,
+};
 
 /// A column by its title, and which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +14,10 @@ pub(crate) struct Sort {
     pub(crate) column: &'static str,
     pub(crate) descending: bool,
 }
+
+/// Why events are not sorted by something.
+pub(crate) const NO_INDEX: &str = "the service has no index for it: it sorts events by when they were \
+    seen last, by severity and by their start";
 
 /// The columns that a list can be sorted by; the first is what the service sorts by.
 pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
@@ -36,6 +45,18 @@ impl Sort {
         Some(Self::by(columns[(at + 1) % columns.len()]))
     }
 
+    /// The order of events that it is; none where the service has no index for it.
+    pub(crate) fn of_events(self) -> Option<EventOrder> {
+        let by = match self.column {
+            "Seen" => EventKey::LastSeen,
+            "Severity" => EventKey::Severity,
+            "Since" => EventKey::Start,
+            _ => return None,
+        };
+        let ascending = !self.descending;
+        Some(EventOrder { by, ascending })
+    }
+
     pub(crate) fn arrow(self) -> char {
         if self.descending { '↓' } else { '↑' }
     }
@@ -46,6 +67,11 @@ fn is_whole(store: &Store, route: &Route) -> bool {
     match route {
         Route::List(kind) => store.of(*kind).rows().len() < limits::HELD_RESOURCES,
         Route::Deliveries => store.deliveries_next.is_empty(),
+        Route::EventGroups { .. } => store
+            .grouped()
+            .is_some_and(|it| i64::try_from(it.rows.len()).unwrap_or(i64::MAX) >= it.group_count),
+        // The service sorts them.
+        Route::Events => true,
         _ => false,
     }
 }
@@ -75,7 +101,18 @@ impl Model {
 
     pub(crate) fn sort_by(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
-            Route::Events => Err("events are always sorted by when they were last seen"),
+            Route::Events => match sort.of_events() {
+                // The service's own order is followed.
+                Some(order) if order == EventOrder::default() => {
+                    self.page.list.sort = None;
+                    Ok(sort)
+                }
+                Some(_) => {
+                    self.page.list.sort = Some(sort);
+                    Ok(sort)
+                }
+                None => Err(NO_INDEX),
+            },
             ref route if !is_whole(&self.store, route) => {
                 Err("the service has more than is shown; only a whole list can be sorted")
             }

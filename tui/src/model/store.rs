@@ -5,7 +5,7 @@ use bellwether_proto::v1;
 use super::events::EventWindow;
 use crate::{
     client::Ticket,
-    data::{Counted, Failure, Kind, Object},
+    data::{Counted, Failure, Grouped, Kind, Object},
     route::Route,
 };
 
@@ -128,6 +128,9 @@ pub(crate) struct Store {
     /// Which overview there was when that was asked for.
     pub(crate) counted_revision: u64,
     pub(crate) events: EventWindow,
+    /// Events by what a field holds, and which route they were counted for.
+    pub(crate) event_groups: Loaded<Grouped>,
+    pub(crate) event_groups_of: Option<Route>,
     /// In the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
@@ -161,6 +164,11 @@ impl Store {
         rows.find(|row| row.name() == name)
     }
 
+    /// The events by what a field holds.
+    pub(crate) fn grouped(&self) -> Option<&Grouped> {
+        self.event_groups.value.as_ref()
+    }
+
     /// The names of the stored resources of a kind.
     pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
         let rows = self.of(kind).rows().iter();
@@ -176,6 +184,7 @@ impl Store {
                 let kinds = [Kind::Rule, Kind::Trigger, Kind::Destination];
                 kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
             }
+            Route::EventGroups { .. } => vec![&self.event_groups],
             Route::Deliveries => vec![&self.deliveries],
             _ => Vec::new(),
         }
@@ -187,6 +196,7 @@ impl Store {
         self.wall.forget();
         self.deliveries.forget();
         self.events.waiting = None;
+        self.event_groups.forget();
         self.resources.iter_mut().for_each(Slot::forget);
     }
 

@@ -7,6 +7,7 @@ mod confirm;
 mod copy;
 mod events;
 mod forms;
+mod grouped;
 mod keys;
 mod mouse;
 mod navigate;

@@ -215,13 +215,17 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
 
 /// A few things to choose from, each with its key and what it is.
 pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
-    let width = area.width.saturating_sub(4).min(96);
+    let is_wide = menu.items.iter().any(|item| !item.what.shown().is_empty());
+    let width = area
+        .width
+        .saturating_sub(4)
+        .min(if is_wide { 96 } else { 56 });
     let height = rows(menu.items.len()).saturating_add(4);
     let inside = pen.window(middle(area, width, height), &menu.title);
     let right = |x: u16| usize::from(inside.right().saturating_sub(x));
     for ((index, item), y) in menu.items.iter().enumerate().zip(inside.y..inside.bottom()) {
         let x = pen.put(inside.x, y, 2, Token::Key, &item.key.to_string()) + 2;
-        pen.put(x, y, right(x), Token::Text, item.label);
+        pen.put(x, y, right(x), Token::Text, &item.label);
         let x = x + 12;
         pen.put(x, y, right(x), Token::Dim, &item.what.shown());
         if index == menu.cursor {
@@ -229,8 +233,7 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     let foot = inside.bottom().saturating_sub(1);
-    let words = "a key or Enter copies it · Esc leaves";
-    pen.put(inside.x, foot, right(inside.x), Token::Dim, words);
+    pen.put(inside.x, foot, right(inside.x), Token::Dim, menu.help);
 }
 
 /// A new client's key.

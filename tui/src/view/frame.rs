@@ -65,6 +65,9 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
             }
         }
         Content::Report(report) => crumbs = vec![report.title.clone()],
+        _ if matches!(page.route, Route::EventGroups { .. }) => {
+            crumbs.push(format!("by {}", page.route.object()));
+        }
         Content::Event { detail, .. } => {
             let name = detail.value.as_ref().map(|event| event.name.clone());
             crumbs.push(name.unwrap_or_else(|| page.route.object().to_owned()));

@@ -104,16 +104,21 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
-    if list.came > 0 && model.page.route == Route::Events {
+    // In another order what comes is no news at the top.
+    let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
+    if list.came > 0 && is_newest_first {
         let came = text::grouped(wide_count(list.came));
         words.push(model.tell(&format!("▲ {came} came, ‹top› shows them")));
-    } else if list.top > 0 && model.page.route == Route::Events {
+    } else if list.top > 0 && is_newest_first {
         let newer = text::grouped(wide_count(list.top));
         words.push(model.tell(&format!("▲ {newer} newer, ‹top› shows them")));
     }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
         token = live(model, &mut words);
+    }
+    if let Route::EventGroups { filter, .. } = &model.page.route {
+        token = grouped(model, filter, &mut words);
     }
     if model.page.route == Route::Map {
         words.extend(unused(model));
@@ -133,17 +138,19 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, y, room, token, &words.join("  ·  "));
 }
 
+/// Whether closed events are meant as well.
+fn which(model: &Model) -> &'static str {
+    if model.store.events.filter.open_only {
+        "open only"
+    } else {
+        "open and closed"
+    }
+}
+
 /// Which events are listed, and whether they are followed.
 fn live(model: &Model, words: &mut Vec<String>) -> Token {
     let events = &model.store.events;
-    words.push(
-        if events.filter.open_only {
-            "open only"
-        } else {
-            "open and closed"
-        }
-        .to_owned(),
-    );
+    words.push(which(model).to_owned());
     match &events.stream_failure {
         Some(failure) => words.push(format!("not live: {}", failure.headline())),
         None if events.paused => {
@@ -157,6 +164,30 @@ fn live(model: &Model, words: &mut Vec<String>) -> Token {
         None => {}
     }
     Token::Dim
+}
+
+/// Of which events the groups are, and whether all of those were counted.
+fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
+    if !filter.is_empty() {
+        words.push(format!("of {filter}"));
+    }
+    words.push(which(model).to_owned());
+    let Some(grouped) = model.store.grouped() else {
+        return Token::Dim;
+    };
+    let [events, groups] = [grouped.occurrence_count, grouped.group_count].map(text::grouped);
+    let held = wide_count(grouped.rows.len());
+    let shown = if held < grouped.group_count {
+        format!("the largest {} of {groups} groups", text::grouped(held))
+    } else {
+        format!("{groups} groups")
+    };
+    words.push(format!("{events} events in {shown}"));
+    if grouped.is_complete {
+        return Token::Dim;
+    }
+    words.push("only these newest were counted: there are more".to_owned());
+    Token::Warning
 }
 
 /// The states of deliveries as tabs, with how many there are.
@@ -286,6 +317,9 @@ const SEND: &str = "Send one to the REST address:\n\n  POST /v1/data-receiver/ev
 fn first_step(route: &Route) -> &'static str {
     match route {
         Route::List(kind) => kind::spec(*kind).empty,
+        Route::EventGroups { .. } => {
+            "No events to count.\n\n‹open_only› also counts closed ones; ‹back› leads to the list."
+        }
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
              every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."

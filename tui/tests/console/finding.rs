@@ -145,11 +145,10 @@ async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
         line(&screen, "Name").contains("Health↑") && !order(&screen),
         "{screen}"
     );
-    let screen = press(&mut console, "2S").await;
-    line(
-        &screen,
-        "events are always sorted by when they were last seen",
-    );
+    let screen = press(&mut console, "2:sort count<Enter>").await;
+    line(&screen, "the service has no index for it");
+    let screen = press(&mut console, "SS").await;
+    line(&screen, "Severity↓");
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ pub(crate) enum Target {
     Go(Route),
     Look(Theme),
     Sort(Sort),
+    /// Events counted by what this field holds.
+    Group(String),
     Filter(String),
     /// A list with a filter.
     List(Route, String),
@@ -66,11 +68,12 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 ];
 
 /// The other words that take an argument, and what they do.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 7] = [
     ("events", "with a filter, as severity>=error host=db-*"),
     ("deliveries", "with a filter, as state=dead since=2h"),
     ("theme", "how the console looks"),
     ("sort", "by a column"),
+    ("group", "events by a field, as host"),
     ("filter", "this list; nothing takes the filter away"),
     ("event", "by its id, or one of those on the screen"),
 ];
@@ -113,7 +116,7 @@ impl Palette {
             let free = matches!(
                 items[..],
                 [Item {
-                    target: Target::Filter(_) | Target::List(..),
+                    target: Target::Filter(_) | Target::List(..) | Target::Group(_),
                     ..
                 }]
             );
@@ -224,7 +227,12 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
                 let title = format!("sort {} {}", sort.column, sort.arrow());
                 Item::new(title, Target::Sort(sort))
             })
+            .chain(unsorted(model))
             .collect(),
+        "group" => {
+            let field = rest.trim().to_owned();
+            vec![Item::new(format!("group {field}"), Target::Group(field))]
+        }
         "filter" if is_list => {
             let filter = rest.trim().to_owned();
             vec![Item::new(
@@ -248,6 +256,24 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         }
     };
     Some(items)
+}
+
+/// The columns of events that the service has no index for, and that it has none.
+fn unsorted(model: &Model) -> Vec<Item> {
+    if model.page.route != Route::Events {
+        return Vec::new();
+    }
+    let sorted = sort::columns(&model.store, &model.page.route);
+    let columns = kind::EVENTS.iter().map(|column| &column.head);
+    let others = columns.filter(|head| !sorted.iter().any(|other| other.title == head.title));
+    let item = |head| Item {
+        refusal: Some(sort::NO_INDEX.to_owned()),
+        ..Item::new(
+            format!("sort {}", Sort::by(head).column),
+            Target::Sort(Sort::by(head)),
+        )
+    };
+    others.map(item).collect()
 }
 
 /// The events on the screen, and one by its id, whether it is held or not.

@@ -55,14 +55,16 @@ pub(super) fn choose(model: &mut Model) {
     }
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Copy".to_owned(),
+        help: "a key or Enter copies it · Esc leaves",
         items,
         cursor: 0,
     }));
 }
 
 /// Copies what was chosen.
-pub(super) fn chosen(model: &mut Model, item: MenuItem, effects: &mut Vec<Effect>) {
-    match item.what {
+pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
+    match what {
+        What::Field(_) => {}
         What::Text(text) => put(model, text, effects),
         What::Event(id) => {
             let (event, _) = id.split_once(':').unwrap_or((&id, ""));
@@ -122,8 +124,9 @@ impl Model {
     fn copyable(&self) -> Vec<MenuItem> {
         let id = self.id_here();
         let mut items = Vec::new();
-        let mut add = |key, label, what: Option<What>| {
+        let mut add = |key, label: &str, what: Option<What>| {
             let filled = what.filter(|what| !matches!(what, What::Text(text) if text.is_empty()));
+            let label = String::from(label);
             items.extend(filled.map(|what| MenuItem { key, label, what }));
         };
         add('i', "id or name", Some(What::Text(id.clone())));

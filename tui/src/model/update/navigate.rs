@@ -1,6 +1,6 @@
 //! Going to a page, back and forward, and the rows of the list on the screen.
 
-use super::read;
+use super::{grouped, read};
 use crate::{
     client::Command,
     document::Link,
@@ -190,6 +190,9 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(node) = model.map_node() {
         return go(model, node.route, effects);
+    }
+    if matches!(model.page.route, Route::EventGroups { .. }) {
+        return grouped::unfold(model, effects);
     }
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {

@@ -183,6 +183,9 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             events(model, more, page, effects);
             true
         }
+        // Another field was asked for meanwhile.
+        Answer::Grouped(_) if store.event_groups.waiting != Some(ticket) => false,
+        Answer::Grouped(found) => store.event_groups.set(found, now),
         Answer::Event(found) if copy::event_came(model, ticket, &found, effects) => true,
         Answer::Event(found) => fill(model, ticket, found, |content| match content {
             Content::Event { detail, .. } => Some(&mut **detail),

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{bulk, clash, confirm, copy, forms, navigate, report, screen, send};
+use super::{bulk, clash, confirm, copy, forms, grouped, navigate, report, screen, send};
 use crate::{
     model::{
         Model,
@@ -10,7 +10,7 @@ use crate::{
         message::Effect,
         overlay::{
             Asked, Clash, ClashChoice, Confirm, Consequence, Menu, Overlay, Palette, Pick, Prompt,
-            Target,
+            Target, What,
         },
     },
     theme::Token,
@@ -182,7 +182,10 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
         _ => None,
     };
     if let Some(at) = at.filter(|at| *at <= last) {
-        return copy::chosen(model, menu.items.swap_remove(at), effects);
+        return match menu.items.swap_remove(at).what {
+            What::Field(field) => grouped::show(model, &field, effects),
+            what => copy::chosen(model, what, effects),
+        };
     }
     match key.code {
         KeyCode::Down | KeyCode::Tab => menu.cursor = (menu.cursor + 1).min(last),
@@ -211,7 +214,7 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
         }
         Target::Sort(sort) => {
             let sorted = model.sort_by(sort);
-            screen::say_sorted(model, sorted);
+            screen::sorted_now(model, sorted, effects);
         }
         Target::Filter(filter) => match navigate::check(model, &filter) {
             Ok(()) => {
@@ -228,6 +231,7 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             }
             Err(message) => model.say(Token::Bad, message),
         },
+        Target::Group(field) => grouped::show(model, &field, effects),
         Target::Type(_) => {}
     }
 }

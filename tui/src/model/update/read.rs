@@ -1,11 +1,11 @@
 //! What a page reads when it is opened, and reads again.
 
-use super::call;
+use super::{call, grouped};
 use crate::{
     client::{Command, EventFilter, Request, Ticket},
     data::Kind,
     kind, limits,
-    model::{Model, filter, message::Effect, page::Content},
+    model::{Model, filter, message::Effect, page::Content, sort::Sort},
     route::Route,
     theme::Token,
 };
@@ -15,6 +15,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route.clone() {
         Route::Overview => overview(model, effects),
         Route::Events => events(model, false, effects),
+        Route::EventGroups { .. } => grouped::read(model, effects),
         Route::Event(id) => event(model, &id, effects),
         Route::List(kind) => resources(model, &[kind], effects),
         Route::Object(kind, _) => {
@@ -170,10 +171,12 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
         Ok(clause) => clause,
         Err(message) => return model.say(Token::Bad, message),
     };
+    let order = model.page.list.sort.and_then(Sort::of_events);
     let events = &model.store.events;
     let wanted = EventFilter {
         clause,
         open_only: events.filter.open_only,
+        order: order.unwrap_or_default(),
     };
     let following = events.generation != Ticket(0) && events.filter == wanted;
     if following && !anew {

@@ -1,6 +1,6 @@
 //! What each action does.
 
-use super::{bulk, confirm, copy, events, forms, navigate, report, screen};
+use super::{bulk, confirm, copy, events, forms, grouped, navigate, report, screen};
 use crate::{
     client::StatusChange,
     data::{Kind, Status, Transition},
@@ -85,8 +85,9 @@ fn of(action: Action) -> Run {
         Action::Copy => copy::id,
         Action::CopyAs => |model, _| copy::choose(model),
         Action::Pause => |model, _| screen::pause(model),
-        Action::Sort => |model, _| screen::sort(model),
+        Action::Sort => screen::sort,
         Action::OpenOnly => screen::open_only,
+        Action::GroupBy => |model, _| grouped::choose(model),
         Action::New => forms::new,
         Action::Edit => forms::edit,
         Action::EditText => forms::edit_text,

@@ -1,6 +1,6 @@
 //! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
 
-use super::{navigate, read};
+use super::{grouped, navigate, read};
 use crate::{
     client::Command,
     limits,
@@ -127,7 +127,7 @@ pub(super) fn mark_all(model: &mut Model) {
 }
 
 /// Says what a list is sorted by now, or why it is not.
-pub(super) fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
+fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
             let way = if descending {
@@ -190,12 +190,33 @@ pub(super) fn filter(model: &mut Model) {
     model.page.list.recalled = None;
 }
 
-pub(super) fn sort(model: &mut Model) {
+pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     let sorted = model.sort_next();
+    sorted_now(model, sorted, effects);
+}
+
+/// Says what a list is sorted by now; events are read in that order.
+pub(super) fn sorted_now(
+    model: &mut Model,
+    sorted: Result<Sort, &'static str>,
+    effects: &mut Vec<Effect>,
+) {
+    if sorted.is_ok() && model.page.route == Route::Events {
+        // Who has chosen a row keeps it; else one begins at the first.
+        let list = &mut model.page.list;
+        if list.index == 0 && !list.pinned {
+            list.selected = None;
+        }
+        (list.index, list.came) = (0, 0);
+        read::events(model, false, effects);
+    }
     say_sorted(model, sorted);
 }
 
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
+    if matches!(model.page.route, Route::EventGroups { .. }) {
+        return grouped::open_only(model, effects);
+    }
     model.store.events.filter.open_only = !model.store.events.filter.open_only;
     read::events(model, true, effects);
 }

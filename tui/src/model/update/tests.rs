@@ -1,5 +1,6 @@
 //! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
 
+mod ordered;
 mod selection;
 mod taken;
 mod written;
@@ -15,7 +16,8 @@ use super::*;
 use crate::{
     client::{Answer, LinkState, News, Note, Page, Request, StatusChange, Taken},
     data::{
-        BulkTally, Caller, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
+        BulkTally, Caller, EventRow, Failure, FailureKind, Grouped, Kind, Object, Role, Severity,
+        Status,
     },
     keymap,
     model::{Connection, overlay::Overlay},
@@ -106,6 +108,7 @@ fn answer(request: &Request) -> Answer {
             page: none(),
         },
         Request::GetDelivery { .. } => Answer::Delivery(none()),
+        Request::GroupEvents { .. } => Answer::Grouped(Ok(groups())),
         Request::SearchEvents { cursor, .. } => Answer::Events {
             more: !cursor.is_empty(),
             page: Ok(events()),
@@ -148,6 +151,22 @@ fn answer(request: &Request) -> Answer {
         | Request::RetryDelivery { .. }
         | Request::CancelDelivery { .. } => Answer::Written(Ok(Taken::All)),
     }
+}
+
+/// Two groups: three of one host, and one event without any.
+fn groups() -> Grouped {
+    let group = |value: Option<&str>, count| v1::EventGroup {
+        value: value.map(str::to_owned),
+        count: Some(count),
+        count_by_severity: [("SEVERITY_ERROR".to_owned(), count)].into(),
+        last_seen: None,
+    };
+    Grouped::from(v1::GroupEventsResponse {
+        groups: vec![group(Some("db 1"), 3), group(None, 1)],
+        group_count: Some(2),
+        occurrence_count: Some(4),
+        complete: Some(true),
+    })
 }
 
 fn events() -> Page<EventRow> {

@@ -1,0 +1,60 @@
+//! The columns of events that are counted by what a field holds.
+
+use super::{Cell, Column, Key};
+use crate::{
+    data::{GroupRow, Severity},
+    theme::Token,
+};
+
+pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
+    Column::new("Value", 18, 2, 0, |_, it: &GroupRow| {
+        if it.has_field {
+            Cell::new(Token::Text, &*it.value)
+        } else {
+            Cell::new(Token::Dim, &*it.value)
+        }
+    })
+    .by(|it| Key::Text(it.value.clone())),
+    Column::new("Events", 8, 0, 0, |_, it: &GroupRow| Cell::figure(it.count))
+        .figures()
+        .falling(|it| Key::Number(it.count)),
+    Column::new("Share", 16, 1, 5, |_, it: &GroupRow| {
+        Cell::new(it.worst(), bar(it.share))
+    }),
+    Column::new("Critical", 8, 0, 1, |_, it: &GroupRow| {
+        of(it, Severity::Critical)
+    })
+    .figures()
+    .falling(|it| Key::Number(it.of(Severity::Critical))),
+    Column::new("Error", 7, 0, 2, |_, it: &GroupRow| of(it, Severity::Error))
+        .figures()
+        .falling(|it| Key::Number(it.of(Severity::Error))),
+    Column::new("Warning", 7, 0, 3, |_, it: &GroupRow| {
+        of(it, Severity::Warning)
+    })
+    .figures()
+    .falling(|it| Key::Number(it.of(Severity::Warning))),
+    Column::new("Info", 7, 0, 4, |_, it: &GroupRow| of(it, Severity::Info))
+        .figures()
+        .falling(|it| Key::Number(it.of(Severity::Info))),
+    Column::new("Last seen", 9, 0, 6, |around, it: &GroupRow| {
+        Cell::short_moment(around, it.last_seen_ms)
+    })
+    .falling(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
+];
+
+/// How many are of a severity; nothing where there are none.
+fn of(row: &GroupRow, severity: Severity) -> Cell {
+    match row.of(severity) {
+        0 => Cell::default(),
+        count => Cell::new(severity, count.to_string()),
+    }
+}
+
+/// A bar of hundredths in sixteen cells.
+fn bar(share: i64) -> String {
+    let halves = usize::try_from(share.clamp(0, 100) * 16 * 2 / 100).unwrap_or_default();
+    // Whatever there is shows.
+    let halves = halves.max(1);
+    "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" }
+}

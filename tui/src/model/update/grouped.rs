@@ -1,0 +1,123 @@
+//! Events counted by what a field holds, and the events of one group.
+
+use super::{call, navigate};
+use crate::{
+    client::{EventFilter, Request},
+    model::{
+        Model, filter,
+        message::Effect,
+        overlay::{Menu, MenuItem, Overlay, What},
+    },
+    route::Route,
+    text,
+    theme::Token,
+};
+
+/// The fields that every event can be counted by, with their keys.
+const FIELDS: [(char, &str); 5] = [
+    ('n', "name"),
+    ('s', "severity"),
+    ('t', "status"),
+    ('a', "acknowledged"),
+    ('y', "type"),
+];
+/// Dimensions that are offered.
+const DIMENSIONS: usize = 12;
+
+/// Lets the operator choose a field.
+pub(super) fn choose(model: &mut Model) {
+    model.overlay = Some(Overlay::Menu(Menu {
+        title: "Count events by".to_owned(),
+        help: "a key or Enter · `:group FIELD` takes any · Esc",
+        items: items(model),
+        cursor: 0,
+    }));
+}
+
+/// The dimensions that were seen, then what every event has; each with a letter of its own.
+fn items(model: &Model) -> Vec<MenuItem> {
+    let mut taken: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
+    let mut items = Vec::new();
+    for field in model.seen_dimensions().into_iter().take(DIMENSIONS) {
+        let letters = field.chars().filter(char::is_ascii_lowercase);
+        let mut keys = letters.chain('1'..='9').chain('a'..='z');
+        if let Some(key) = keys.find(|key| !taken.contains(key)) {
+            taken.push(key);
+            items.push((key, field));
+        }
+    }
+    let own = FIELDS.map(|(key, field)| (key, field.to_owned()));
+    let all = items.into_iter().chain(own);
+    all.map(|(key, field)| MenuItem {
+        key,
+        label: field.clone(),
+        what: What::Field(field),
+    })
+    .collect()
+}
+
+/// Counts what the list shows by a field.
+pub(super) fn show(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
+    let field = field.trim().to_owned();
+    if field.is_empty() {
+        return model.say(Token::Info, "write a field, as in `group host`");
+    }
+    let filter = match &model.page.route {
+        Route::Events => model.page.list.filter.clone(),
+        Route::EventGroups { filter, .. } => filter.clone(),
+        _ => String::new(),
+    };
+    navigate::go(model, Route::EventGroups { field, filter }, effects);
+}
+
+/// Reads the groups of the page.
+pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
+    let route = model.page.route.clone();
+    let Route::EventGroups { field, filter } = &route else {
+        return;
+    };
+    let clause = match filter::events(filter, &model.reader()) {
+        Ok(clause) => clause,
+        Err(message) => return model.say(Token::Bad, message),
+    };
+    let filter = EventFilter {
+        clause,
+        open_only: model.store.events.filter.open_only,
+        ..EventFilter::default()
+    };
+    let field = field.clone();
+    if model.store.event_groups_of.as_ref() != Some(&route) {
+        model.store.event_groups.clear();
+        model.store.event_groups_of = Some(route);
+    }
+    let ticket = call(model, Request::GroupEvents { filter, field }, effects);
+    model.store.event_groups.waiting = Some(ticket);
+}
+
+/// Counts closed occurrences too, or leaves them out.
+pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
+    let open_only = &mut model.store.events.filter.open_only;
+    *open_only = !*open_only;
+    // The list of events is read anew when it is shown.
+    model.store.events.generation = crate::client::Ticket(0);
+    model.store.event_groups.clear();
+    read(model, effects);
+}
+
+/// Shows the events of the group under the cursor.
+pub(super) fn unfold(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Route::EventGroups { field, filter } = model.page.route.clone() else {
+        return;
+    };
+    let Some(value) = model.selected() else {
+        return;
+    };
+    let rows = model.store.grouped().map(|grouped| grouped.rows.as_slice());
+    let row = rows.and_then(|rows| rows.iter().find(|row| row.value == value));
+    let part = match row {
+        Some(row) if !row.has_field => format!("!has:{field}"),
+        _ => text::part(&field, &value),
+    };
+    let filter = format!("{filter} {part}");
+    navigate::go_filtered(model, Route::Events, filter.trim().to_owned(), effects);
+}

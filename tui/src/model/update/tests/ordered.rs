@@ -1,0 +1,82 @@
+//! Events in another order, and counted by what a field holds.
+
+use super::*;
+use crate::data::{EventKey, EventOrder};
+
+/// Presses keys and gives the orders in which events were asked for.
+fn orders(model: &mut Model, keys: &str) -> Vec<EventOrder> {
+    let mut asked = Vec::new();
+    for key in keymap::parse(keys).unwrap() {
+        let effects = update(model, Msg::Key(key));
+        asked.extend(effects.iter().filter_map(|effect| match effect {
+            Effect::Send(Command::Call(_, request)) => match &**request {
+                Request::SearchEvents { filter, .. } => Some(filter.order),
+                _ => None,
+            },
+            _ => None,
+        }));
+        reply(model, effects);
+        settle(model);
+    }
+    asked
+}
+
+#[test]
+fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2");
+    let severity = |ascending| EventOrder {
+        by: EventKey::Severity,
+        ascending,
+    };
+    assert_eq!(
+        orders(&mut model, ":sort severity ↓<Enter>"),
+        [severity(false)]
+    );
+    let sorted = model.sorted().unwrap();
+    assert_eq!((sorted.column, sorted.descending), ("Severity", true));
+    assert_eq!(orders(&mut model, "S"), [severity(true)]);
+    // Round to what it began with, which it follows again.
+    let rest = orders(&mut model, "SSS");
+    assert_eq!(
+        rest.last(),
+        Some(&EventOrder {
+            ascending: false,
+            ..EventOrder::default()
+        })
+    );
+    assert_eq!(model.page.list.sort, None);
+
+    assert_eq!(orders(&mut model, ":sort count<Enter>"), []);
+    let told = model.notice.clone().unwrap().text;
+    assert!(told.contains("no index for it"), "{told}");
+    assert!(model.rows().len() > 0);
+}
+
+#[test]
+fn events_are_counted_by_a_field_and_a_group_leads_to_its_events() {
+    let mut model = model(Role::Admin);
+    press(&mut model, "2/severity>=error<Enter>b");
+    assert!(matches!(model.overlay, Some(Overlay::Menu(_))));
+    press(&mut model, "h");
+    let route = Route::EventGroups {
+        field: "host".to_owned(),
+        filter: "severity>=error".to_owned(),
+    };
+    assert_eq!(model.page.route, route);
+    assert_eq!(model.rows().len(), 2);
+    press(&mut model, "<Enter>");
+    assert_eq!(model.page.route, Route::Events);
+    assert_eq!(model.page.list.filter, "severity>=error host=\"db 1\"");
+    press(&mut model, "<Esc>j<Enter>");
+    assert_eq!(model.page.list.filter, "severity>=error !has:host");
+    press(&mut model, "<Esc>bn");
+    assert_eq!(model.page.route.object(), "name");
+    press(&mut model, "<Esc><Esc>");
+    assert_eq!(
+        (&model.page.route, &*model.page.list.filter),
+        (&Route::Events, "severity>=error")
+    );
+    press(&mut model, ":group dimensions.rack<Enter>");
+    assert_eq!(model.page.route.object(), "dimensions.rack");
+}
