@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
     "bellwether/v1/calendar.proto",
@@ -18,6 +18,7 @@ const FILES: [&str; 20] = [
     "bellwether/v1/inhibition.proto",
     "bellwether/v1/intake_mapping.proto",
     "bellwether/v1/overview.proto",
+    "bellwether/v1/link.proto",
     "bellwether/v1/pending.proto",
     "bellwether/v1/rule.proto",
     "bellwether/v1/silence.proto",

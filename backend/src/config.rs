@@ -26,10 +26,14 @@ pub struct Config {
     pub link_base: String,
     /// A template for `link` in messages, for a page of one's own; empty leads to this service.
     pub link_template: String,
+    /// How long links to this service can be followed without a key; zero asks everybody for one.
+    pub link_lifetime: Duration,
     /// The store.
     pub store: StoreConfig,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,
+    /// How what was held is told of.
+    pub release: ReleaseConfig,
     /// How messages are delivered.
     pub delivery: DeliveryConfig,
     /// The audit log.
@@ -79,8 +83,10 @@ impl Config {
             tenant: "bellwether".into(),
             link_base: String::new(),
             link_template: String::new(),
+            link_lifetime: Duration::ZERO,
             store: StoreConfig::default(),
             lifetime: LifetimeConfig::default(),
+            release: ReleaseConfig::default(),
             delivery: DeliveryConfig::default(),
             audit: AuditConfig::default(),
             origins: Origins::All,
@@ -124,6 +130,30 @@ pub struct LifetimeConfig {
     pub error_age_max: Duration,
     /// How long closed occurrences are kept.
     pub retention: Duration,
+}
+
+/// How what was held is told of when it is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseConfig {
+    /// More openings than this, of one rule without groups, that one hold frees are one group; zero tells
+    /// of each by itself.
+    pub together_from: usize,
+}
+
+impl ReleaseConfig {
+    /// How many openings are told of one by one.
+    pub fn singly_max(self) -> usize {
+        match self.together_from {
+            0 => usize::MAX,
+            most => most,
+        }
+    }
+}
+
+impl Default for ReleaseConfig {
+    fn default() -> Self {
+        Self { together_from: 10 }
+    }
 }
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -114,6 +114,8 @@ pub const HEADERS_MAX: usize = 50;
 pub const HEADER_VALUE_BYTES_MAX: usize = 8 * 1024;
 /// Bytes of a secret, and of other single-line settings of a destination.
 pub const SETTING_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of a certificate or a key in PEM.
+pub const PEM_BYTES_MAX: usize = 16 * 1024;
 /// Characters of a description.
 pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
 /// Tags of a resource.
@@ -138,9 +140,6 @@ pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that join a group with one message, and that a message tells a change of.
 pub const GROUP_JOINING_MAX: usize = 1_000;
-/// Openings of a rule without groups that are told of one by one when one hold frees them; more of them
-/// are one group.
-pub const RELEASED_SINGLY_MAX: usize = 10;
 /// Groups that a page of the list looks at.
 pub const GROUPS_SCANNED_MAX: usize = 10_000;
 /// Occurrences that a group takes.

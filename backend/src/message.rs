@@ -4,6 +4,7 @@ mod check;
 pub(crate) mod cut;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
+mod links;
 pub(crate) mod members;
 pub mod sample;
 
@@ -12,6 +13,7 @@ use crate::domain::RecordId;
 pub(crate) use check::fault;
 pub use check::{check_message, message_warnings};
 pub(crate) use facts::Facts;
+pub use links::{Links, SignLinks};
 
 /// What a message tells beside its content.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +24,6 @@ pub struct Context<'a> {
     pub destination_name: &'a str,
     /// The installation's name.
     pub tenant: &'a str,
-    /// The address that `url` is and `link` starts with; empty leaves both empty.
-    pub link_base: &'a str,
-    /// A template for `link`; empty leads to this service.
-    pub link_template: &'a str,
+    /// Where `link` and `url` lead.
+    pub links: &'a Links,
 }

@@ -22,6 +22,7 @@ pub mod group;
 pub mod inhibition;
 pub mod intake;
 pub mod intake_mapping;
+pub mod link;
 pub mod loop_guard;
 pub mod notify_open;
 pub mod occurrence;

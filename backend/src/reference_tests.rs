@@ -1,6 +1,6 @@
 //! The reference topics say what the code does.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use bellwether_proto::reference::{Block, Topic};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::{
         },
     },
     matching::field::Field,
-    message::{Context, sample},
+    message::{Context, Links, sample},
     template::{OPEN_VARIABLES, Template, VARIABLES},
 };
 
@@ -103,13 +103,17 @@ fn every_filter_of_the_reference_is_read_and_compiles() {
     assert_eq!(examples, 16);
 }
 
+static LINKS: LazyLock<Links> = LazyLock::new(|| Links {
+    base: "https://bellwether.example.com".into(),
+    ..Links::default()
+});
+
 fn context() -> Context<'static> {
     Context {
         delivery_id: RecordId::from_parts(1_769_846_400_000, 7),
         destination_name: "pager",
         tenant: "bellwether",
-        link_base: "https://bellwether.example.com",
-        link_template: "",
+        links: &LINKS,
     }
 }
 

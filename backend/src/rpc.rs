@@ -17,6 +17,7 @@ pub mod event_query;
 pub mod group;
 pub mod inhibition;
 pub mod intake_mapping;
+pub mod link;
 pub mod methods;
 pub mod overview;
 pub mod pending;

@@ -186,7 +186,7 @@ fn prose(text: &Value) -> String {
     html.replace("\n<code>", "<br><code>")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

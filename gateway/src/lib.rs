@@ -14,6 +14,7 @@ mod etag;
 mod holder;
 mod intake;
 mod limits;
+mod linked;
 mod metrics;
 mod openapi;
 mod operation;

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Bytes of the form on the page that a link leads to: a key and what is asked for.
+pub(crate) const FORM_BYTES: usize = 4 * 1024;
+/// Members of a group on such a page.
+pub(crate) const LINKED_MEMBERS: i32 = 100;
 /// Keys and values in one query string.
 pub(crate) const QUERY_PAIRS: usize = 2_000;
 /// Bytes of one answer of the backend.

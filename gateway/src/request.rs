@@ -5,6 +5,7 @@ mod call;
 mod compression;
 mod conditional;
 mod headers;
+mod linked;
 mod page;
 mod recognition;
 mod reply;
@@ -37,6 +38,7 @@ use crate::{
     route::{Found, Router},
     upstream::Upstream,
 };
+use linked::Linked;
 use page::Page;
 use recognition::Recognised;
 use reply::Reply;
@@ -83,6 +85,7 @@ enum Target<'p> {
     Operation(usize, Vec<&'p str>),
     Sender(usize, Vec<&'p str>),
     Page(Page),
+    Linked(Linked, &'p str),
     Problem(Problem),
 }
 
@@ -183,6 +186,7 @@ impl Handler {
                 (Some(self.operations.len() + at), endpoint.path)
             }
             Target::Page(page) => (None, page.path()),
+            Target::Linked(what, _) => (None, what.path()),
             Target::Problem(_) => (None, UNMATCHED),
         };
         let deadline = start + self.config.deadline;
@@ -236,6 +240,15 @@ impl Handler {
                 _ => Target::Problem(Problem::wrong_method(vec![Method::GET, Method::HEAD])),
             };
         }
+        if let Some((what, id)) = Linked::find(path) {
+            return match *method {
+                Method::GET | Method::HEAD | Method::POST => Target::Linked(what, id),
+                _ => {
+                    let allowed = vec![Method::GET, Method::HEAD, Method::POST];
+                    Target::Problem(Problem::wrong_method(allowed))
+                }
+            };
+        }
         match self.router.find(method, path) {
             Found::Operation(at, captures) => Target::Operation(at, captures),
             Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
@@ -271,6 +284,9 @@ impl Handler {
                 } else {
                     reply
                 };
+            }
+            Target::Linked(what, id) => {
+                return self.linked(what, id, request, exchange, permit).await;
             }
             Target::Sender(at, captures) => {
                 return self.sender(at, &captures, request, exchange, permit).await;

@@ -28,6 +28,7 @@ mod inhibitions;
 mod intake;
 mod journey;
 mod keys;
+mod links;
 mod listing;
 mod lives;
 mod looks;

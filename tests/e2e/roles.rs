@@ -133,10 +133,12 @@ async fn every_method_lets_in_whom_it_should_and_nobody_else() {
         let lowest = lowest(service.name(), &name);
         let path = format!("/{}/{name}", service.full_name());
         for (kind, key) in &keys {
-            let is_let_in = may(kind, lowest);
+            // What opens a link is the link, and no key.
+            let is_link = service.name() == "LinkService";
+            let is_let_in = may(kind, lowest) && !is_link;
             let channel = grpc::channel(address, key.as_deref());
             let code = call(&channel, &path, is_let_in).await;
-            let expected = match (is_let_in, WORTHLESS.contains(kind)) {
+            let expected = match (is_let_in, is_link || WORTHLESS.contains(kind)) {
                 (false, true) => code == Code::Unauthenticated,
                 (false, false) => code == Code::PermissionDenied,
                 (true, _) => !matches!(code, Code::Unauthenticated | Code::PermissionDenied),

@@ -49,6 +49,23 @@ fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
+/// What holds messages back, as documents.
+const HOLDS: &str = "\
+kind: calendar
+name: work
+timeZone: Europe/Berlin
+windows:
+- {dtstart: '2026-01-05T08:00:00', endTimeOfDay: '18:00', rrule: 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR'}
+---
+kind: inhibition
+name: router
+enabled: true
+sourceFilter: name=router-down
+targetFilter: name=host-down
+equal:
+- {source: site, target: site}
+";
+
 /// A configuration of three documents in a folder of the world's.
 fn write_configuration(world: &World) -> String {
     let folder = world.folder().join("config");
@@ -88,13 +105,14 @@ message: |
 async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again() {
     let world = World::start();
     let folder = write_configuration(&world);
+    fs::write(format!("{folder}/holds.yaml"), HOLDS).unwrap();
     let before = run(&world, &["diff", "-f", &folder]);
     assert_eq!(before.code, 1, "{before:?}");
-    assert_eq!(before.out.matches("created").count(), 3, "{before:?}");
+    assert_eq!(before.out.matches("created").count(), 5, "{before:?}");
     let applied = run(&world, &["apply", "-f", &folder]);
     assert_eq!(applied.code, 0, "{applied:?}");
     let same = run(&world, &["diff", "-f", &folder]);
-    assert_eq!((same.code, &*same.out), (0, "= 3 unchanged\n"), "{same:?}");
+    assert_eq!((same.code, &*same.out), (0, "= 5 unchanged\n"), "{same:?}");
 
     let token = "BELLWETHER_SECRET_DESTINATION_OPS_SLACK_TOKEN";
     let exported = run(&world, &["export"]);
@@ -106,11 +124,15 @@ async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again(
     );
     assert!(exported.out.contains("filter: "), "{exported:?}");
     let before = world.rest().get("/v1/notification/rules/page").await.ok();
+    assert!(exported.out.contains("rrule: "), "{exported:?}");
+    assert!(exported.out.contains("kind: inhibition"), "{exported:?}");
 
     for (kind, name) in [
         ("rule", "page"),
         ("destinations", "ops"),
         ("trigger", "disk"),
+        ("inhibition", "router"),
+        ("calendar", "work"),
     ] {
         let deleted = run(&world, &["delete", kind, name]);
         assert_eq!(deleted.code, 0, "{deleted:?}");

@@ -71,14 +71,8 @@ impl ConfigKind {
     /// All of them, what is referred to before what refers to it.
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
-        // Keys and silences are the business of a day, and no configuration; documents hold no
-        // calendars and inhibitions yet.
-        let is_configuration = |kind: &Kind| {
-            !matches!(
-                kind,
-                Kind::Client | Kind::Silence | Kind::Calendar | Kind::Inhibition
-            )
-        };
+        // Keys and silences are the business of a day, and no configuration.
+        let is_configuration = |kind: &Kind| !matches!(kind, Kind::Client | Kind::Silence);
         kinds.filter(is_configuration).map(Self)
     }
 

@@ -94,6 +94,7 @@ impl AttemptContext<'_> {
             headers,
             body: body.into(),
             compress: false,
+            identity: None,
         })
         .await
     }

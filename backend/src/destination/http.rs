@@ -7,7 +7,11 @@ mod retry_after;
 mod tests;
 mod tunnel;
 
-use std::{io::Write as _, time::Duration};
+use std::{
+    io::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use flate2::{Compression, write::GzEncoder};
@@ -19,7 +23,7 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::time::Instant;
 
 use crate::{
@@ -28,6 +32,7 @@ use crate::{
         dial::Dialer,
         egress::Refusal,
         http::connector::GuardedConnector,
+        tls::{self, Identity},
         transcript::{EXPLANATION_BYTES_MAX, Masker},
         verdict::{Advice, Verdict},
     },
@@ -47,11 +52,20 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bodies below it are never compressed: it would save nothing.
 const COMPRESSED_BYTES_MIN: usize = 1024;
 
+/// Clients that show a certificate and are kept with their connections.
+const IDENTITIES_MAX: usize = 64;
+
+type Connections = Client<HttpsConnector<GuardedConnector>, Full<Bytes>>;
+
 /// Sends requests. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
     dialer: Dialer,
-    client: Client<HttpsConnector<GuardedConnector>, Full<Bytes>>,
+    roots: Arc<RootCertStore>,
+    proxy: Option<ProxyConfig>,
+    client: Connections,
+    /// Those that show a certificate, the one used last at the end: a connection is good for one.
+    identified: Arc<Mutex<Vec<(Identity, Connections)>>>,
 }
 
 /// One request.
@@ -63,6 +77,8 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Bytes,
     /// Whether a large body is sent compressed.
     pub(crate) compress: bool,
+    /// The certificate that is shown, if any.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// What came back.
@@ -106,20 +122,42 @@ pub(crate) enum Failure {
 
 impl HttpClient {
     /// A client that dials and trusts as it is told.
-    pub(crate) fn new(dialer: Dialer, tls: ClientConfig, proxy: Option<ProxyConfig>) -> Self {
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(GuardedConnector::new(dialer.clone(), proxy));
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIME_MAX)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .http1_max_buf_size(ANSWER_HEAD_BYTES_MAX)
-            .build(connector);
-        Self { dialer, client }
+    pub(crate) fn new(
+        dialer: Dialer,
+        roots: Arc<RootCertStore>,
+        proxy: Option<ProxyConfig>,
+    ) -> Self {
+        let config = tls::client_config(Arc::clone(&roots));
+        Self {
+            client: connections(config, dialer.clone(), proxy.clone()),
+            identified: Arc::default(),
+            dialer,
+            roots,
+            proxy,
+        }
+    }
+
+    /// The connections on which that certificate is shown.
+    fn shown(&self, identity: Identity) -> Result<Connections, Failure> {
+        let mut identified = self
+            .identified
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = identified.iter().position(|(known, _)| *known == identity);
+        let client = if let Some(at) = known {
+            identified.remove(at).1
+        } else {
+            let config = tls::client_config_of(Arc::clone(&self.roots), &identity);
+            let config = config.map_err(|_bad| {
+                Failure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
+            })?;
+            connections(config, self.dialer.clone(), self.proxy.clone())
+        };
+        if identified.len() >= IDENTITIES_MAX {
+            identified.remove(0);
+        }
+        identified.push((identity, client.clone()));
+        Ok(client)
     }
 
     /// Sends a request and reads the answer, both within that time.
@@ -151,10 +189,14 @@ impl HttpClient {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             }
         }
+        let client = match request.identity {
+            Some(identity) => self.shown(identity)?,
+            None => self.client.clone(),
+        };
         let request = head.body(Full::new(body)).map_err(|error| {
             Failure::Unreachable(format!("the request cannot be made: {error}"))
         })?;
-        let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
+        let answer = tokio::time::timeout_at(deadline, client.request(request)).await;
         let (head, body) = answer
             .map_err(|_elapsed| Failure::NoAnswer(timeout))?
             .map_err(|error| fault::classify(&error))?
@@ -167,6 +209,22 @@ impl HttpClient {
             end,
         })
     }
+}
+
+/// Connections that are kept for later requests.
+fn connections(tls: ClientConfig, dialer: Dialer, proxy: Option<ProxyConfig>) -> Connections {
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(GuardedConnector::new(dialer, proxy));
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_TIME_MAX)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .http1_max_buf_size(ANSWER_HEAD_BYTES_MAX)
+        .build(connector)
 }
 
 /// What receivers see of who sends.

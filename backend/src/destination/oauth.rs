@@ -98,6 +98,7 @@ async fn fetch(attempt: &AttemptContext<'_>, grant: Grant<'_>) -> Result<String,
         headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
         body: token_form(grant).into(),
         compress: false,
+        identity: None,
     };
     let (result, mut transcript) = attempt.exchange(request).await;
     // Nobody is to read in the log what an exchange of tokens answers.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink, tokens::Tokens,
 };
-use crate::{clock::Clock, config::ProviderConfig};
+use crate::{clock::Clock, config::ProviderConfig, message::Links};
 
 /// The ways out, and what else all attempts share.
 #[derive(Debug)]
@@ -18,6 +18,5 @@ pub(super) struct Outlets {
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) tenant: String,
-    pub(super) link_base: String,
-    pub(super) link_template: String,
+    pub(super) links: Links,
 }

@@ -25,7 +25,7 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{Content, DestinationKind, IncomingEvent, RecordId},
-    message::Context,
+    message::{Context, Links},
 };
 
 /// Makes attempts. Clones share connections and tokens.
@@ -54,30 +54,30 @@ pub struct SendRequest<'a> {
 }
 
 impl Sender {
-    /// A sender behind that guard. Without a sink, event destinations fail with a sentence saying
+    /// A sender behind that guard, whose messages link to there. Without a sink, event destinations fail with a sentence saying
     /// so.
     pub fn new(
         config: &Config,
         guard: Arc<Guard>,
         clock: Arc<dyn Clock>,
+        links: Links,
         sink: Option<Arc<dyn EventSink>>,
     ) -> Self {
         let limit = config.delivery.connect_timeout;
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), limit);
         let authorities = &config.egress.authorities;
-        let tls = tls::client_config(authorities.certificates());
+        let roots = Arc::new(tls::roots(authorities.certificates()));
         let mail_server = config.smtp.clone();
         Self(Arc::new(Outlets {
             clock,
-            http: HttpClient::new(dialer.clone(), tls, config.egress.proxy.clone()),
+            http: HttpClient::new(dialer.clone(), roots, config.egress.proxy.clone()),
             dialer,
             providers: config.providers.clone(),
             mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
             tokens: Tokens::default(),
             sink,
             tenant: config.tenant.clone(),
-            link_base: config.link_base.clone(),
-            link_template: config.link_template.clone(),
+            links,
         }))
     }
 
@@ -130,8 +130,7 @@ impl Sender {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
             tenant: &outlets.tenant,
-            link_base: &outlets.link_base,
-            link_template: &outlets.link_template,
+            links: &outlets.links,
         };
         let (message, warnings) = made(templates, content, &around);
         let mut attempt = AttemptContext {

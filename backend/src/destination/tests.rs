@@ -2,6 +2,8 @@
 
 mod providers;
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -15,18 +17,22 @@ use crate::{
             Webhook, WebhookMethod,
         },
     },
-    message::{Context, check_message, sample},
+    message::{Context, Links, check_message, sample},
 };
 
 const NOW_MS: i64 = 1_769_846_400_000;
+
+static LINKS: LazyLock<Links> = LazyLock::new(|| Links {
+    base: "https://bw.example.com/".into(),
+    ..Links::default()
+});
 
 fn context() -> Context<'static> {
     Context {
         delivery_id: RecordId::from_parts(1_769_846_400_000, 7),
         destination_name: "pager",
         tenant: "acme",
-        link_base: "https://bw.example.com/",
-        link_template: "",
+        links: &LINKS,
     }
 }
 
@@ -258,7 +264,7 @@ fn every_variable_of_the_contract_has_its_value() {
     assert_eq!(
         document(&content)["rule"]["message"],
         format!(
-            "{} {id} {id}:1 https://bw.example.com/v1/events/{id}?occurrenceIds={id}:1",
+            "{} {id} {id}:1 https://bw.example.com/events/{id}:1",
             context().delivery_id
         )
     );
@@ -556,8 +562,12 @@ proptest! {
 fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
     let mut content = content(webhook("{{{link}}}", None), "");
     content.occurrence.summary = "a/b?c&d".into();
+    let links = Links {
+        template: "https://ops.example.com/{{event.summary}}?host={{event.dimensions.host}}".into(),
+        ..Links::default()
+    };
     let around = Context {
-        link_template: "https://ops.example.com/{{event.summary}}?host={{event.dimensions.host}}",
+        links: &links,
         ..context()
     };
     let facts = crate::message::Facts::new(&content, &around);

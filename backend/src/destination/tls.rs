@@ -1,13 +1,39 @@
 //! Whom messages are entrusted to: the machine's certificate authorities, and those that the
-//! installation adds.
+//! installation adds; and the certificates by which receivers know who sends.
 
 use std::sync::Arc;
 
-use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use rustls::{
+    ClientConfig, ConfigBuilder, RootCertStore,
+    client::WantsClientCert,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
 
-/// Trusts the machine's authorities and these. The provider is named, since a process can hold only
-/// one default.
-pub(crate) fn client_config(authorities: &[CertificateDer<'static>]) -> ClientConfig {
+use crate::domain::Secret;
+
+/// A certificate that is shown to receivers, and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The certificate and those that it rests on, in PEM.
+    pub(crate) certificate: String,
+    /// Its key, in PEM.
+    pub(crate) private_key: Secret,
+}
+
+/// Why a certificate cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BadIdentity {
+    /// There is no certificate in the text.
+    Certificate,
+    /// There is no key in the text that can be used.
+    Key,
+    /// The key is not the certificate's.
+    Pair,
+}
+
+/// The machine's authorities and these.
+pub(crate) fn roots(authorities: &[CertificateDer<'static>]) -> RootCertStore {
     let machine = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(machine.certs);
@@ -19,9 +45,43 @@ pub(crate) fn client_config(authorities: &[CertificateDer<'static>]) -> ClientCo
             "no trusted certificates on this machine: `https` will fail"
         );
     }
+    roots
+}
+
+/// Trusts these authorities, and shows no certificate.
+pub(crate) fn client_config(roots: Arc<RootCertStore>) -> ClientConfig {
+    builder(roots).with_no_client_auth()
+}
+
+/// Trusts these authorities, and shows that certificate.
+///
+/// # Errors
+/// When it cannot be used.
+pub(crate) fn client_config_of(
+    roots: Arc<RootCertStore>,
+    identity: &Identity,
+) -> Result<ClientConfig, BadIdentity> {
+    let text = identity.certificate.as_bytes();
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let chain = chain.ok().filter(|chain| !chain.is_empty());
+    let chain = chain.ok_or(BadIdentity::Certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(identity.private_key.reveal().as_bytes())
+        .map_err(|_none| BadIdentity::Key)?;
+    ring::default_provider()
+        .key_provider
+        .load_private_key(key.clone_key())
+        .map_err(|_unfit| BadIdentity::Key)?;
+    let config = builder(roots).with_client_auth_cert(chain, key);
+    config.map_err(|fault| match fault {
+        rustls::Error::InconsistentKeys(_) => BadIdentity::Pair,
+        _ => BadIdentity::Certificate,
+    })
+}
+
+/// The provider is named, since a process can hold only one default.
+fn builder(roots: Arc<RootCertStore>) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the provider knows the default protocol versions")
         .with_root_certificates(roots)
-        .with_no_client_auth()
 }

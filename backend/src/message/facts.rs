@@ -50,17 +50,15 @@ impl<'a> Facts<'a> {
                 None => headline(occurrence),
             },
             entity: values.join(", "),
-            link: link(around.link_base, content),
+            link: String::new(),
             message: None,
             warnings: Vec::new(),
             values: BTreeMap::new(),
             variables: None,
         };
-        if let Some(link) = facts.fill(
-            "the setting link_template",
-            around.link_template,
-            Escape::Percent,
-        ) {
+        let own = &around.links.template;
+        facts.link = around.links.to(content, facts.timestamp_ms());
+        if let Some(link) = facts.fill("the setting link_template", own, Escape::Percent) {
             facts.link = link;
             facts.variables = None;
         }
@@ -206,7 +204,7 @@ impl<'a> Facts<'a> {
             "thread_id": self.thread_id(),
             "id": self.context.delivery_id.to_string(),
             "link": self.link,
-            "url": self.context.link_base.trim_end_matches('/'),
+            "url": self.context.links.url(),
             "tenant": self.context.tenant,
             "timestamp": domain_json::time(self.timestamp_ms()),
             "timestamp_ms": self.timestamp_ms(),
@@ -269,16 +267,4 @@ fn event(occurrence: &Occurrence) -> Value {
         "dimensions": occurrence.dimensions,
         "metadata": domain_json::object(&occurrence.metadata),
     })
-}
-
-fn link(base: &str, content: &Content) -> String {
-    if base.is_empty() {
-        return String::new();
-    }
-    let base = base.trim_end_matches('/');
-    if let Some(group) = &content.group {
-        return format!("{base}/v1/notification/groups/{}", GroupId(group.id));
-    }
-    let (event, occurrence) = (content.occurrence.event, content.occurrence.id());
-    format!("{base}/v1/events/{event}?occurrenceIds={occurrence}")
 }

@@ -7,16 +7,13 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Destination, Rule, Trigger},
+    domain::{Calendar, Destination, Inhibition, IntakeMapping, Rule, Trigger},
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
     ops::{
         commit::commit,
-        destination::{DestinationDraft, DestinationView, Destinations},
         etag::etag,
         resource::{Drafted, Put, Resource, Resources},
-        rule::{RuleDraft, RuleView, Rules},
-        trigger::{TriggerDraft, TriggerView, Triggers},
     },
     store::{Direction, Lane, Store, engine::Range},
 };
@@ -28,16 +25,95 @@ const OWNER: &str = "owner:";
 /// Resources that a sentence names.
 const NAMED_MAX: usize = 10;
 
-/// A resource as its author describes it.
-#[derive(Debug)]
-pub enum Draft {
-    /// A trigger.
-    Trigger(TriggerDraft),
-    /// A destination.
-    Destination(DestinationDraft),
-    /// A rule.
-    Rule(RuleDraft),
+/// What is told apart by kind, from the one list of kinds: what is referred to stands before what
+/// refers to it.
+macro_rules! kinds {
+    ($($kind:ident),+ $(,)?) => {
+        /// A resource as its author describes it.
+        #[derive(Debug)]
+        pub enum Draft {
+            $(#[doc = concat!("Of the kind [`", stringify!($kind), "`].")]
+            $kind(<$kind as Drafted>::Draft),)+
+        }
+
+        /// A resource as readers see it, without what is known about its use.
+        #[derive(Debug)]
+        pub enum View {
+            $(#[doc = concat!("Of the kind [`", stringify!($kind), "`].")]
+            $kind(<$kind as Drafted>::View),)+
+        }
+
+        impl Draft {
+            /// The word for its kind, and its name.
+            fn identity(&self) -> (&'static str, &str) {
+                match self {
+                    $(Self::$kind(draft) => ($kind::WORD, $kind::named(draft).0),)+
+                }
+            }
+
+            fn tags(&self) -> &[String] {
+                match self {
+                    $(Self::$kind(draft) => &draft.tags,)+
+                }
+            }
+        }
+
+        $(impl From<$kind> for View {
+            fn from(resource: $kind) -> Self {
+                Self::$kind(resource.bare())
+            }
+        })+
+
+        impl Stage {
+            /// Stores what the documents of that order say; what became of each is kept by its place.
+            async fn put_each(
+                &self,
+                documents: &[Document],
+                order: &[usize],
+                changes: &mut [Option<Change>],
+                failed: &mut Failed,
+            ) -> Result<(), Error> {
+                $(let all = self.all::<$kind>();
+                for at in order {
+                    let document = &documents[*at];
+                    let Draft::$kind(draft) = &document.draft else { continue };
+                    match all.put(draft, document.must_be_new).await {
+                        Ok(put) => changes[*at] = Some(changed(put)),
+                        Err(error) => failed.add(*at, document, error)?,
+                    }
+                })+
+                Ok(())
+            }
+
+            /// What carries a tag and is not described.
+            async fn owned(
+                &self,
+                tag: &str,
+                described: &HashSet<(&str, &str)>,
+            ) -> Result<Vec<Change>, Error> {
+                let mut owned = Vec::new();
+                $(self.owned_of::<$kind>(tag, described, &mut owned).await?;)+
+                Ok(owned)
+            }
+
+            async fn delete(&self, word: &str, name: &str) -> Result<(), Error> {
+                match word {
+                    $($kind::WORD => self.all::<$kind>().delete(name, "", false).await,)+
+                    _ => Ok(()),
+                }
+            }
+        }
+    };
 }
+
+kinds!(
+    Calendar,
+    Trigger,
+    Destination,
+    IntakeMapping,
+    Inhibition,
+    Rule
+);
 
 /// A document.
 #[derive(Debug)]
@@ -46,17 +122,6 @@ pub struct Document {
     pub draft: Draft,
     /// Whether nothing may be stored under its name yet.
     pub must_be_new: bool,
-}
-
-/// A resource as readers see it, without what is known about its use.
-#[derive(Debug)]
-pub enum View {
-    /// A trigger.
-    Trigger(TriggerView),
-    /// A destination.
-    Destination(DestinationView),
-    /// A rule.
-    Rule(RuleView),
 }
 
 /// What was done with a resource.
@@ -146,72 +211,71 @@ impl Configuration {
 /// The resources of a store whose changes are kept back.
 struct Stage {
     store: Store,
-    triggers: Triggers,
-    destinations: Destinations,
-    rules: Rules,
+    clock: Arc<dyn Clock>,
+    guard: Arc<Guard>,
 }
 
 impl Stage {
     fn new(configuration: &Configuration, store: &Store) -> Self {
-        let clock = || Arc::clone(&configuration.clock);
-        let guard = Arc::clone(&configuration.guard);
         Self {
-            triggers: Triggers::new(store.clone(), clock()),
-            destinations: Destinations::new(store.clone(), clock()).behind(guard),
-            rules: Rules::new(store.clone(), clock()),
             store: store.clone(),
+            clock: Arc::clone(&configuration.clock),
+            guard: Arc::clone(&configuration.guard),
         }
     }
 
-    /// Stores what the documents say, what is referred to before what refers to it; answers in the
-    /// order of the documents.
+    /// The resources of a kind.
+    fn all<T: Drafted>(&self) -> Resources<T> {
+        let all = Resources::new(self.store.clone(), Arc::clone(&self.clock));
+        all.behind(Arc::clone(&self.guard))
+    }
+
+    /// Stores what the documents say; answers in their order.
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
         let mut order: Vec<usize> = (0..documents.len()).collect();
-        order.sort_by_key(|at| matches!(documents[*at].draft, Draft::Rule(_)));
+        // A calendar that takes out others comes after them; they take out none.
+        order.sort_by_key(|at| {
+            matches!(&documents[*at].draft, Draft::Calendar(draft) if !draft.except.is_empty())
+        });
         let mut changes: Vec<Option<Change>> = documents.iter().map(|_| None).collect();
         let mut failed = Failed::default();
-        for at in order {
-            let document = &documents[at];
-            match self.put(document).await {
-                Ok(change) => changes[at] = Some(change),
-                Err(error) => failed.add(at, document, error)?,
-            }
-        }
+        self.put_each(documents, &order, &mut changes, &mut failed)
+            .await?;
         failed.or(changes.into_iter().flatten().collect())
-    }
-
-    async fn put(&self, document: &Document) -> Result<Change, Error> {
-        let is_new = document.must_be_new;
-        Ok(match &document.draft {
-            Draft::Trigger(draft) => changed(self.triggers.put(draft, is_new).await?, no_secrets),
-            Draft::Destination(draft) => {
-                changed(self.destinations.put(draft, is_new).await?, secrets)
-            }
-            Draft::Rule(draft) => changed(self.rules.put(draft, is_new).await?, no_secrets),
-        })
     }
 
     /// Deletes what carries the owner's tag and no document describes, what refers before what is
     /// referred to.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
-        let described: HashSet<_> = documents.iter().map(|it| it.draft.identity()).collect();
-        let tag = format!("{OWNER}{owner}");
-        let mut changes = Vec::new();
-        self.prune_kind(&self.rules, &tag, &described, &mut changes)
-            .await?;
-        self.prune_kind(&self.destinations, &tag, &described, &mut changes)
-            .await?;
-        self.prune_kind(&self.triggers, &tag, &described, &mut changes)
-            .await?;
-        Ok(changes)
+        let described = documents.iter().map(|it| it.draft.identity()).collect();
+        let mut left = self.owned(&format!("{OWNER}{owner}"), &described).await?;
+        left.reverse();
+        let mut deleted = Vec::new();
+        while !left.is_empty() {
+            let (count, mut refused) = (left.len(), None);
+            for change in std::mem::take(&mut left) {
+                match self.delete(change.kind, &change.name).await {
+                    Ok(()) => deleted.push(change),
+                    // What uses it may be of the same kind, and come later.
+                    Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
+                        refused = Some(error);
+                        left.push(change);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if let Some(error) = refused.filter(|_| left.len() == count) {
+                return Err(error);
+            }
+        }
+        Ok(deleted)
     }
 
-    async fn prune_kind<T: Drafted>(
+    async fn owned_of<T: Drafted>(
         &self,
-        all: &Resources<T>,
         tag: &str,
         described: &HashSet<(&str, &str)>,
-        changes: &mut Vec<Change>,
+        owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
         View: From<T>,
@@ -227,8 +291,7 @@ impl Stage {
                 let name = resource.name().as_str();
                 let is_owned = resource.tags().iter().any(|it| it == tag);
                 if is_owned && !described.contains(&(T::WORD, name)) {
-                    all.delete(name, "", false).await?;
-                    changes.push(Change {
+                    owned.push(Change {
                         kind: T::WORD,
                         name: name.to_owned(),
                         etag: etag(resource.id(), resource.revision()),
@@ -244,43 +307,6 @@ impl Stage {
     }
 }
 
-impl Draft {
-    /// The word for its kind, and its name.
-    fn identity(&self) -> (&'static str, &str) {
-        match self {
-            Self::Trigger(draft) => (Trigger::WORD, &draft.name),
-            Self::Destination(draft) => (Destination::WORD, &draft.name),
-            Self::Rule(draft) => (Rule::WORD, &draft.name),
-        }
-    }
-
-    fn tags(&self) -> &[String] {
-        match self {
-            Self::Trigger(draft) => &draft.tags,
-            Self::Destination(draft) => &draft.tags,
-            Self::Rule(draft) => &draft.tags,
-        }
-    }
-}
-
-impl From<Trigger> for View {
-    fn from(trigger: Trigger) -> Self {
-        Self::Trigger(trigger.bare())
-    }
-}
-
-impl From<Destination> for View {
-    fn from(destination: Destination) -> Self {
-        Self::Destination(destination.bare())
-    }
-}
-
-impl From<Rule> for View {
-    fn from(rule: Rule) -> Self {
-        Self::Rule(rule.bare())
-    }
-}
-
 fn boxed<T>(resource: T) -> Box<View>
 where
     View: From<T>,
@@ -288,7 +314,7 @@ where
     Box::new(resource.into())
 }
 
-fn changed<T: Resource>(put: Put<T>, changed_secrets: fn(&T, &T) -> Vec<String>) -> Change
+fn changed<T: Drafted>(put: Put<T>) -> Change
 where
     View: From<T>,
 {
@@ -304,7 +330,7 @@ where
             after.name().to_string(),
             etag(&before),
             Action::Updated {
-                changed_secrets: changed_secrets(&before, &after),
+                changed_secrets: after.new_secrets(&before),
                 before: boxed(before),
                 after: boxed(after),
             },
@@ -316,14 +342,6 @@ where
         etag,
         action,
     }
-}
-
-fn no_secrets<T>(_before: &T, _after: &T) -> Vec<String> {
-    Vec::new()
-}
-
-fn secrets(before: &Destination, after: &Destination) -> Vec<String> {
-    after.changed_secrets(Some(before))
 }
 
 /// What is wrong with documents, so far.

@@ -7,8 +7,6 @@ mod secrets;
 mod sink;
 mod tester;
 
-use std::sync::Arc;
-
 use crate::{
     destination::{self, Guard},
     domain::{DeliverySettings, Destination, DestinationKind, Health, HealthState, Name, RecordId},
@@ -137,6 +135,10 @@ impl Drafted for Destination {
         Ok((view, bytes))
     }
 
+    fn new_secrets(&self, before: &Self) -> Vec<String> {
+        self.changed_secrets(Some(before))
+    }
+
     fn bare(self) -> DestinationView {
         DestinationView {
             destination: self,
@@ -148,13 +150,6 @@ impl Drafted for Destination {
 }
 
 impl Destinations {
-    /// Stores only what leads to where that guard lets messages go.
-    #[must_use]
-    pub fn behind(mut self, guard: Arc<Guard>) -> Self {
-        self.guard = guard;
-        self
-    }
-
     /// Forgets how a destination fared that leads elsewhere from now on. That it is paused is for
     /// the dispatcher to end, which says so.
     async fn forget_fare(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {

@@ -88,6 +88,10 @@ impl Drafted for IntakeMapping {
         Ok(all.store.changes())
     }
 
+    fn new_secrets(&self, before: &Self) -> Vec<String> {
+        self.changed_secrets(Some(before))
+    }
+
     fn bare(self) -> Self {
         self
     }

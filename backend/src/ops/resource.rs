@@ -221,6 +221,11 @@ pub trait Drafted: Resource + PartialEq {
     /// It with nothing that is known about its use.
     fn bare(self) -> Self::View;
 
+    /// The secrets that differ from those it had, as paths; none for a kind without secrets.
+    fn new_secrets(&self, _before: &Self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What its author is answered when it is stored: more than others are shown, for a kind that
     /// has more to say.
     ///
@@ -276,6 +281,13 @@ impl<T: Drafted> Resources<T> {
             clock,
             kind: PhantomData,
         }
+    }
+
+    /// Lets destinations lead to where the guard lets messages go.
+    #[must_use]
+    pub fn behind(mut self, guard: Arc<Guard>) -> Self {
+        self.guard = guard;
+        self
     }
 
     /// Stores a new resource; with `validate_only`, only checks that it could.

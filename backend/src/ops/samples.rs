@@ -6,13 +6,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     clock::{Clock, ManualClock},
-    config::LifetimeConfig,
+    config::{LifetimeConfig, ReleaseConfig},
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
         Occurrence, Query, RecordId, Rule, Secret, Severity, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
-    limits::RELEASED_SINGLY_MAX,
     ops::{
         deciding::Deciding,
         intake::Intake,
@@ -36,7 +35,7 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
     let manual = Arc::new(ManualClock::at(START_MS));
     let clock: Arc<dyn Clock> = Arc::clone(&manual) as _;
     let deciding = Deciding {
-        released_singly_max: RELEASED_SINGLY_MAX,
+        released_singly_max: ReleaseConfig::default().singly_max(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,

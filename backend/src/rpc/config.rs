@@ -54,10 +54,14 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
             Some(Resource::Trigger(trigger)) => Draft::Trigger(trigger.into()),
             Some(Resource::Destination(destination)) => Draft::Destination(destination.into()),
             Some(Resource::Rule(rule)) => Draft::Rule(rule.into()),
+            Some(Resource::Calendar(calendar)) => Draft::Calendar(calendar.into()),
+            Some(Resource::Inhibition(inhibition)) => Draft::Inhibition(inhibition.into()),
+            Some(Resource::Mapping(mapping)) => Draft::IntakeMapping(mapping.into()),
             None => {
                 violations.push(Violation::new(
                     format!("documents[{at}]"),
-                    "describes nothing; give `trigger`, `destination` or `rule`",
+                    "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
+                     `inhibition` or `mapping`",
                 ));
                 continue;
             }
@@ -108,6 +112,9 @@ impl From<View> for v1::ConfigDocument {
             View::Trigger(view) => Resource::Trigger(view.into()),
             View::Destination(view) => Resource::Destination(view.into()),
             View::Rule(view) => Resource::Rule(view.into()),
+            View::Calendar(view) => Resource::Calendar(view.into()),
+            View::Inhibition(view) => Resource::Inhibition(view.into()),
+            View::IntakeMapping(view) => Resource::Mapping(view.into()),
         };
         Self {
             resource: Some(resource),

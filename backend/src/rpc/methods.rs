@@ -232,6 +232,9 @@ pub static METHODS: &[Method] = methods! {
         TestIntakeMapping: Operator Page;
         UpdateIntakeMapping: Editor Change, update mapping;
     }
+    "bellwether.v1.LinkService" {
+        OpenLink: Nothing Page;
+    }
     "bellwether.v1.OverviewService" {
         GetOverview: Viewer Read;
         GetStatistics: Viewer Page;

@@ -53,6 +53,7 @@ use crate::{
     config::Config,
     destination::{Guard as EgressGuard, Sender},
     domain::{Rates, Role},
+    message::Links,
     ops::{
         audit::AuditLog,
         client::{Clients, Keys},
@@ -217,8 +218,10 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     let ruleset = Arc::clone(&deciding.ruleset);
     let installation = Installation {
         tenant: "acme".into(),
-        link_base: "https://ops.example.com".into(),
-        link_template: String::new(),
+        links: Links {
+            base: "https://ops.example.com".into(),
+            ..Links::default()
+        },
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
@@ -253,7 +256,13 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
     let mut config = Config::new("unused");
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     let egress = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
-    let sender = Sender::new(&config, Arc::clone(&egress), Arc::clone(&clock), None);
+    let sender = Sender::new(
+        &config,
+        Arc::clone(&egress),
+        Arc::clone(&clock),
+        Links::default(),
+        None,
+    );
     let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
     DestinationApi::new(Destinations::new(store, clock).behind(egress), tester)
 }

@@ -16,7 +16,7 @@ use bellwether_proto::{
         group_service_server::GroupServiceServer,
         inhibition_service_server::InhibitionServiceServer,
         intake_mapping_service_server::IntakeMappingServiceServer,
-        overview_service_server::OverviewServiceServer,
+        link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
         silence_service_server::SilenceServiceServer, trigger_service_server::TriggerServiceServer,
     },
@@ -41,7 +41,8 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, RELEASED_SINGLY_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    message::Links,
     ops::{
         audit::AuditLog,
         calendar::Calendars,
@@ -55,6 +56,7 @@ use crate::{
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::Mappings,
+        link::SignedLinks,
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
         review::Reviewer,
@@ -80,6 +82,7 @@ use crate::{
         group::GroupApi,
         inhibition::InhibitionApi,
         intake_mapping::IntakeMappingApi,
+        link::LinkApi,
         methods,
         overview::Overviews,
         pending::PendingApi,
@@ -139,7 +142,7 @@ pub(super) async fn assemble(
     let own_listeners = [&[own][..], &config.egress.own].concat();
     let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
     let deciding = Deciding {
-        released_singly_max: RELEASED_SINGLY_MAX,
+        released_singly_max: config.release.singly_max(),
         store: store.clone(),
         clock: Arc::clone(&clock),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
@@ -156,21 +159,20 @@ pub(super) async fn assemble(
         )),
         deciding,
         intake,
-        sender: Sender::new(config, Arc::clone(&egress), Arc::clone(&clock), Some(sink)),
+        sender: Sender::new(
+            config,
+            Arc::clone(&egress),
+            Arc::clone(&clock),
+            links(config, &store, &clock),
+            Some(sink),
+        ),
         egress,
         holds: Holds::default(),
         store,
         clock,
         clients,
     };
-    let reports = rooms.intake.clone();
-    let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
-        .counting(rooms.store.metrics().clone());
-    let guard = Guard::new(
-        Arc::clone(&rooms.keys),
-        Arc::new(refusals),
-        Arc::clone(&rooms.audit),
-    );
+    let guard = rooms.guard();
     let (work, dispatcher) = rooms.work(config, workers);
     let certificate = CertificateWatch::new(
         rooms.store.clone(),
@@ -195,7 +197,26 @@ pub(super) async fn assemble(
     })
 }
 
+/// Where the links in messages lead, signed where they can be followed without a key.
+fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
+    let lifetime = config.link_lifetime;
+    let signed = || SignedLinks::new(store.clone(), Arc::clone(clock), lifetime);
+    Links {
+        base: config.link_base.clone(),
+        template: config.link_template.clone(),
+        signer: (!lifetime.is_zero()).then(|| Arc::new(signed()) as _),
+    }
+}
+
 impl Rooms {
+    fn guard(&self) -> Guard {
+        let reports = self.intake.clone();
+        let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
+            .counting(self.store.metrics().clone());
+        let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
+        Guard::new(keys, Arc::new(refusals), audit)
+    }
+
     fn exposition(
         &self,
         config: &Config,
@@ -257,8 +278,7 @@ impl Rooms {
     async fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
         let installation = Installation {
             tenant: config.tenant.clone(),
-            link_base: config.link_base.clone(),
-            link_template: config.link_template.clone(),
+            links: links(config, &self.store, &self.clock),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -286,7 +306,7 @@ impl Rooms {
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(Configuration::new(store(), clock(), Arc::clone(&self.egress))),
             DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone())),
-            EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams),
+            EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams.clone()),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
@@ -301,6 +321,11 @@ impl Rooms {
                 clock(),
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
+            LinkServiceServer: LinkApi::new(
+                SignedLinks::new(store(), clock(), config.link_lifetime),
+                EventQueries::new(store(), clock(), ruleset(), streams.clone()),
+                GroupApi::new(self.deciding.clone(), self.intake.clone()),
+            ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }

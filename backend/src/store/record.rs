@@ -270,6 +270,16 @@ impl Store {
         T::decode(value, &self.sealer)
     }
 
+    /// Proves that bytes come from who has the keys of this store, and what they are for.
+    pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
+        self.sealer.prove(purpose, parts).to_vec()
+    }
+
+    /// Whether [`Store::prove`] made that proof for the same bytes.
+    pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
+        self.sealer.is_proven(purpose, parts, proof)
+    }
+
     /// What seals and proves what is stored.
     pub(super) fn sealer(&self) -> &Sealer {
         &self.sealer

@@ -11,6 +11,7 @@ use crate::{
     config::{Config, LifetimeConfig},
     delivery::{Dispatcher, DispatcherStatus, recovery::recover},
     destination::{Guard, Sender},
+    message::Links,
     ops::{
         deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
         notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset, trigger::Triggers,
@@ -72,7 +73,13 @@ impl Service {
         let (intake, workers) = Intake::new(deciding.clone());
         let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
         let sink = Arc::new(intake.clone());
-        let sender = Sender::new(&self.config, guard, Arc::clone(&clock), Some(sink));
+        let sender = Sender::new(
+            &self.config,
+            guard,
+            Arc::clone(&clock),
+            Links::default(),
+            Some(sink),
+        );
         self.lives += 1;
         let random = StdRng::seed_from_u64(self.lives);
         let delivery = self.config.delivery.clone();

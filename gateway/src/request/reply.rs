@@ -41,6 +41,11 @@ impl Reply {
         }
     }
 
+    /// A page.
+    pub(super) fn html(body: impl Into<Bytes>) -> Self {
+        Self::ok(HTML, body)
+    }
+
     fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
         Self {
@@ -112,8 +117,8 @@ impl Handler {
                 )),
             },
             Page::Openapi => Reply::json(self.openapi.clone()),
-            Page::Docs => Reply::ok(HTML, self.docs.clone()),
-            Page::Topic(topic) => Reply::ok(HTML, docs::topic::page(topic)),
+            Page::Docs => Reply::html(self.docs.clone()),
+            Page::Topic(topic) => Reply::html(docs::topic::page(topic)),
         }
     }
 }

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use super::{email, pagerduty};
 
+const DESTINATIONS: &str = "/v1/notification/destinations";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 /// An authority, and the file that holds its certificate.
@@ -88,6 +89,67 @@ async fn webhooks_and_providers_with_a_certificate_of_our_own_are_reached() {
     assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
     assert!(explanation.contains("`egress.ca_file`"), "{explanation}");
     assert_eq!(receiver.requests(), 1, "nothing is sent to a stranger");
+}
+
+#[tokio::test]
+async fn a_receiver_that_asks_for_a_certificate_is_shown_it_and_its_key_stays_here() {
+    let (authority, _folder, file) = authority();
+    let (receiver, kind) = webhook(authority.asking_server("localhost")).await;
+    let world = World::with_authorities("", &file);
+    let (outcome, explanation) = test(&world, kind.clone()).await;
+    assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
+    let own = authority.client("bellwether");
+    let stranger = Authority::new("a stranger's").client("bellwether");
+    let (outcome, explanation) = test(&world, showing(&kind, &stranger)).await;
+    assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
+    assert_eq!(receiver.requests(), 0);
+    let (outcome, explanation) = test(&world, showing(&kind, &own)).await;
+    assert_eq!(outcome, "OUTCOME_DELIVERED", "{explanation}");
+    assert_eq!(receiver.taken().len(), 1);
+
+    let rest = world.rest();
+    let stored = json!({"name": "place", "type": showing(&kind, &own)});
+    let answered = rest.post(DESTINATIONS, &stored).await.ok().to_string();
+    let secret = own.1.lines().nth(1).expect("a key");
+    assert!(!answered.contains(secret), "{answered}");
+    let found = rest.get(&format!("{DESTINATIONS}/place")).await.ok();
+    let auth = &found["destination"]["type"]["webhook"]["auth"]["mtls"];
+    assert_eq!(auth["certificate"], own.0.as_str());
+    assert_eq!(auth["privateKey"], "********");
+}
+
+/// A webhook that shows a certificate.
+fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
+    let mut kind = kind.clone();
+    let mtls = json!({"certificate": certificate, "privateKey": key});
+    kind["webhook"]["auth"] = json!({"mtls": mtls});
+    kind
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_shown_is_not_stored() {
+    let world = World::start();
+    let authority = Authority::new("ours");
+    let (own, stranger) = (authority.client("a"), authority.client("b"));
+    let kind = json!({"webhook": {"url": "https://receiver.example/"}});
+    let mut plain = showing(&kind, &own);
+    plain["webhook"]["url"] = json!("http://receiver.example/");
+    let of = |certificate: &str, key: &str| showing(&kind, &(certificate.into(), key.into()));
+    let secret = own.1.lines().nth(1).expect("a key");
+    for (wrong, says) in [
+        (of(&own.0, &stranger.1), "is not the key of the certificate"),
+        (of(&own.0, "x"), "holds no private key"),
+        (of("x", &own.1), "holds no certificate"),
+        (of("", &own.1), "is required"),
+        (of(&own.0, &"x".repeat(20_000)), "at most 16384"),
+        (plain, "is shown over `https` alone"),
+    ] {
+        let wrong = json!({"name": "wrong", "type": wrong});
+        let refused = world.rest().post(DESTINATIONS, &wrong).await;
+        assert_eq!(refused.status, 400, "{says}");
+        assert!(refused.text().contains(says), "{says}: {}", refused.text());
+        assert!(!refused.text().contains(secret), "{}", refused.text());
+    }
 }
 
 #[tokio::test]

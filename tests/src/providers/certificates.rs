@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
-use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+use rustls::{
+    RootCertStore, ServerConfig, crypto::ring, pki_types::PrivateKeyDer,
+    server::WebPkiClientVerifier,
+};
 
 /// An authority that nobody trusts yet.
 #[derive(Debug)]
@@ -42,6 +45,37 @@ impl Authority {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2021, 1, 1);
         })
+    }
+
+    /// A server for that name that talks to whoever shows a certificate of the same authority.
+    ///
+    /// # Panics
+    /// When there is no randomness for its key.
+    pub fn asking_server(&self, name: &str) -> ServerConfig {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.0.der().clone()).unwrap();
+        let provider = Arc::new(ring::default_provider());
+        let asking =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let server = self.server(name);
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(asking.build().unwrap())
+            .with_cert_resolver(Arc::clone(&server.cert_resolver));
+        config.alpn_protocols = server.alpn_protocols;
+        config
+    }
+
+    /// A certificate and its key, in PEM, by which somebody of that name is known.
+    ///
+    /// # Panics
+    /// When there is no randomness for the key.
+    pub fn client(&self, name: &str) -> (String, String) {
+        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), key.serialize_pem())
     }
 
     fn server_with(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerConfig {

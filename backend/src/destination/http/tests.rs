@@ -41,7 +41,7 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
     };
     let guard = Arc::new(Guard::new(&config, Vec::new()));
     let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
-    HttpClient::new(dialer, tls::client_config(&[]), None)
+    HttpClient::new(dialer, Arc::new(tls::roots(&[])), None)
 }
 
 async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, Failure> {
@@ -51,6 +51,7 @@ async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answe
         headers: HeaderMap::new(),
         body: "hello".into(),
         compress: false,
+        identity: None,
     };
     client.send(request, timeout).await
 }

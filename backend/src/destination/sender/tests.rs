@@ -28,7 +28,7 @@ use crate::{
             WebhookMethod,
         },
     },
-    message::sample,
+    message::{Links, sample},
 };
 
 const CANARY: &str = "canary-S3cret/+x";
@@ -60,6 +60,7 @@ impl World {
             &self.config,
             guard,
             clock,
+            Links::default(),
             Some(Arc::clone(&self.sink) as _),
         )
     }

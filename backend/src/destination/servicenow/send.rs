@@ -35,6 +35,7 @@ pub(super) async fn send(
         headers: attempt.headers("application/json; charset=utf-8"),
         body: body.to_string().into(),
         compress: false,
+        identity: None,
     };
     let made = with_token(attempt, grant, &request).await;
     let (result, transcript) = match made {

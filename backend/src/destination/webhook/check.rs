@@ -1,6 +1,6 @@
 //! What a webhook must be set to.
 
-use std::{collections::HashSet, ops::RangeInclusive};
+use std::{collections::HashSet, ops::RangeInclusive, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
@@ -8,15 +8,21 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 
+use rustls::RootCertStore;
+
 use crate::{
-    destination::{Checks, DestinationType as _, webhook::address},
+    destination::{
+        Checks, DestinationType as _,
+        tls::{self, BadIdentity, Identity},
+        webhook::address,
+    },
     domain::{
         Secret,
         destination::{Auth, Expect, Header, HeaderValue, Webhook},
     },
     limits::{
-        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, SETTING_BYTES_MAX, STATUSES_MAX, VALUE_MAP_MAX,
-        VALUE_NAME_MAX, VALUES_MAX,
+        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX, STATUSES_MAX,
+        VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
     },
     matching::DocumentQuery,
     template::{OWN_VALUES, Template, is_variable},
@@ -124,6 +130,51 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             checks.secret("auth.oauth2.clientSecret", client_secret);
             checks.one_line("auth.oauth2.scope", scope);
         }
+        Auth::Mtls {
+            certificate,
+            private_key,
+        } => check_mtls(webhook, certificate, private_key, checks),
+    }
+}
+
+fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks: &mut Checks<'_>) {
+    const CERTIFICATE: &str = "auth.mtls.certificate";
+    const KEY: &str = "auth.mtls.privateKey";
+    if !webhook.address().starts_with("https:") {
+        checks.add(
+            "auth.mtls",
+            "is shown over `https` alone, which the address is not",
+        );
+    }
+    let mut is_whole = true;
+    for (field, text) in [(CERTIFICATE, certificate), (KEY, private_key.reveal())] {
+        let bytes = text.len();
+        if text.trim().is_empty() {
+            checks.add(field, "is required: in PEM");
+        } else if bytes > PEM_BYTES_MAX {
+            let fault = format!("has {bytes} bytes; at most {PEM_BYTES_MAX} are kept");
+            checks.add(field, fault);
+        }
+        is_whole &= !text.trim().is_empty() && bytes <= PEM_BYTES_MAX;
+    }
+    if !is_whole {
+        return;
+    }
+    let identity = Identity {
+        certificate: certificate.to_owned(),
+        private_key: private_key.clone(),
+    };
+    let roots = Arc::new(RootCertStore::empty());
+    match tls::client_config_of(roots, &identity) {
+        Ok(_) => {}
+        Err(BadIdentity::Certificate) => checks.add(CERTIFICATE, "holds no certificate in PEM"),
+        Err(BadIdentity::Key) => {
+            checks.add(
+                KEY,
+                "holds no private key in PEM that can be used; it must not be encrypted",
+            );
+        }
+        Err(BadIdentity::Pair) => checks.add(KEY, "is not the key of the certificate"),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         http::{Answer, Failure, HttpRequest},
         oauth::{Grant, with_token},
         signature,
+        tls::Identity,
     },
     domain::{
         Transcript,
@@ -63,6 +64,7 @@ pub(super) async fn send(
         headers,
         body,
         compress: webhook.compress,
+        identity: None,
     };
     let (result, transcript) = match with_auth(webhook.auth.as_deref(), attempt, request).await {
         Ok(made) => made,
@@ -115,6 +117,16 @@ async fn with_auth(
                 scope,
             };
             return with_token(attempt, grant, &request).await;
+        }
+        Some(Auth::Mtls {
+            certificate,
+            private_key,
+        }) => {
+            request.identity = Some(Identity {
+                certificate: certificate.clone(),
+                private_key: private_key.clone(),
+            });
+            return Ok(attempt.exchange(request).await);
         }
         Some(Auth::Bearer { token }) => format!("Bearer {}", token.reveal()),
         Some(Auth::Basic { username, password }) => {

@@ -60,6 +60,9 @@ impl DestinationKind {
                     Some(Auth::OAuth2 { client_secret, .. }) => {
                         field("auth.oauth2.client_secret", client_secret);
                     }
+                    Some(Auth::Mtls { private_key, .. }) => {
+                        field("auth.mtls.private_key", private_key);
+                    }
                 }
                 for Header { name, value } in &mut webhook.headers {
                     if let HeaderValue::Secret(secret) = value {

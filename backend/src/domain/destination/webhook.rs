@@ -44,6 +44,13 @@ pub enum Auth {
         /// What the token is to be good for; may be empty.
         scope: String,
     },
+    /// A certificate, shown when the connection is made.
+    Mtls {
+        /// The certificate and those that it rests on, in PEM.
+        certificate: String,
+        /// Its key, in PEM.
+        private_key: Secret,
+    },
 }
 
 /// What is sent when an event was closed.

@@ -3,8 +3,19 @@
 use super::*;
 use crate::{
     clock::ManualClock,
-    domain::{DestinationKind, Secret, destination::Slack},
-    ops::samples::{self, START_MS},
+    domain::{
+        DestinationKind, Secret, SignatureScheme, WebhookSignature, calendar::WindowText,
+        destination::Slack, inhibition::EqualFields,
+    },
+    ops::{
+        calendar::CalendarDraft,
+        destination::DestinationDraft,
+        inhibition::InhibitionDraft,
+        intake_mapping::MappingDraft,
+        rule::RuleDraft,
+        samples::{self, START_MS},
+        trigger::TriggerDraft,
+    },
     store::verify,
 };
 
@@ -62,6 +73,9 @@ fn owned(mut document: Document) -> Document {
         Draft::Trigger(draft) => &mut draft.tags,
         Draft::Destination(draft) => &mut draft.tags,
         Draft::Rule(draft) => &mut draft.tags,
+        Draft::Calendar(draft) => &mut draft.tags,
+        Draft::Inhibition(draft) => &mut draft.tags,
+        Draft::IntakeMapping(draft) => &mut draft.tags,
     };
     tags.push("owner:a".into());
     document
@@ -228,4 +242,89 @@ async fn documents_are_counted_and_each_describes_another_resource() {
     );
     let made = world.apply(&many[..1_000], "").await.unwrap();
     assert_eq!((made.len(), world.head().await), (1_000, 1));
+}
+
+fn calendar(name: &str, except: &[&str]) -> Document {
+    put(Draft::Calendar(CalendarDraft {
+        name: name.into(),
+        time_zone: "Europe/Berlin".into(),
+        windows: vec![WindowText {
+            dtstart: "2026-01-05T08:00:00".into(),
+            duration: "PT8H".into(),
+            ..WindowText::default()
+        }],
+        except: except.iter().map(|it| (*it).to_owned()).collect(),
+        ..CalendarDraft::default()
+    }))
+}
+
+fn inhibition(name: &str) -> Document {
+    let query = |name: &str| Some(samples::trigger(name).query);
+    put(Draft::Inhibition(InhibitionDraft {
+        name: name.into(),
+        enabled: true,
+        source: query("source"),
+        target: query("target"),
+        equal: vec![EqualFields {
+            source: "host".into(),
+            target: "host".into(),
+        }],
+        ..InhibitionDraft::default()
+    }))
+}
+
+fn mapping(name: &str, secret: &str) -> Document {
+    let sample = crate::store::samples::mapping(name);
+    put(Draft::IntakeMapping(MappingDraft {
+        name: name.into(),
+        event: Some(sample.event),
+        signature: Some(WebhookSignature {
+            secret: Secret::new(secret),
+            scheme: SignatureScheme::HubSha256,
+        }),
+        ..MappingDraft::default()
+    }))
+}
+
+#[tokio::test]
+async fn what_holds_and_what_takes_in_is_configuration_too_whatever_order_it_comes_in() {
+    let world = world();
+    let mut ruled = rule("page", "disk", "ops");
+    if let Draft::Rule(draft) = &mut ruled.draft {
+        draft.active_calendar = "a-work".into();
+    }
+    let all = || {
+        [
+            inhibition("router"),
+            calendar("a-work", &["holidays"]),
+            mapping("status", "s1"),
+            calendar("holidays", &[]),
+        ]
+    };
+    let mut documents: Vec<_> = all().into_iter().map(owned).collect();
+    documents.push(owned(ruled));
+    documents.extend([owned(trigger("disk")), owned(slack("ops", "xoxb-1"))]);
+    let made = world.apply(&documents, "a").await.unwrap();
+    assert!(made.iter().all(|it| it.starts_with('+')), "{made:?}");
+    assert_eq!(world.head().await, 1);
+    let again = world.apply(&documents, "a").await.unwrap();
+    assert!(again.iter().all(|it| it.starts_with('=')), "{again:?}");
+
+    let other = [mapping("status", "s2")];
+    let changes = world.configuration.apply(&other, "", true).await.unwrap();
+    let Action::Updated {
+        changed_secrets, ..
+    } = &changes[0].action
+    else {
+        panic!("{changes:?}")
+    };
+    assert_eq!(*changed_secrets, ["signature.secret"]);
+
+    // What takes out another calendar comes first by name, and goes first when both go.
+    let gone = world.apply(&[], "a").await.unwrap();
+    assert_eq!(gone.len(), 7, "{gone:?}");
+    assert!(gone.iter().all(|it| it.starts_with('-')), "{gone:?}");
+    let place = |what: &str| gone.iter().position(|it| it == what);
+    assert!(place("-calendar a-work") < place("-calendar holidays"));
+    assert!(place("-rule page") < place("-calendar a-work"));
 }

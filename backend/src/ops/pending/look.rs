@@ -271,14 +271,21 @@ impl Looks {
         for cause in over.filter(|it| it.causes.iter().any(is_over)) {
             let prefix = Key::new().byte(Standing::Inhibited as u8).id(cause.key);
             let mut range = Range::under(&prefix.build());
+            let over: Vec<_> = cause.causes.iter().filter(|it| is_over(it)).collect();
+            let is_freed = |it: &HeldBy| {
+                let mut over = over.iter();
+                it.kind == HoldKind::Inhibition && over.any(|mark| mark.inhibition == it.id)
+            };
+            let index = Index::OccurrenceBySilence;
+            let together = self.together(index, range.clone(), &is_freed).await?;
             loop {
-                let (engine, index) = (store.engine(), Index::OccurrenceBySilence);
+                let engine = store.engine();
                 let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
                 let held = held.await?;
                 let Some((last, _)) = held.last() else { break };
                 range.go_on_after(last);
                 let keys = held.into_iter().map(|(_, record)| record).collect();
-                self.decide_all(keys, &Together::new()).await;
+                self.decide_all(keys, &together).await;
             }
         }
         Ok(())

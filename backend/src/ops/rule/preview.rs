@@ -9,7 +9,7 @@ use crate::{
         Content, Destination, EventId, Name, Occurrence, RecordId, Trigger, delivery::RuleContent,
     },
     error::Error,
-    message::{self, Context},
+    message::{self, Context, Links},
     ops::{find, validate::Faults},
     store::Stored,
 };
@@ -46,10 +46,8 @@ pub struct Previews {
 pub struct Installation {
     /// Its name.
     pub tenant: String,
-    /// The address that links start with; empty leaves them out.
-    pub link_base: String,
-    /// A template for `link`; empty leads to this service.
-    pub link_template: String,
+    /// Where links lead.
+    pub links: Links,
 }
 
 impl Rules {
@@ -142,8 +140,7 @@ impl Rules {
             delivery_id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             destination_name: destination_name.as_str(),
             tenant: &installation.tenant,
-            link_base: &installation.link_base,
-            link_template: &installation.link_template,
+            links: &installation.links,
         };
         let mut message = destination::render(content, &around);
         let size_bytes = message.size_bytes;

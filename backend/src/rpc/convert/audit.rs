@@ -7,7 +7,7 @@ use crate::{
     domain::{AuditAction, AuditEntry, AuditState},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{audit::AuditFilter, config::View, page::PageRequest, resource::Drafted as _},
+    ops::{audit::AuditFilter, page::PageRequest, resource::Drafted as _},
 };
 
 /// The filters and the page of a list.
@@ -95,26 +95,17 @@ impl From<AuditEntry> for v1::AuditEntry {
 
 impl From<AuditState> for v1::AuditState {
     fn from(state: AuditState) -> Self {
-        let document = |view: View| {
-            let document = v1::ConfigDocument::from(view);
-            document.resource.map(|resource| match resource {
-                v1::config_document::Resource::Trigger(it) => Resource::Trigger(it),
-                v1::config_document::Resource::Destination(it) => Resource::Destination(it),
-                v1::config_document::Resource::Rule(it) => Resource::Rule(it),
-            })
-        };
         let resource = match state {
-            AuditState::Trigger(trigger) => document(trigger.into()),
-            AuditState::Destination(destination) => document(destination.into()),
-            AuditState::Rule(rule) => document(rule.into()),
-            AuditState::Silence(silence) => Some(Resource::Silence(silence.bare().into())),
-            AuditState::Calendar(calendar) => Some(Resource::Calendar(calendar.bare().into())),
-            AuditState::Inhibition(inhibition) => {
-                Some(Resource::Inhibition(inhibition.bare().into()))
-            }
-            AuditState::Mapping(mapping) => Some(Resource::Mapping(mapping.into())),
-            AuditState::Client(client) => Some(Resource::Client(client.into())),
+            AuditState::Trigger(trigger) => Resource::Trigger(trigger.bare().into()),
+            AuditState::Destination(it) => Resource::Destination(it.bare().into()),
+            AuditState::Rule(rule) => Resource::Rule(rule.bare().into()),
+            AuditState::Silence(silence) => Resource::Silence(silence.bare().into()),
+            AuditState::Calendar(calendar) => Resource::Calendar(calendar.bare().into()),
+            AuditState::Inhibition(it) => Resource::Inhibition(it.bare().into()),
+            AuditState::Mapping(mapping) => Resource::Mapping(mapping.into()),
+            AuditState::Client(client) => Resource::Client(client.into()),
         };
+        let resource = Some(resource);
         Self { resource }
     }
 }

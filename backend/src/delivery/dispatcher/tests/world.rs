@@ -22,7 +22,7 @@ use crate::{
         Name, RecordId, Secret,
         destination::{Webhook, WebhookMethod},
     },
-    message::sample,
+    message::{Links, sample},
     ops::{
         delivery::{Deliveries, Holds, Waiting},
         samples,
@@ -74,6 +74,7 @@ impl World {
             &self.config,
             guard,
             Arc::clone(&clock),
+            Links::default(),
             Some(Arc::clone(&self.sink) as _),
         );
         let dispatcher = Dispatcher::new(

@@ -19,6 +19,7 @@ use crate::{
         destination::{Header, HeaderValue, Slack, Webhook, WebhookMethod},
     },
     error::Error,
+    message::Links,
     ops::{delivery::Deliveries, samples},
     store::{Direction, Index, Lane, Store, engine::Range},
 };
@@ -45,7 +46,13 @@ impl World {
 
     fn tester(&self) -> Tester {
         let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
-        let sender = Sender::new(&self.config, guard, Arc::clone(&self.clock), None);
+        let sender = Sender::new(
+            &self.config,
+            guard,
+            Arc::clone(&self.clock),
+            Links::default(),
+            None,
+        );
         let config = self.config.delivery.clone();
         Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
     }

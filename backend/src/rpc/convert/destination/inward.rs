@@ -159,7 +159,7 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
     let Some(auth) = wire.auth else {
         faults.push(Violation::new(
             "type.webhook.auth",
-            "is empty: exactly one of basic, bearer, oauth2",
+            "is empty: exactly one of basic, bearer, oauth2, mtls",
         ));
         return None;
     };
@@ -176,6 +176,10 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
             client_id: wire.client_id,
             client_secret: Secret::new(wire.client_secret),
             scope: wire.scope,
+        },
+        WireAuth::Mtls(wire) => Auth::Mtls {
+            certificate: wire.certificate,
+            private_key: Secret::new(wire.private_key),
         },
     })
 }

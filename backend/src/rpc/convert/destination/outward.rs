@@ -124,6 +124,13 @@ fn auth(auth: Auth) -> v1::WebhookAuth {
             client_secret: client_secret.to_string(),
             scope,
         }),
+        Auth::Mtls {
+            certificate,
+            private_key,
+        } => WireAuth::Mtls(v1::MtlsAuth {
+            certificate,
+            private_key: private_key.to_string(),
+        }),
     };
     v1::WebhookAuth { auth: Some(auth) }
 }

@@ -42,6 +42,8 @@ struct AuthV1 {
     token_url: String,
     #[prost(string, tag = "4")]
     scope: String,
+    #[prost(string, tag = "5")]
+    certificate: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -51,6 +53,7 @@ enum AuthKindV1 {
     Basic = 1,
     Bearer = 2,
     OAuth2 = 3,
+    Mtls = 4,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -201,6 +204,10 @@ impl From<&Auth> for AuthV1 {
                 record.scope.clone_from(scope);
                 AuthKindV1::OAuth2
             }
+            Auth::Mtls { certificate, .. } => {
+                record.certificate.clone_from(certificate);
+                AuthKindV1::Mtls
+            }
         };
         record.set_kind(kind);
         record
@@ -223,6 +230,10 @@ impl AuthV1 {
                 client_id: self.name,
                 client_secret: Secret::default(),
                 scope: self.scope,
+            },
+            AuthKindV1::Mtls => Auth::Mtls {
+                certificate: self.certificate,
+                private_key: Secret::default(),
             },
         })
     }

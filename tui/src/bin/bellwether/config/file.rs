@@ -11,9 +11,10 @@ pub(super) const KEYS_SECTION: &str = "keys";
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SECTIONS: [&str; 11] = [
+const SERVICE_SECTIONS: [&str; 12] = [
     "store",
     "lifetime",
+    "release",
     "delivery",
     "audit",
     "egress",
@@ -26,7 +27,7 @@ const SERVICE_SECTIONS: [&str; 11] = [
 ];
 /// The settings outside sections that it passes over as well.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SETTINGS: [&str; 3] = ["tenant", "link_base", "link_template"];
+const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
 
 /// The settings that stand in a file, in its order of keys.
 ///

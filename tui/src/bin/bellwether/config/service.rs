@@ -2,12 +2,12 @@
 
 mod unit;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use bellwether_backend::{
     config::{
         AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, Origins,
-        ProviderConfig, ProxyConfig, SmtpConfig, SmtpSecurity, StoreConfig,
+        ProviderConfig, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
 };
@@ -36,8 +36,10 @@ pub(crate) struct ServiceSettings {
     tenant: Option<String>,
     link_base: String,
     link_template: String,
+    link_lifetime: Duration,
     store: StoreConfig,
     lifetime: LifetimeConfig,
+    release: ReleaseConfig,
     delivery: DeliveryConfig,
     audit: AuditConfig,
     egress: EgressConfig,
@@ -86,6 +88,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.link_template = template;
         Ok(())
     }),
+    Setting::new("link_lifetime", |settings, value| {
+        settings.service.link_lifetime = unit::duration(value)?;
+        Ok(())
+    }),
     Setting::new("store.cache_size", |settings, value| {
         settings.service.store.cache_bytes = unit::size(value)?;
         Ok(())
@@ -112,6 +118,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("lifetime.retention", |settings, value| {
         settings.service.lifetime.retention = unit::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("release.together_from", |settings, value| {
+        settings.service.release.together_from = unit::number(value, 0..=1_000_000)?;
         Ok(())
     }),
     Setting::new("delivery.schedule", |settings, value| {
@@ -390,8 +400,10 @@ impl super::Settings {
         }
         config.link_base.clone_from(&service.link_base);
         config.link_template.clone_from(&service.link_template);
+        config.link_lifetime = service.link_lifetime;
         config.store = service.store;
         config.lifetime = service.lifetime;
+        config.release = service.release;
         config.audit = service.audit;
         config.delivery = service.delivery.clone();
         config.egress = service.egress.clone();

@@ -92,8 +92,10 @@ fn the_default_file_tells_the_true_defaults() {
     assert_eq!(told.tenant, truth.tenant);
     assert_eq!(told.link_base, truth.link_base);
     assert_eq!(told.link_template, truth.link_template);
+    assert_eq!(told.link_lifetime, truth.link_lifetime);
     assert_eq!(told.store, truth.store);
     assert_eq!(told.lifetime, truth.lifetime);
+    assert_eq!(told.release, truth.release);
     assert_eq!(told.audit, truth.audit);
     assert_eq!(told.delivery, truth.delivery);
     assert_eq!(told.egress, truth.egress);

@@ -1,0 +1,107 @@
+//! Links in messages that can be followed without a key, for a time.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{clock::Clock, error::Error, message::SignLinks, store::Store};
+
+/// What the proof of a link is for.
+const PURPOSE: &str = "link";
+/// How far the clock may have been set back since a link was made.
+const STEP_MS: i64 = 60_000;
+
+/// Signs links, and knows those that it signed.
+#[derive(Debug)]
+pub struct SignedLinks {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    lifetime_ms: i64,
+}
+
+impl SignedLinks {
+    /// Signs with the key of that store. A lifetime of zero lets no link be followed.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
+        Self {
+            store,
+            clock,
+            lifetime_ms: i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Refuses a link that was not signed here, or that cannot be followed any more.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`] with a sentence for who followed it.
+    pub fn check(&self, thread: &str, until_ms: i64, sign: &str) -> Result<(), Error> {
+        let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
+        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
+        let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
+        if !self.store.is_proven(PURPOSE, &parts, &proof) {
+            return refused("the link is not one that was made here: show a key");
+        }
+        let now_ms = self.clock.now_ms();
+        // A lifetime that was shortened since counts for links made before.
+        let last_ms = now_ms
+            .saturating_add(self.lifetime_ms)
+            .saturating_add(STEP_MS);
+        if self.lifetime_ms == 0 || until_ms <= now_ms || until_ms > last_ms {
+            return refused("the link can be followed no more: show a key");
+        }
+        Ok(())
+    }
+}
+
+impl SignLinks for SignedLinks {
+    fn query(&self, thread: &str, since_ms: i64) -> String {
+        let until_ms = since_ms.saturating_add(self.lifetime_ms);
+        let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
+        let sign = URL_SAFE_NO_PAD.encode(self.store.prove(PURPOSE, &parts));
+        format!("until={until_ms}&sign={sign}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::ManualClock, ops::samples::START_MS};
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn parts(query: &str) -> (i64, &str) {
+        let (until, sign) = query.split_once("&sign=").unwrap();
+        (until.strip_prefix("until=").unwrap().parse().unwrap(), sign)
+    }
+
+    #[test]
+    fn a_link_is_followed_until_it_ends_and_only_as_it_was_made() {
+        let (store, clock) = (Store::in_memory(), Arc::new(ManualClock::at(START_MS)));
+        let links = |lifetime| {
+            let clock = Arc::clone(&clock) as Arc<dyn Clock>;
+            SignedLinks::new(store.clone(), clock, lifetime)
+        };
+        let of_a_day = links(DAY);
+        let query = of_a_day.query("a:1", START_MS);
+        assert_eq!(query, of_a_day.query("a:1", START_MS));
+        let (until_ms, sign) = parts(&query);
+        assert!(of_a_day.check("a:1", until_ms, sign).is_ok());
+        for (thread, until_ms, sign) in [
+            ("a:2", until_ms, sign),
+            ("a:1", until_ms + 1, sign),
+            ("a:1", until_ms, &sign[1..]),
+            ("a:1", until_ms, ""),
+            ("a:1", until_ms, "not base64"),
+        ] {
+            let refused = of_a_day.check(thread, until_ms, sign).unwrap_err();
+            assert!(matches!(refused, Error::Unauthenticated(_)), "{thread}");
+        }
+        let others = Store::in_memory();
+        let others = SignedLinks::new(others, Arc::clone(&clock) as Arc<dyn Clock>, DAY);
+        assert!(others.check("a:1", until_ms, sign).is_err());
+        // A shorter lifetime counts for links that are out already.
+        assert!(links(DAY / 2).check("a:1", until_ms, sign).is_err());
+        assert!(links(Duration::ZERO).check("a:1", until_ms, sign).is_err());
+        clock.advance(DAY);
+        assert!(of_a_day.check("a:1", until_ms, sign).is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! `LinkService`: what links in messages lead to, without a key.
+
+use bellwether_proto::v1::{
+    ExplainEventRequest, GetEventRequest, GetGroupRequest, OpenLinkRequest, OpenLinkResponse,
+    event_query_service_server::EventQueryService as _, group_service_server::GroupService as _,
+    link_service_server::LinkService,
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{event_query::EventQueries, group::GroupApi};
+use crate::{
+    domain::{GroupId, OccurrenceId},
+    error::Error,
+    ops::link::SignedLinks,
+};
+
+/// Members of a group that are shown.
+const MEMBERS: i32 = 100;
+
+/// Serves what signed links are about.
+#[derive(Debug)]
+pub struct LinkApi {
+    links: SignedLinks,
+    events: EventQueries,
+    groups: GroupApi,
+}
+
+impl LinkApi {
+    /// Shows of these events and groups what was signed.
+    pub fn new(links: SignedLinks, events: EventQueries, groups: GroupApi) -> Self {
+        Self {
+            links,
+            events,
+            groups,
+        }
+    }
+
+    async fn group(&self, id: String) -> Result<OpenLinkResponse, Status> {
+        let asked = GetGroupRequest {
+            id,
+            page_size: MEMBERS,
+            ..GetGroupRequest::default()
+        };
+        let found = self.groups.get_group(Request::new(asked)).await?;
+        let found = found.into_inner();
+        Ok(OpenLinkResponse {
+            group: found.group,
+            members: found.members,
+            ..OpenLinkResponse::default()
+        })
+    }
+
+    async fn occurrence(&self, id: OccurrenceId) -> Result<OpenLinkResponse, Status> {
+        let (event, occurrence) = (id.event.to_string(), id.to_string());
+        let asked = GetEventRequest {
+            id: event.clone(),
+            occurrence_ids: vec![occurrence.clone()],
+        };
+        let found = self.events.get_event(Request::new(asked)).await?;
+        let asked = ExplainEventRequest {
+            id: event,
+            occurrence_id: occurrence,
+        };
+        let explained = self.events.explain_event(Request::new(asked)).await?;
+        Ok(OpenLinkResponse {
+            event: found.into_inner().result,
+            timeline: explained.into_inner().timeline,
+            ..OpenLinkResponse::default()
+        })
+    }
+}
+
+#[async_trait]
+impl LinkService for LinkApi {
+    async fn open_link(
+        &self,
+        request: Request<OpenLinkRequest>,
+    ) -> Result<Response<OpenLinkResponse>, Status> {
+        let OpenLinkRequest { id, until, sign } = request.into_inner();
+        self.links.check(&id, until, &sign)?;
+        let found = if GroupId::parse(&id).is_some() {
+            self.group(id).await?
+        } else {
+            let id = OccurrenceId::parse(&id).ok_or_else(|| {
+                Error::invalid("id", "is no id of an occurrence and none of a group")
+            })?;
+            self.occurrence(id).await?
+        };
+        Ok(Response::new(found))
+    }
+}

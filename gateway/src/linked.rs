@@ -1,0 +1,415 @@
+//! The page that a link in a message leads to, as HTML that needs nothing else: no script, no picture.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::docs::escaped;
+
+/// What browsers let the page do: look as it says, and send its form here.
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
+                                 base-uri 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:1.5rem auto;\
+    padding:0 1rem;color:#1c2024;background:#fff;overflow-wrap:anywhere}h1{font-size:1.4rem;\
+    margin:.5rem 0}h2{font-size:1.05rem;margin:1.8rem 0 .4rem;border-bottom:1px solid #ccc}\
+    .state span{display:inline-block;border-radius:.3rem;padding:.05rem .5rem;margin-right:.4rem;\
+    border:1px solid #8888}.critical{background:#b3121d;color:#fff}.error{background:#c2410c;\
+    color:#fff}.warning{background:#facc15;color:#1c2024}.info{background:#0b5cad;color:#fff}\
+    .debug{background:#64748b;color:#fff}.closed{background:#166534;color:#fff}\
+    table{border-collapse:collapse;width:100%}td{border-top:1px solid #ddd;padding:.3rem .8rem .3rem \
+    0;vertical-align:top}td:first-child{white-space:nowrap;color:#555;width:1%}pre{white-space:\
+    pre-wrap;background:#f4f4f5;padding:.6rem;border-radius:.3rem;overflow:auto}.notice{border-left:\
+    .3rem solid #166534;padding:.4rem .8rem;background:#f0fdf4}.refused{border-color:#b3121d;\
+    background:#fef2f2}form{margin:2rem 0;padding:.8rem;border:1px solid #ccc;border-radius:.4rem}\
+    input,button{font:inherit;padding:.35rem .6rem;margin:.2rem .4rem .2rem 0}footer{color:#666;\
+    font-size:.85rem;margin:2rem 0}@media(prefers-color-scheme:dark){body{color:#e6e6e6;\
+    background:#16181b}td:first-child,footer{color:#aaa}pre{background:#23262b}td,h2,form{\
+    border-color:#444}.notice{background:#12251a}.refused{background:#2d1517}}";
+
+/// What the page says of what was asked for with its form.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    text: String,
+    is_refusal: bool,
+}
+
+/// What a page without anything to show asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// A key.
+    Key,
+    /// Nothing: a key would not help.
+    Nothing,
+}
+
+impl Notice {
+    /// The flag was set or taken back.
+    pub(crate) fn done(acknowledged: bool) -> Self {
+        let done = if acknowledged {
+            "Acknowledged."
+        } else {
+            "The acknowledgement was taken back."
+        };
+        Self {
+            text: done.to_owned(),
+            is_refusal: false,
+        }
+    }
+
+    /// It was not done.
+    pub(crate) fn refused(why: &str) -> Self {
+        Self {
+            text: format!("Nothing was changed: {why}"),
+            is_refusal: true,
+        }
+    }
+}
+
+/// The page about what was found: `{event, timeline}` or `{group, members}`, as in REST.
+pub(crate) fn page(found: &Value, notice: Option<&Notice>) -> String {
+    let mut out = Page::default();
+    let title = match &found["group"] {
+        Value::Object(_) => out.group(found),
+        _ => out.event(found),
+    };
+    let notice = notice.map(|notice| {
+        let class = if notice.is_refusal {
+            "notice refused"
+        } else {
+            "notice"
+        };
+        format!(
+            "<p class=\"{class}\" role=\"status\">{}</p>",
+            bdi(&notice.text)
+        )
+    });
+    whole(&title, &format!("{}{}", notice.unwrap_or_default(), out.0))
+}
+
+/// The page that says why nothing is shown.
+pub(crate) fn refusal(why: &str, asking: Asking) -> String {
+    let mut out = Page::default();
+    let _ = write!(
+        out.0,
+        "<h1>Nothing to see here</h1><p class=\"notice refused\">{}</p>",
+        bdi(why)
+    );
+    if asking == Asking::Key {
+        out.form(&[("show", "Show")]);
+    }
+    whole("Bellwether", &out.0)
+}
+
+fn whole(title: &str, body: &str) -> String {
+    let title = escaped(title);
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><meta name=\"robots\" content=\"noindex\"><title>{title}\
+         </title><style>{STYLE}</style></head><body><main>{body}</main><footer>Bellwether. Times are \
+         UTC.</footer></body></html>"
+    )
+}
+
+#[derive(Debug, Default)]
+struct Page(String);
+
+impl Page {
+    /// Writes an event; answers its title.
+    fn event(&mut self, found: &Value) -> String {
+        let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
+        let acknowledged = occurrence["acknowledged"] == true;
+        let title = self.head(event, occurrence);
+        self.table(&[
+            ("Event", text(&event["name"])),
+            ("Type", text(&occurrence["type"])),
+            ("First seen", time(&occurrence["startTime"])),
+            ("Last seen", time(&occurrence["lastSeen"])),
+            ("Closed", time(&occurrence["closeTime"])),
+            ("Sent", times(&occurrence["count"])),
+            ("Occurrence", text(&occurrence["number"])),
+        ]);
+        self.pairs("Dimensions", &event["dimensions"]);
+        self.block("Details", &text(&occurrence["body"]));
+        self.pairs("Metadata", &occurrence["metadataFields"]);
+        let notes = rows(&occurrence["annotations"], |note| {
+            let who = format!("{} {}", time(&note["createTime"]), text(&note["author"]));
+            (who, text(&note["annotation"]))
+        });
+        self.rows("Notes", &notes);
+        let moments = rows(&found["timeline"], |moment| {
+            let mut what = text(&moment["text"]);
+            for (word, of) in [("by", "author"), ("rule", "ruleName")] {
+                let of = text(&moment[of]);
+                if !of.is_empty() {
+                    let _ = write!(what, ", {word} {of}");
+                }
+            }
+            (time(&moment["time"]), what)
+        });
+        self.rows("What happened", &moments);
+        self.acknowledging(acknowledged, occurrence["status"] == "STATUS_CLOSED");
+        title
+    }
+
+    /// Headline and state; answers the headline.
+    fn head(&mut self, event: &Value, occurrence: &Value) -> String {
+        let summary = text(&occurrence["summary"]);
+        let title = if summary.is_empty() {
+            text(&event["name"])
+        } else {
+            summary
+        };
+        let severity = word(&occurrence["severity"], "SEVERITY_");
+        let status = word(&occurrence["status"], "STATUS_");
+        let shown = if status == "closed" {
+            "closed"
+        } else {
+            severity.as_str()
+        };
+        let _ = write!(
+            self.0,
+            "<h1>{}</h1><p class=\"state\"><span class=\"{shown}\">{severity}</span><span>{status}\
+             </span>{}</p>",
+            bdi(&title),
+            if occurrence["acknowledged"] == true {
+                "<span>acknowledged</span>"
+            } else {
+                ""
+            }
+        );
+        title
+    }
+
+    /// Writes a group; answers its title.
+    fn group(&mut self, found: &Value) -> String {
+        let group = &found["group"];
+        let shared = rows(&group["by"], |field| {
+            let value = field["value"]
+                .as_str()
+                .map_or("none".to_owned(), str::to_owned);
+            (text(&field["field"]), value)
+        });
+        let of: Vec<_> = shared
+            .iter()
+            .map(|(field, value)| format!("{field}={value}"))
+            .collect();
+        let open = text(&group["openCount"]);
+        let title = if of.is_empty() {
+            format!("{open} open of rule {}", text(&group["ruleName"]))
+        } else {
+            format!("{open} open: {}", of.join(", "))
+        };
+        let state = word(&group["state"], "");
+        let _ = write!(
+            self.0,
+            "<h1>{}</h1><p class=\"state\"><span>{state}</span>{}</p>",
+            bdi(&title),
+            if group["acknowledged"] == true {
+                "<span>acknowledged</span>"
+            } else {
+                ""
+            }
+        );
+        self.table(&[
+            ("Rule", text(&group["ruleName"])),
+            ("Joined", times(&group["memberCount"])),
+            ("Messages", text(&group["messageCount"])),
+            ("First message", time(&group["createTime"])),
+            ("Last message", time(&group["lastMessageTime"])),
+            ("Ended", time(&group["endTime"])),
+        ]);
+        let members = rows(&found["members"], |member| {
+            let severity = word(&member["severity"], "SEVERITY_");
+            let status = word(&member["status"], "STATUS_");
+            let summary = text(&member["summary"]);
+            let what = if summary.is_empty() {
+                text(&member["eventName"])
+            } else {
+                summary
+            };
+            (format!("{severity}, {status}"), what)
+        });
+        self.rows("Events", &members);
+        let more = found["nextPageToken"]
+            .as_str()
+            .is_some_and(|token| !token.is_empty());
+        if more {
+            self.0.push_str("<p>… and more.</p>");
+        }
+        self.acknowledging(group["acknowledged"] == true, state == "over");
+        title
+    }
+
+    fn table(&mut self, rows: &[(&str, String)]) {
+        self.0.push_str("<table>");
+        for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+            let _ = write!(self.0, "<tr><td>{name}<td>{}</tr>", bdi(value));
+        }
+        self.0.push_str("</table>");
+    }
+
+    fn rows(&mut self, title: &str, rows: &[(String, String)]) {
+        if rows.is_empty() {
+            return;
+        }
+        let _ = write!(self.0, "<h2>{title}</h2><table>");
+        for (name, value) in rows {
+            let _ = write!(self.0, "<tr><td>{}<td>{}</tr>", bdi(name), bdi(value));
+        }
+        self.0.push_str("</table>");
+    }
+
+    fn pairs(&mut self, title: &str, pairs: &Value) {
+        let pairs = pairs.as_object().into_iter().flatten();
+        let pairs: Vec<_> = pairs
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect();
+        self.rows(title, &pairs);
+    }
+
+    fn block(&mut self, title: &str, whole: &str) {
+        if !whole.is_empty() {
+            let _ = write!(self.0, "<h2>{title}</h2><pre>{}</pre>", bdi(whole));
+        }
+    }
+
+    /// The form for who has a key.
+    fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
+        match (is_over, acknowledged) {
+            (true, _) => {}
+            (false, true) => self.form(&[("unacknowledge", "Take the acknowledgement back")]),
+            (false, false) => self.form(&[("acknowledge", "Acknowledge")]),
+        }
+    }
+
+    fn form(&mut self, actions: &[(&str, &str)]) {
+        self.0.push_str(
+            "<form method=\"post\"><label>Key <input type=\"password\" name=\"key\" required \
+             autocomplete=\"current-password\" spellcheck=\"false\"></label>",
+        );
+        for (action, label) in actions {
+            let _ = write!(
+                self.0,
+                "<button name=\"do\" value=\"{action}\">{label}</button>"
+            );
+        }
+        self.0.push_str("</form>");
+    }
+}
+
+/// Text that cannot turn the writing of what is around it.
+fn bdi(text: &str) -> String {
+    format!("<bdi>{}</bdi>", escaped(text))
+}
+
+fn rows(list: &Value, row: impl Fn(&Value) -> (String, String)) -> Vec<(String, String)> {
+    list.as_array().into_iter().flatten().map(row).collect()
+}
+
+/// A value as people read it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The word of an enum's value.
+fn word(value: &Value, prefix: &str) -> String {
+    let name = text(value);
+    name.strip_prefix(prefix).unwrap_or(&name).to_lowercase()
+}
+
+fn times(count: &Value) -> String {
+    match text(count).as_str() {
+        "" => String::new(),
+        "1" => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// A moment, of milliseconds since 1970 or as RFC 3339; empty where there is none.
+fn time(value: &Value) -> String {
+    let text = text(value);
+    let of_ms = || {
+        let ms = text.parse().ok()?;
+        jiff::Timestamp::from_millisecond(ms).ok()
+    };
+    let moment = of_ms().or_else(|| text.parse().ok());
+    let shown = moment.map(|it| it.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    shown.unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(summary: &str) -> Value {
+        json!({
+            "event": {
+                "name": "disk", "dimensions": {"host": "db-1"},
+                "occurrences": [{
+                    "severity": "SEVERITY_ERROR", "status": "STATUS_OPEN", "acknowledged": false,
+                    "summary": summary, "startTime": "1769846400000", "count": "2", "number": 1,
+                    "metadataFields": {"used": 97.5, "list": ["<b>"]},
+                }],
+            },
+            "timeline": [{"time": "1769846400000", "text": "opened", "author": ""}],
+        })
+    }
+
+    #[test]
+    fn a_page_tells_of_the_event_and_lets_nothing_of_it_become_markup() {
+        let page = page(&event("</title><script>alert(1)</script>\" onload=x"), None);
+        assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
+        for part in [
+            "&lt;script&gt;",
+            "2026-01-31 08:00:00",
+            "2 times",
+            "db-1",
+            "97.5",
+            "opened",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(page.contains("value=\"acknowledge\""), "{page}");
+    }
+
+    #[test]
+    fn what_is_over_is_not_acknowledged() {
+        let mut found = event("x");
+        found["event"]["occurrences"][0]["status"] = "STATUS_CLOSED".into();
+        assert!(!page(&found, None).contains("<form"));
+    }
+
+    #[test]
+    fn a_group_tells_of_its_members() {
+        let found = json!({
+            "group": {
+                "ruleName": "page", "state": "OPEN", "openCount": 2, "memberCount": 3,
+                "by": [{"field": "host", "value": "<i>"}], "createTime": "2026-01-31T08:00:00Z",
+            },
+            "members": [{"eventName": "disk", "severity": "SEVERITY_INFO", "status": "STATUS_OPEN"}],
+            "nextPageToken": "x",
+        });
+        let page = page(&found, Some(&Notice::done(true)));
+        for part in [
+            "2 open: host=&lt;i&gt;",
+            "info, open",
+            "and more",
+            "Acknowledged.",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_asked_for_only_where_it_helps() {
+        assert!(refusal("show a key", Asking::Key).contains("type=\"password\""));
+        assert!(!refusal("it is gone", Asking::Nothing).contains("<form"));
+    }
+}

@@ -1,0 +1,383 @@
+//! Answers browsers that follow the link of a message: a page about an event or a group, without a key
+//! where the link was signed, else for who shows one.
+
+use std::borrow::Cow;
+
+use bellwether_proto::{
+    cloud::Status as EventStatus,
+    json::write,
+    listen::Place,
+    v1::{
+        ExplainEventRequest, GetEventRequest, GetGroupRequest, OpenLinkRequest,
+        SetGroupStatusRequest, SetStatusRequest, SetStatusResponse, StatusItem,
+    },
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use prost::Message;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tonic::{Code, Status, metadata::MetadataMap};
+
+use super::{Exchange, Handler, Holder, Reply, body, headers};
+use crate::{
+    limits,
+    linked::{self, Asking, Notice},
+    problem::Problem,
+};
+
+/// What a link leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Linked {
+    /// An occurrence, by id.
+    Event,
+    /// A group, by id.
+    Group,
+}
+
+/// What a form asks for.
+#[derive(Debug, Default)]
+struct Form {
+    key: String,
+    what: String,
+}
+
+/// What is shown, and what is said above it.
+type Shown = (Value, Option<Notice>);
+
+impl Linked {
+    /// What a path leads to, and the id in it.
+    pub(super) fn find(path: &str) -> Option<(Self, &str)> {
+        let events = path.strip_prefix("/events/").map(|id| (Self::Event, id));
+        let groups = || path.strip_prefix("/groups/").map(|id| (Self::Group, id));
+        let found = events.or_else(groups);
+        found.filter(|(_, id)| !id.is_empty() && !id.contains('/'))
+    }
+
+    /// The path as it is counted and logged, without what it is about.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Event => "/events/{id}",
+            Self::Group => "/groups/{id}",
+        }
+    }
+}
+
+impl Handler {
+    /// Answers with the page that a link leads to.
+    pub(super) async fn linked(
+        &self,
+        what: Linked,
+        id: &str,
+        request: Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Place<Holder>>,
+    ) -> Reply {
+        let Ok(id) = percent_decode_str(id).decode_utf8() else {
+            return self.problem(&Problem::invalid("the path is not validly encoded"));
+        };
+        let showing = async {
+            if request.method() == Method::POST {
+                self.with_key(what, &id, request, exchange, permit).await
+            } else {
+                self.signed(&id, request, exchange, permit).await
+            }
+        };
+        let shown = tokio::time::timeout_at(exchange.deadline, showing).await;
+        match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+            Ok((found, notice)) => page(StatusCode::OK, linked::page(&found, notice.as_ref())),
+            Err(problem) => refused(&problem),
+        }
+    }
+
+    /// What a signed link is about.
+    async fn signed(
+        &self,
+        id: &str,
+        request: Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Place<Holder>>,
+    ) -> Result<Shown, Problem> {
+        let query = request.uri().query().unwrap_or_default();
+        let (mut until, mut sign) = (0, String::new());
+        for (name, value) in pairs(query.as_bytes()) {
+            match name.as_str() {
+                "until" => until = value.parse().unwrap_or_default(),
+                "sign" => sign = value,
+                _ => {}
+            }
+        }
+        if sign.is_empty() {
+            let why = "this link is for who has a key";
+            return Err(Problem::new(Code::Unauthenticated, why));
+        }
+        *permit = Some(self.admit(Holder::at(exchange.peer))?);
+        let id = id.to_owned();
+        let asked = OpenLinkRequest { id, until, sign };
+        let metadata = headers::metadata(&HeaderMap::new(), exchange.request_id, exchange.peer);
+        let asking = self.ask_json("LinkService/OpenLink", &asked, metadata, exchange);
+        Ok((asking.await?, None))
+    }
+
+    /// What the key in a form may see, after what it asks to be done.
+    async fn with_key(
+        &self,
+        what: Linked,
+        id: &str,
+        request: Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Place<Holder>>,
+    ) -> Result<Shown, Problem> {
+        let mut memory = body::Memory::new(&self.strange_memory, Holder::at(exchange.peer));
+        let body = request.into_body();
+        let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
+        let form = Form::read(&body.await?);
+        let mut own = HeaderMap::new();
+        let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
+            .map_err(|_unfit| Problem::new(Code::Unauthenticated, "that is no key"))?;
+        key.set_sensitive(true);
+        own.insert(header::AUTHORIZATION, key);
+        let metadata = || headers::metadata(&own, exchange.request_id, exchange.peer);
+        let holder = self.recognise(&metadata(), exchange).await;
+        *permit = Some(self.admit(holder.map_err(|status| self.told(&status))?)?);
+        let notice = match form.what.as_str() {
+            "acknowledge" => Some(true),
+            "unacknowledge" => Some(false),
+            _ => None,
+        };
+        let notice = match notice {
+            None => None,
+            Some(flag) => {
+                let done = self.acknowledge(what, id, flag, metadata(), exchange);
+                Some(match done.await {
+                    Ok(()) => Notice::done(flag),
+                    Err(problem) => Notice::refused(&problem.message),
+                })
+            }
+        };
+        let found = match what {
+            Linked::Event => self.event(id, metadata, exchange).await?,
+            Linked::Group => {
+                let asked = GetGroupRequest {
+                    id: id.to_owned(),
+                    page_size: limits::LINKED_MEMBERS,
+                    ..GetGroupRequest::default()
+                };
+                let asking = self.ask_json("GroupService/GetGroup", &asked, metadata(), exchange);
+                asking.await?
+            }
+        };
+        Ok((found, notice))
+    }
+
+    async fn event(
+        &self,
+        id: &str,
+        metadata: impl Fn() -> MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<Value, Problem> {
+        let event = event_of(id);
+        let asked = GetEventRequest {
+            id: event.to_owned(),
+            occurrence_ids: vec![id.to_owned()],
+        };
+        let asking = self.ask_json("EventQueryService/GetEvent", &asked, metadata(), exchange);
+        let mut found = asking.await?;
+        let asked = ExplainEventRequest {
+            id: event.to_owned(),
+            occurrence_id: id.to_owned(),
+        };
+        let asking = self.ask_json(
+            "EventQueryService/ExplainEvent",
+            &asked,
+            metadata(),
+            exchange,
+        );
+        let mut explained = asking.await?;
+        Ok(json!({"event": found["result"].take(), "timeline": explained["timeline"].take()}))
+    }
+
+    async fn acknowledge(
+        &self,
+        what: Linked,
+        id: &str,
+        flag: bool,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<(), Problem> {
+        if what == Linked::Group {
+            let asked = SetGroupStatusRequest {
+                id: id.to_owned(),
+                acknowledged: Some(flag),
+                ..SetGroupStatusRequest::default()
+            };
+            let set = self.ask_own("GroupService/SetGroupStatus", &asked, metadata, exchange);
+            return set.await.map(drop);
+        }
+        let item = StatusItem {
+            event_id: event_of(id).to_owned(),
+            occurrence_id: id.to_owned(),
+            status: EventStatus::Default as i32,
+            acknowledged: Some(flag),
+        };
+        let asked = SetStatusRequest {
+            statuses: vec![item],
+        };
+        let set = self.ask_own(
+            "EventManagementService/SetStatus",
+            &asked,
+            metadata,
+            exchange,
+        );
+        let (_, answer) = set.await?;
+        let answer =
+            SetStatusResponse::decode(answer).map_err(|_unreadable| Problem::internal())?;
+        let mut refused = answer.status_responses.into_iter().map(|it| it.error);
+        match refused.find(|error| !error.is_empty()) {
+            Some(error) => Err(Problem::new(Code::FailedPrecondition, error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Calls a method of our own; answers its name and the encoded answer.
+    async fn ask_own(
+        &self,
+        method: &str,
+        request: &impl Message,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<(String, Bytes), Problem> {
+        let path = format!("/bellwether.v1.{method}");
+        let path = path.parse().map_err(|_unfit| Problem::internal())?;
+        let left = exchange.deadline.saturating_duration_since(Instant::now());
+        let message = request.encode_to_vec().into();
+        let called = self.upstream.call(path, metadata, message, left).await;
+        let name = method.rsplit('/').next().unwrap_or(method);
+        match called {
+            Ok((_, answer)) => Ok((format!("bellwether.v1.{name}Response"), answer)),
+            Err(status) => Err(self.told(&status)),
+        }
+    }
+
+    /// The same, as JSON.
+    async fn ask_json(
+        &self,
+        method: &str,
+        request: &impl Message,
+        metadata: MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<Value, Problem> {
+        let (name, answer) = self.ask_own(method, request, metadata, exchange).await?;
+        let mut text = Vec::new();
+        let id = self.plan.by_name.get(name.as_str());
+        let id = *id.ok_or_else(Problem::internal)?;
+        write::write(&self.plan, id, &answer, &mut text)
+            .ok()
+            .and_then(|()| serde_json::from_slice(&text).ok())
+            .ok_or_else(Problem::internal)
+    }
+
+    fn told(&self, status: &Status) -> Problem {
+        Problem::from_status(status, self.config.body_limit_bytes)
+    }
+}
+
+/// The event of an occurrence's id.
+fn event_of(occurrence: &str) -> &str {
+    occurrence.split(':').next().unwrap_or(occurrence)
+}
+
+impl Form {
+    fn read(body: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in pairs(body) {
+            match name.as_str() {
+                "key" => value.trim().clone_into(&mut form.key),
+                "do" => form.what = value,
+                _ => {}
+            }
+        }
+        form
+    }
+}
+
+/// The pairs of a query or a form; what is not text is passed over.
+fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
+    let decode = |part: &[u8]| {
+        let spaced: Vec<u8> = part
+            .iter()
+            .map(|byte| if *byte == b'+' { b' ' } else { *byte })
+            .collect();
+        let bytes = percent_encoding::percent_decode(&spaced);
+        bytes.decode_utf8().ok().map(Cow::into_owned)
+    };
+    let pairs = text.split(|byte| *byte == b'&').take(limits::QUERY_PAIRS);
+    pairs.filter_map(move |pair| {
+        let at = pair.iter().position(|byte| *byte == b'=')?;
+        Some((decode(&pair[..at])?, decode(&pair[at + 1..])?))
+    })
+}
+
+/// The page that says why nothing is shown; one that asks for a key where that helps.
+fn refused(problem: &Problem) -> Reply {
+    let asking = match problem.code {
+        Code::Unauthenticated => Asking::Key,
+        _ => Asking::Nothing,
+    };
+    let mut reply = page(problem.status, linked::refusal(&problem.message, asking));
+    reply.code = problem.code;
+    let told = problem.headers();
+    for name in [header::ALLOW, header::RETRY_AFTER] {
+        if let Some(value) = told.get(&name) {
+            reply.headers.insert(name, value.clone());
+        }
+    }
+    reply
+}
+
+fn page(status: StatusCode, html: String) -> Reply {
+    let mut reply = Reply::html(html);
+    reply.status = status;
+    let fixed = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, linked::POLICY),
+        // The address stands for a key.
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("x-robots-tag"), "noindex"),
+    ];
+    for (name, value) in fixed {
+        reply.headers.insert(name, HeaderValue::from_static(value));
+    }
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_one_event_or_one_group() {
+        let found = [
+            ("/events/abc=:1", Some((Linked::Event, "abc=:1"))),
+            ("/groups/group-1", Some((Linked::Group, "group-1"))),
+            ("/events/", None),
+            ("/events/a/b", None),
+            ("/v1/events/a", None),
+        ];
+        for (path, expected) in found {
+            assert_eq!(Linked::find(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_read_as_browsers_send_it() {
+        let form = Form::read(b"key=+a%2Bb%20&do=acknowledge&other=%ff&key2");
+        assert_eq!(
+            (form.key.as_str(), form.what.as_str()),
+            ("a+b", "acknowledge")
+        );
+        assert_eq!(Form::read(b"").key, "");
+    }
+}
