@@ -1,0 +1,337 @@
+//! What holds on every path that a sender of another dialect uses, as it does on our own: nothing that
+//! was answered is lost, what is wrong is refused, a client's rate and idempotency keys count.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    process,
+    rest::{Answer, Rest},
+    world::World,
+};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::sender;
+
+/// A way to send one event about a host.
+struct Way {
+    dialect: &'static str,
+    path: &'static str,
+    content_type: &'static str,
+    /// What events are called that come this way.
+    name: &'static str,
+    body: fn(host: &str, key: &str) -> Value,
+    /// What no event can be made of, besides what is no JSON.
+    wrong: &'static str,
+    /// What the sender waits and comes again for.
+    later: u16,
+}
+
+const JSON: &str = "application/json";
+
+const WAYS: [Way; 7] = [
+    Way {
+        dialect: "alertmanager",
+        path: "/v1/intake/alertmanager",
+        content_type: JSON,
+        name: "am-paths",
+        body: |host, _| json!({"version": "4", "status": "firing", "alerts": [alert("am-paths", host)]}),
+        wrong: r#"{"alerts": [{"labels": {"alertname": 5}}]}"#,
+        later: 503,
+    },
+    Way {
+        dialect: "prometheus",
+        path: "/api/v2/alerts",
+        content_type: JSON,
+        name: "prom-paths",
+        body: |host, _| json!([alert("prom-paths", host)]),
+        wrong: r#"[{"labels": {}}]"#,
+        later: 429,
+    },
+    Way {
+        dialect: "pagerduty",
+        path: "/v2/enqueue",
+        content_type: JSON,
+        name: "pagerduty",
+        body: |host, key| {
+            let payload = json!({"summary": "s", "source": "x", "severity": "error"});
+            json!({
+                "routing_key": key, "event_action": "trigger", "dedup_key": host, "payload": payload,
+            })
+        },
+        wrong: r#"{"event_action": "trigger"}"#,
+        later: 429,
+    },
+    Way {
+        dialect: "opsgenie",
+        path: "/v2/alerts",
+        content_type: JSON,
+        name: "opsgenie",
+        body: |host, _| json!({"message": "m", "alias": host, "priority": "P2"}),
+        wrong: r#"{"alias": "x"}"#,
+        later: 429,
+    },
+    Way {
+        dialect: "cloudevents",
+        path: "/v1/intake/cloudevents",
+        content_type: "application/cloudevents+json",
+        name: "ce-paths",
+        body: |host, _| {
+            json!({
+                "specversion": "1.0", "type": "ce-paths", "source": "s", "subject": host, "id": host,
+            })
+        },
+        wrong: r#"{"specversion": "1.0", "type": "x"}"#,
+        later: 429,
+    },
+    Way {
+        dialect: "otlp",
+        path: "/v1/logs",
+        content_type: JSON,
+        name: "otlp-paths",
+        body: |host, _| {
+            let host = json!([{"key": "host.name", "value": {"stringValue": host}}]);
+            let body = json!({"stringValue": "b"});
+            let record = json!({"eventName": "otlp-paths", "severityNumber": 17, "body": body});
+            json!({"resourceLogs": [{
+                "resource": {"attributes": host}, "scopeLogs": [{"logRecords": [record]}],
+            }]})
+        },
+        wrong: r#"{"resourceLogs": 5}"#,
+        later: 429,
+    },
+    Way {
+        dialect: "webhooks",
+        path: "/v1/intake/webhooks/paths",
+        content_type: JSON,
+        name: "map-paths",
+        body: |host, _| json!({"host": host}),
+        wrong: "[]",
+        later: 429,
+    },
+];
+
+fn alert(name: &str, host: &str) -> Value {
+    json!({"status": "firing", "labels": {"alertname": name, "host": host}})
+}
+
+async fn world(rate: &[&str]) -> (World, String) {
+    let world = World::start();
+    let mapping = json!({
+        "name": "paths",
+        "event": {"name": "map-paths", "dimensions": {"host": "{{host}}"}},
+    });
+    let rest = world.rest();
+    rest.post("/v1/intake/mappings", &mapping).await.ok();
+    let dialects: Vec<_> = WAYS.iter().map(|way| way.dialect).collect();
+    let key = sender(&world, "all", &dialects);
+    if !rate.is_empty() {
+        let update = [&["client", "update", "all"][..], rate].concat();
+        assert!(process::run(world.command(&update)).status.success());
+    }
+    (world, key)
+}
+
+impl Way {
+    async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
+        let headers = [&[("content-type", self.content_type)][..], extra].concat();
+        let sent = rest.try_send(Method::POST, self.path, &headers, body);
+        sent.await.ok()
+    }
+}
+
+/// Every event that is stored, as its name and what one of its dimensions says, and how often it came.
+async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    loop {
+        let query = json!({"query": {"pageInput": {"limit": 1_000, "cursor": cursor}}});
+        let page = rest.post("/v1/events:search", &query).await.ok();
+        for event in page["results"].as_array().into_iter().flatten() {
+            let count = text(&event["occurrences"][0]["count"]);
+            for value in event["dimensions"].as_object().unwrap().values() {
+                found.push((text(&event["name"]), text(value), count.clone()));
+            }
+        }
+        if page["pageInfo"]["hasNext"] != true {
+            return found;
+        }
+        cursor = text(&page["pageInfo"]["endCursor"]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
+    let (world, key) = world(&[]).await;
+    let rest = world.rest().with_key(Some(&key));
+    for way in &WAYS {
+        let large = format!("{{\"x\": \"{}\"}}", "x".repeat(5 * 1024 * 1024));
+        for wrong in [way.wrong, "{", "", "\u{0}", "null", &large] {
+            let start: String = wrong.chars().take(40).collect();
+            let answer = way.send(&rest, &[], wrong.to_owned()).await;
+            let answer = answer.unwrap_or_else(|| panic!("{}: no answer: {start}", way.dialect));
+            let status = answer.status.as_u16();
+            let is_refused = (400..500).contains(&status);
+            assert!(
+                is_refused,
+                "{}: {status} to {start}: {}",
+                way.dialect,
+                answer.text()
+            );
+            assert!(
+                !answer.body.is_empty(),
+                "{}: it says nothing of {start}",
+                way.dialect
+            );
+        }
+    }
+    let found = stored(&world.rest()).await;
+    let strangers = found.iter().filter(|(_, value, _)| value != "bellwether");
+    assert_eq!(strangers.count(), 0, "{found:?}");
+}
+
+#[tokio::test]
+async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_paths() {
+    let (world, key) = world(&["--events-per-second", "1"]).await;
+    let rest = world.rest().with_key(Some(&key));
+    // More than a second's worth is let in once, and paid for afterwards on every path.
+    let event = |at: usize| json!({"name": "native", "dimensions": {"host": at.to_string()}});
+    let many: Vec<_> = (0..600).map(event).collect();
+    let first = rest
+        .post("/v1/data-receiver/events", &json!({"events": many}))
+        .await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    for way in &WAYS {
+        let body = (way.body)("h1", &key).to_string();
+        let answer = way.send(&rest, &[], body).await.unwrap();
+        assert_eq!(
+            answer.status.as_u16(),
+            way.later,
+            "{}: {}",
+            way.dialect,
+            answer.text()
+        );
+        assert!(!answer.header("retry-after").is_empty(), "{}", way.dialect);
+    }
+    let update = ["client", "update", "all", "--events-per-second", "1000"];
+    assert!(process::run(world.command(&update)).status.success());
+    for way in &WAYS {
+        let once = [("idempotency-key", way.dialect)];
+        let body = (way.body)("h1", &key).to_string();
+        let send = async || {
+            let answer = way.send(&rest, &once, body.clone()).await.unwrap();
+            (answer.status.as_u16() != way.later).then_some(answer)
+        };
+        // The debt of before is paid off by and by.
+        let first = eventually("the rate", send).await;
+        assert!(
+            first.status.is_success(),
+            "{}: {}",
+            way.dialect,
+            first.text()
+        );
+        let again = eventually("the rate", send).await;
+        assert_eq!(again.status, first.status, "{}", way.dialect);
+    }
+    let found = stored(&world.rest()).await;
+    for way in &WAYS {
+        let is_it = |it: &&(String, String, String)| it.0 == way.name && it.1 == "h1";
+        let counts: Vec<_> = found.iter().filter(is_it).map(|it| it.2.as_str()).collect();
+        assert_eq!(counts, ["1"], "{}", way.dialect);
+    }
+}
+
+#[tokio::test]
+async fn the_same_alert_by_two_dialects_is_one_event() {
+    let (world, key) = world(&[]).await;
+    let rest = world.rest().with_key(Some(&key));
+    let labels = json!({"alertname": "DiskFull", "host": "db-1", "severity": "critical"});
+    let prometheus = json!([{"labels": labels, "annotations": {"summary": "full"}}]);
+    rest.post("/api/v2/alerts", &prometheus).await.ok();
+    // As Grafana 11 sends it: more beside the alerts, values, a year-1 end.
+    let grafana = json!({
+        "receiver": "bellwether", "status": "firing", "orgId": 1, "version": "1",
+        "groupLabels": {"alertname": "DiskFull"}, "commonLabels": labels, "commonAnnotations": {},
+        "externalURL": "http://grafana.example/", "groupKey": "{}:{}", "truncatedAlerts": 0,
+        "title": "[FIRING:1] DiskFull", "state": "alerting", "message": "**Firing**",
+        "alerts": [{
+            "status": "firing", "labels": labels, "annotations": {"summary": "full"},
+            "startsAt": "2026-01-31T08:00:00Z", "endsAt": "0001-01-01T00:00:00Z",
+            "generatorURL": "http://grafana.example/alerting/1", "fingerprint": "57c6d9296de2ad39",
+            "silenceURL": "http://grafana.example/silence", "dashboardURL": "", "panelURL": "",
+            "values": {"A": 97.5}, "valueString": "[ var='A' value=97.5 ]",
+        }],
+    });
+    rest.post("/v1/intake/alertmanager", &grafana).await.ok();
+    let found = super::events(&world.rest(), "DiskFull").await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].1["count"], "2");
+    assert_eq!(found[0].1["severity"], "SEVERITY_CRITICAL");
+    let mut resolved = grafana;
+    resolved["status"] = json!("resolved");
+    resolved["alerts"][0]["status"] = json!("resolved");
+    resolved["alerts"][0]["endsAt"] = json!("2026-01-31T09:00:00Z");
+    rest.post("/v1/intake/alertmanager", &resolved).await.ok();
+    let found = super::events(&world.rest(), "DiskFull").await;
+    assert_eq!(found[0].1["status"], "STATUS_CLOSED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_was_answered_on_any_path_is_lost_when_the_service_is_killed() {
+    const ANSWERED: usize = 300;
+    let (mut world, key) = world(&[]).await;
+    let answered = Arc::new(Mutex::new(BTreeSet::new()));
+    let count = Arc::new(AtomicUsize::new(0));
+    let sending: Vec<_> = (0..WAYS.len())
+        .map(|at| {
+            let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
+            let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
+            tokio::spawn(async move {
+                let way = &WAYS[at];
+                // Until the service is gone.
+                for number in 0.. {
+                    let host = format!("h{number}");
+                    let body = (way.body)(&host, &key).to_string();
+                    let Some(answer) = way.send(&rest, &[], body).await else {
+                        return;
+                    };
+                    if !answer.status.is_success() {
+                        return;
+                    }
+                    answered.lock().unwrap().insert((way.name, host));
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    eventually("answers", async || {
+        (count.load(Ordering::Relaxed) >= ANSWERED).then_some(())
+    })
+    .await;
+    world.kill();
+    for task in sending {
+        task.await.unwrap();
+    }
+    world.start_again();
+    let found: BTreeSet<_> = stored(&world.rest())
+        .await
+        .into_iter()
+        .map(|(name, value, _)| (name, value))
+        .collect();
+    let answered = answered.lock().unwrap();
+    for (name, host) in &*answered {
+        let it = ((*name).to_owned(), host.clone());
+        assert!(found.contains(&it), "{name} about {host} is lost");
+    }
+    for way in &WAYS {
+        let any = answered.iter().any(|(name, _)| *name == way.name);
+        assert!(any, "{} had no turn", way.dialect);
+    }
+}
