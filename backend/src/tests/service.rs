@@ -58,8 +58,7 @@ impl Service {
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
         recover(&store, clock.as_ref()).await.unwrap();
         let deciding = Deciding {
-            // The model knows no groups.
-            released_singly_max: usize::MAX,
+            released_singly_max: self.config.release.singly_max(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             clock: Arc::clone(&clock),
             lifetime: LifetimeConfig {

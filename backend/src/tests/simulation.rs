@@ -13,11 +13,12 @@ use super::{ground::Ground, number_of};
 /// Places that events come from; the last ones are those of the misbehaving destinations.
 const SITES: usize = 45;
 
-async fn hours(ground: impl Fn() -> Ground) {
+/// What is held in an hour is told of one by one, as the model counts it, or gathered from that many on.
+async fn hours(ground: impl Fn() -> Ground, together_from: usize) {
     let first = number_of("BELLWETHER_SIMULATION_SEED", 1);
     for seed in first..first + number_of("BELLWETHER_SIMULATIONS", 1) {
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
-        let mut scenario = Scenario::new(ground(), seed).await;
+        let mut scenario = Scenario::new(ground(), seed, together_from).await;
         scenario.pass_an_hour().await;
         scenario.end().await;
         scenario.check().await;
@@ -26,10 +27,15 @@ async fn hours(ground: impl Fn() -> Ground) {
 
 #[tokio::test]
 async fn an_hour_in_memory_ends_as_the_model_says() {
-    hours(Ground::memory).await;
+    hours(Ground::memory, 0).await;
 }
 
 #[tokio::test]
 async fn an_hour_on_a_disk_that_loses_power_ends_as_the_model_says() {
-    hours(Ground::disk).await;
+    hours(Ground::disk, 0).await;
+}
+
+#[tokio::test]
+async fn an_hour_in_which_what_is_freed_is_gathered_reaches_everybody_the_model_tells() {
+    hours(Ground::disk, 2).await;
 }

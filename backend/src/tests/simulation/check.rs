@@ -1,6 +1,6 @@
 //! What came of the hour, held against the model and against what holds for every delivery.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     model::Told,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     delivery::decide::is_cut_off,
-    domain::{Attempt, Delivery, DeliveryState, EventId, Occurrence},
+    domain::{Attempt, Delivery, DeliveryState, EventId, MemberChange, Occurrence, Status},
     ops::samples::all,
     tests::invariants,
 };
@@ -20,7 +20,11 @@ const JITTER: f64 = 0.2;
 impl Scenario {
     pub(super) async fn check(&self) {
         let deliveries: Vec<Delivery> = all(self.service.store()).await;
-        self.check_told(&deliveries);
+        if self.gathers {
+            self.check_gathered(&deliveries);
+        } else {
+            self.check_told(&deliveries);
+        }
         self.check_occurrences().await;
         self.check_ends(&deliveries).await;
         invariants::check(self.service.store(), self.schedule.len()).await;
@@ -57,6 +61,60 @@ impl Scenario {
         let repeats = told.values().filter(|count| **count > 1).count();
         assert!(told.len() > 800, "only {} were told", told.len());
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
+    }
+
+    /// By rules that nobody edited, exactly those are told of an opening that the model knows of, by
+    /// itself or in a group, and of its end.
+    fn check_gathered(&self, deliveries: &[Delivery]) {
+        let hosts = self.hosts();
+        let number = |name: &str| name[1..].parse::<usize>().unwrap();
+        let (mut opened, mut closed) = (BTreeSet::new(), BTreeSet::new());
+        let mut gathered = 0;
+        for delivery in deliveries {
+            let content = &delivery.content;
+            let rule = number(&content.rule.name);
+            if self.edited.contains(&rule) {
+                continue;
+            }
+            let mut note = |occurrence: &Occurrence, change| {
+                let host = hosts[&occurrence.event];
+                let destination = number(&delivery.destination_name);
+                let of = (rule, destination, host, occurrence.number as usize);
+                match change {
+                    MemberChange::Joined | MemberChange::Repeated => opened.insert(of),
+                    MemberChange::Closed => closed.insert(of),
+                    MemberChange::Changed => true,
+                }
+            };
+            let Some(group) = &content.group else {
+                let change = match (content.clear, content.occurrence.status) {
+                    (false, _) => MemberChange::Joined,
+                    (true, Status::Closed) => MemberChange::Closed,
+                    (true, _) => MemberChange::Changed,
+                };
+                note(&content.occurrence, change);
+                continue;
+            };
+            gathered += 1;
+            for (change, member) in &group.members {
+                change.map(|change| note(member, change));
+            }
+        }
+        let of_model = self.model.told.keys();
+        let of_model = of_model.filter(|of| !of.4 && !self.edited.contains(&of.0));
+        let expected: BTreeSet<_> = of_model.map(|of| (of.0, of.1, of.2, of.3)).collect();
+        let missing: Vec<_> = expected.difference(&opened).collect();
+        let too_much: Vec<_> = opened.difference(&expected).collect();
+        assert!(missing.is_empty() && too_much.is_empty(), "{missing:?} {too_much:?}");
+        for of in &expected {
+            let (rule, destination, host, number) = *of;
+            let is_over = self.model.lines[&host][number - 1].status == Status::Closed;
+            let is_owed = is_over && self.model.rules[&rule].updates;
+            if is_owed && !self.model.gone.contains(&destination) {
+                assert!(closed.contains(of), "nobody heard of the end of {of:?}");
+            }
+        }
+        assert!(gathered > 20 && expected.len() > 200, "{gathered} {}", expected.len());
     }
 
     /// The occurrences are as the model has them.

@@ -72,10 +72,14 @@ pub(super) struct Scenario {
     hosts: usize,
     /// How many silences were made.
     silences: usize,
+    /// Whether what is freed together is one group; the model counts messages as if it were not.
+    pub(super) gathers: bool,
+    /// The rules that somebody edited, or a trigger of theirs.
+    pub(super) edited: BTreeSet<usize>,
 }
 
 impl Scenario {
-    pub(super) async fn new(ground: Ground, seed: u64) -> Self {
+    pub(super) async fn new(ground: Ground, seed: u64, together_from: usize) -> Self {
         let mut moods = vec![Mood::Good; GOOD];
         moods.extend(BAD);
         let clock = Arc::new(ManualClock::at(START_MS));
@@ -86,6 +90,7 @@ impl Scenario {
         // The only time that is not simulated: how long the hanging one is waited for.
         config.delivery.timeout = Duration::from_millis(200);
         config.delivery.schedule.clone_from(&schedule);
+        config.release.together_from = together_from;
         let mut scenario = Self {
             service: Service::start(ground, config, Arc::clone(&clock)).await,
             outside,
@@ -97,6 +102,8 @@ impl Scenario {
             clock,
             hosts: 0,
             silences: 0,
+            gathers: together_from > 0,
+            edited: BTreeSet::new(),
         };
         scenario.set_up().await;
         scenario
@@ -224,6 +231,9 @@ impl Scenario {
             }
             let seconds = self.random.random_range(5..55);
             self.service.live(Duration::from_secs(seconds)).await;
+            if self.gathers {
+                self.look().await;
+            }
         }
     }
 
@@ -231,6 +241,11 @@ impl Scenario {
     pub(super) async fn end(&mut self) {
         for site in self.model.silenced.clone() {
             self.silence_or_end(site).await;
+        }
+        let rounds = if self.gathers { 3 } else { 0 };
+        for _ in 0..rounds {
+            self.service.live(Duration::from_secs(3600)).await;
+            self.look().await;
         }
         let mut hours = 0;
         while self.service.waits().await {
@@ -376,6 +391,10 @@ impl Scenario {
         let Some(mut rule) = self.model.rules.get(&number).cloned() else {
             return;
         };
+        let rules = self.model.rules.iter();
+        let of_trigger = rules.filter(|(_, rule)| rule.triggers.contains(&number));
+        self.edited.extend(of_trigger.map(|(number, _)| *number));
+        self.edited.insert(number);
         match self.random.random_range(0..12) {
             0 => {
                 self.model.rules.remove(&number);
