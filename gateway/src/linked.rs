@@ -235,7 +235,7 @@ impl Page {
             .as_str()
             .is_some_and(|token| !token.is_empty());
         if more {
-            self.0.push_str("<p>… and more.</p>");
+            self.0.push_str("<p>&hellip; and more.</p>");
         }
         self.acknowledging(group["acknowledged"] == true, state == "over");
         title

@@ -4,12 +4,29 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{clock::Clock, error::Error, message::SignLinks, store::Store};
+use crate::{
+    clock::Clock,
+    config::Config,
+    error::Error,
+    message::{Links, SignLinks},
+    store::Store,
+};
 
 /// What the proof of a link is for.
 const PURPOSE: &str = "link";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
+
+/// Where the links in messages lead, signed where they can be followed without a key.
+pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
+    let lifetime = config.link_lifetime;
+    let signed = || SignedLinks::new(store.clone(), Arc::clone(clock), lifetime);
+    Links {
+        base: config.link_base.clone(),
+        template: config.link_template.clone(),
+        signer: (!lifetime.is_zero()).then(|| Arc::new(signed()) as _),
+    }
+}
 
 /// Signs links, and knows those that it signed.
 #[derive(Debug)]

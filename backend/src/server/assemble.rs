@@ -42,7 +42,6 @@ use crate::{
     destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
-    message::Links,
     ops::{
         audit::AuditLog,
         calendar::Calendars,
@@ -56,7 +55,7 @@ use crate::{
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::Mappings,
-        link::SignedLinks,
+        link::{SignedLinks, links},
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
         review::Reviewer,
@@ -195,17 +194,6 @@ pub(super) async fn assemble(
         certificate,
         metrics,
     })
-}
-
-/// Where the links in messages lead, signed where they can be followed without a key.
-fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
-    let lifetime = config.link_lifetime;
-    let signed = || SignedLinks::new(store.clone(), Arc::clone(clock), lifetime);
-    Links {
-        base: config.link_base.clone(),
-        template: config.link_template.clone(),
-        signer: (!lifetime.is_zero()).then(|| Arc::new(signed()) as _),
-    }
 }
 
 impl Rooms {

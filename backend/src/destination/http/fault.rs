@@ -21,6 +21,10 @@ pub(super) fn classify(error: &legacy::Error) -> Failure {
     if error.is_connect() {
         return Failure::Unreachable(format!("no secure connection: {}", reason(error)));
     }
+    if let Some(refused) = refused_identity(error) {
+        let told = cause::explain(&refused, "egress.ca_file");
+        return Failure::Unreachable(format!("no secure connection: {told}"));
+    }
     match find::<hyper::Error>(error) {
         Some(hyper) if hyper.is_canceled() => {
             Failure::Unreachable("the connection was closed before the request was sent".into())
@@ -36,6 +40,16 @@ pub(super) fn classify(error: &legacy::Error) -> Failure {
             innermost(error)
         )),
     }
+}
+
+/// What the receiver found wrong with the certificate that it was shown, or with there being none. By
+/// TLS 1.3 that is heard after the request has left; nothing of it was taken then.
+fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
+    let words = match find::<rustls::Error>(error) {
+        Some(error) => error.to_string(),
+        None => cause::innermost(error).to_string(),
+    };
+    cause::alert(&words)
 }
 
 /// What is at the bottom of an error, for people.

@@ -59,7 +59,7 @@ pub(crate) enum Script {
     /// Write the stored resources of a kind, or one of them.
     #[command(after_help = GET_EXAMPLES)]
     Get(GetArguments),
-    /// Write all triggers, destinations and rules as documents for `apply`.
+    /// Write the configuration as documents for `apply`.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
     /// Delete a stored resource.
@@ -67,7 +67,7 @@ pub(crate) enum Script {
     /// Say what `apply` would change. Exit code 0: nothing, 1: something.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArguments),
-    /// Make triggers, destinations and rules what documents say: all of them or none.
+    /// Make the configuration what documents say: all of it or none.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArguments),
     /// Send an event, or events from standard input. Exit code 5: one was refused.
