@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Bytes of the form on the page that a link leads to: a key and what is asked for.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
+/// Open events on the first page.
+pub(crate) const LISTED_EVENTS: i32 = 50;
 /// Members of a group on such a page.
 pub(crate) const LINKED_MEMBERS: i32 = 100;
 /// Keys and values in one query string.

@@ -1,4 +1,5 @@
-//! The page that a link in a message leads to, as HTML that needs nothing else: no script, no picture.
+//! Pages for browsers: the overview, and what a link in a message leads to, as HTML that needs nothing
+//! else, no script and no picture.
 
 use std::fmt::Write as _;
 
@@ -10,6 +11,15 @@ use crate::docs::escaped;
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                                  base-uri 'none'; frame-ancestors 'none'";
 
+/// The most severe first.
+const SEVERITIES: [&str; 5] = [
+    "SEVERITY_CRITICAL",
+    "SEVERITY_ERROR",
+    "SEVERITY_WARNING",
+    "SEVERITY_INFO",
+    "SEVERITY_DEBUG",
+];
+
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:1.5rem auto;\
     padding:0 1rem;color:#1c2024;background:#fff;overflow-wrap:anywhere}h1{font-size:1.4rem;\
     margin:.5rem 0}h2{font-size:1.05rem;margin:1.8rem 0 .4rem;border-bottom:1px solid #ccc}\
@@ -18,14 +28,18 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;mar
     color:#fff}.warning{background:#facc15;color:#1c2024}.info{background:#0b5cad;color:#fff}\
     .debug{background:#64748b;color:#fff}.closed{background:#166534;color:#fff}\
     table{border-collapse:collapse;width:100%}td{border-top:1px solid #ddd;padding:.3rem .8rem .3rem \
-    0;vertical-align:top}td:first-child{white-space:nowrap;color:#555;width:1%}pre{white-space:\
+    0;vertical-align:top}tr:first-child td{border-top:0}td:first-child{white-space:nowrap;color:#555;width:1%}pre{white-space:\
     pre-wrap;background:#f4f4f5;padding:.6rem;border-radius:.3rem;overflow:auto}.notice{border-left:\
     .3rem solid #166534;padding:.4rem .8rem;background:#f0fdf4}.refused{border-color:#b3121d;\
-    background:#fef2f2}form{margin:2rem 0;padding:.8rem;border:1px solid #ccc;border-radius:.4rem}\
+    background:#fef2f2}form{margin:1rem 0;padding:.8rem;border:1px solid #ccc;border-radius:.4rem}\
     input,button{font:inherit;padding:.35rem .6rem;margin:.2rem .4rem .2rem 0}footer{color:#666;\
     font-size:.85rem;margin:2rem 0}@media(prefers-color-scheme:dark){body{color:#e6e6e6;\
     background:#16181b}td:first-child,footer{color:#aaa}pre{background:#23262b}td,h2,form{\
-    border-color:#444}.notice{background:#12251a}.refused{background:#2d1517}}";
+    border-color:#444}.notice{background:#12251a}.refused{background:#2d1517}a{color:#7ab7ff}}";
+
+/// Where to read on.
+const DOCUMENTS: &str = "<p><a href=\"/docs\">Reference</a> &middot; <a href=\"/openapi.json\">\
+                         OpenAPI</a></p>";
 
 /// What the page says of what was asked for with its form.
 #[derive(Debug)]
@@ -66,11 +80,13 @@ impl Notice {
     }
 }
 
-/// The page about what was found: `{event, timeline}` or `{group, members}`, as in REST.
+/// The page about what was found: `{event, timeline}`, `{group, members}` or `{overview, open, more}`,
+/// as in REST.
 pub(crate) fn page(found: &Value, notice: Option<&Notice>) -> String {
     let mut out = Page::default();
-    let title = match &found["group"] {
-        Value::Object(_) => out.group(found),
+    let title = match (&found["group"], &found["overview"]) {
+        (Value::Object(_), _) => out.group(found),
+        (_, Value::Object(_)) => out.service(found),
         _ => out.event(found),
     };
     let notice = notice.map(|notice| {
@@ -85,6 +101,16 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>) -> String {
         )
     });
     whole(&title, &format!("{}{}", notice.unwrap_or_default(), out.0))
+}
+
+/// The page for who has shown no key yet.
+pub(crate) fn welcome() -> String {
+    let mut out = Page::default();
+    out.0
+        .push_str("<h1>Bellwether</h1><p>What is open, for who has a key.</p>");
+    out.form(&[("show", "Show")]);
+    out.0.push_str(DOCUMENTS);
+    whole("Bellwether", &out.0)
 }
 
 /// The page that says why nothing is shown.
@@ -120,6 +146,7 @@ impl Page {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
         let acknowledged = occurrence["acknowledged"] == true;
         let title = self.head(event, occurrence);
+        self.acknowledging(acknowledged, occurrence["status"] == "STATUS_CLOSED");
         self.table(&[
             ("Event", text(&event["name"])),
             ("Type", text(&occurrence["type"])),
@@ -148,7 +175,6 @@ impl Page {
             (time(&moment["time"]), what)
         });
         self.rows("What happened", &moments);
-        self.acknowledging(acknowledged, occurrence["status"] == "STATUS_CLOSED");
         title
     }
 
@@ -178,6 +204,70 @@ impl Page {
                 ""
             }
         );
+        title
+    }
+
+    /// Writes the overview; answers its title.
+    fn service(&mut self, found: &Value) -> String {
+        let overview = &found["overview"];
+        let open = |severity: &str| {
+            let count = &overview["openBySeverity"][severity];
+            (
+                word(&severity.into(), "SEVERITY_"),
+                count.as_i64().unwrap_or(0),
+            )
+        };
+        let counts = SEVERITIES.map(open);
+        let all: i64 = counts.iter().map(|(_, count)| count).sum();
+        let title = format!("{all} open");
+        let _ = write!(self.0, "<h1>{title}</h1><p class=\"state\">");
+        for (severity, count) in counts.iter().filter(|(_, count)| *count > 0) {
+            let _ = write!(
+                self.0,
+                "<span class=\"{severity}\">{count} {severity}</span>"
+            );
+        }
+        self.0.push_str("</p>");
+        let destinations = rows(&overview["destinations"], |it| {
+            let state = word(&it["health"]["state"], "");
+            let waiting = it["waitingCount"].as_i64().unwrap_or(0);
+            let dead = it["deadCount"].as_i64().unwrap_or(0);
+            (
+                text(&it["destinationName"]),
+                format!("{state}, {waiting} waiting, {dead} dead"),
+            )
+        });
+        self.rows("Destinations", &destinations);
+        let open = found["open"].as_array().into_iter().flatten();
+        let mut open = open.peekable();
+        if open.peek().is_some() {
+            self.0.push_str("<h2>Open events</h2><table>");
+        }
+        for event in open {
+            let occurrence = &event["occurrences"][0];
+            let summary = text(&occurrence["summary"]);
+            let shown = if summary.is_empty() {
+                text(&event["name"])
+            } else {
+                summary
+            };
+            let severity = word(&occurrence["severity"], "SEVERITY_");
+            let id = text(&occurrence["id"]);
+            let _ = write!(
+                self.0,
+                "<tr><td class=\"state\"><span class=\"{severity}\">{severity}</span><td>\
+                 <a href=\"/events/{}\">{}</a><td>{}</tr>",
+                escaped(&id),
+                bdi(&shown),
+                time(&occurrence["lastSeen"])
+            );
+        }
+        self.0.push_str("</table>");
+        if found["more"] == true {
+            self.0.push_str("<p>&hellip; and more.</p>");
+        }
+        self.form(&[("show", "Show again")]);
+        self.0.push_str(DOCUMENTS);
         title
     }
 
@@ -211,6 +301,7 @@ impl Page {
                 ""
             }
         );
+        self.acknowledging(group["acknowledged"] == true, state == "over");
         self.table(&[
             ("Rule", text(&group["ruleName"])),
             ("Joined", times(&group["memberCount"])),
@@ -237,7 +328,6 @@ impl Page {
         if more {
             self.0.push_str("<p>&hellip; and more.</p>");
         }
-        self.acknowledging(group["acknowledged"] == true, state == "over");
         title
     }
 
@@ -405,6 +495,35 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
+    }
+
+    #[test]
+    fn the_overview_tells_what_is_open_and_leads_there() {
+        let found = json!({
+            "overview": {
+                "openBySeverity": {"SEVERITY_CRITICAL": 2, "SEVERITY_INFO": 1},
+                "destinations": [{
+                    "destinationName": "hook", "waitingCount": 7, "deadCount": 0,
+                    "health": {"state": "FAILING"},
+                }],
+            },
+            "open": [{"name": "disk", "occurrences": [{
+                "id": "a=:1", "severity": "SEVERITY_CRITICAL", "summary": "<b>", "lastSeen": "0",
+            }]}],
+            "more": true,
+        });
+        let page = page(&found, None);
+        for part in [
+            "3 open",
+            "2 critical",
+            "failing, 7 waiting, 0 dead",
+            "href=\"/events/a=:1\"",
+            "&lt;b&gt;",
+            "and more",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(welcome().contains("/docs"));
     }
 
     #[test]

@@ -38,11 +38,12 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 
 /// What the server said on a secure connection, of which HTTP/2 hands on the words alone.
 pub fn alert(words: &str) -> Option<rustls::Error> {
-    const TOLD: [AlertDescription; 6] = [
+    const TOLD: [AlertDescription; 7] = [
         AlertDescription::CertificateRequired,
         AlertDescription::CertificateRevoked,
         AlertDescription::CertificateExpired,
         AlertDescription::UnknownCA,
+        AlertDescription::DecryptError,
         AlertDescription::BadCertificate,
         AlertDescription::CertificateUnknown,
     ];

@@ -183,6 +183,30 @@ async fn a_link_that_is_not_signed_is_for_who_has_a_key() {
 }
 
 #[tokio::test]
+async fn the_first_page_shows_what_is_open_to_who_has_a_key() {
+    let (world, path) = told("", false).await;
+    let rest = world.rest();
+    let welcome = browse(&rest, "/").await;
+    assert_eq!(welcome.status, 200, "{}", welcome.text());
+    let text = welcome.text();
+    assert!(
+        text.contains("type=\"password\"") && !text.contains("db-1"),
+        "{text}"
+    );
+    let viewer = world.client("looks", "viewer");
+    let shown = submit(&rest, "/", format!("key={viewer}&do=show")).await;
+    assert_eq!(shown.status, 200, "{}", shown.text());
+    let text = shown.text();
+    for part in ["1 error", "hook", "disk &lt;b&gt;full", &path] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(submit(&rest, "/", "key=wrong".into()).await.status, 401);
+    let sender = world.client("sends", "ingest");
+    let refused = submit(&rest, "/", format!("key={sender}")).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+}
+
+#[tokio::test]
 async fn the_link_of_a_group_shows_its_members_also_after_a_kill() {
     let (mut world, path) = told("link_lifetime = \"1h\"", true).await;
     assert!(path.starts_with("/groups/group-"), "{path}");

@@ -1,5 +1,5 @@
-//! Answers browsers that follow the link of a message: a page about an event or a group, without a key
-//! where the link was signed, else for who shows one.
+//! Answers browsers: the overview, and what the link of a message leads to, an event or a group; without
+//! a key where the link was signed, else for who shows one.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,9 @@ use bellwether_proto::{
     json::write,
     listen::Place,
     v1::{
-        ExplainEventRequest, GetEventRequest, GetGroupRequest, OpenLinkRequest,
-        SetGroupStatusRequest, SetStatusRequest, SetStatusResponse, StatusItem,
+        EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest, GetOverviewRequest,
+        OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest, SetStatusRequest,
+        SetStatusResponse, SortBy, SortByField, SortOrder, StatusItem, sort_by::Sort,
     },
 };
 use bytes::Bytes;
@@ -28,9 +29,11 @@ use crate::{
     problem::Problem,
 };
 
-/// What a link leads to.
+/// What a page is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Linked {
+    /// The service.
+    Service,
     /// An occurrence, by id.
     Event,
     /// A group, by id.
@@ -50,6 +53,9 @@ type Shown = (Value, Option<Notice>);
 impl Linked {
     /// What a path leads to, and the id in it.
     pub(super) fn find(path: &str) -> Option<(Self, &str)> {
+        if path == "/" {
+            return Some((Self::Service, ""));
+        }
         let events = path.strip_prefix("/events/").map(|id| (Self::Event, id));
         let groups = || path.strip_prefix("/groups/").map(|id| (Self::Group, id));
         let found = events.or_else(groups);
@@ -59,6 +65,7 @@ impl Linked {
     /// The path as it is counted and logged, without what it is about.
     pub(super) fn path(self) -> &'static str {
         match self {
+            Self::Service => "/",
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
         }
@@ -79,14 +86,15 @@ impl Handler {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
         };
         let showing = async {
-            if request.method() == Method::POST {
-                self.with_key(what, &id, request, exchange, permit).await
-            } else {
-                self.signed(&id, request, exchange, permit).await
+            match (request.method(), what) {
+                (&Method::POST, _) => self.with_key(what, &id, request, exchange, permit).await,
+                (_, Linked::Service) => Ok((Value::Null, None)),
+                _ => self.signed(&id, request, exchange, permit).await,
             }
         };
         let shown = tokio::time::timeout_at(exchange.deadline, showing).await;
         match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+            Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome()),
             Ok((found, notice)) => page(StatusCode::OK, linked::page(&found, notice.as_ref())),
             Err(problem) => refused(&problem),
         }
@@ -158,6 +166,7 @@ impl Handler {
             }
         };
         let found = match what {
+            Linked::Service => self.service(metadata, exchange).await?,
             Linked::Event => self.event(id, metadata, exchange).await?,
             Linked::Group => {
                 let asked = GetGroupRequest {
@@ -199,6 +208,42 @@ impl Handler {
         Ok(json!({"event": found["result"].take(), "timeline": explained["timeline"].take()}))
     }
 
+    /// The overview, and what is open.
+    async fn service(
+        &self,
+        metadata: impl Fn() -> MetadataMap,
+        exchange: Exchange<'_>,
+    ) -> Result<Value, Problem> {
+        let asked = GetOverviewRequest {};
+        let asking = self.ask_json("OverviewService/GetOverview", &asked, metadata(), exchange);
+        let overview = asking.await?;
+        let by_severity = SortByField {
+            field: "severity".to_owned(),
+            order: SortOrder::Desc as i32,
+        };
+        let query = EventQuery {
+            statuses: vec![EventStatus::Open as i32],
+            sort_by: vec![SortBy {
+                sort: Some(Sort::ByField(by_severity)),
+            }],
+            page_input: Some(PageInput {
+                limit: limits::LISTED_EVENTS,
+                ..PageInput::default()
+            }),
+            ..EventQuery::default()
+        };
+        let asked = SearchEventsRequest { query: Some(query) };
+        let asking = self.ask_json(
+            "EventQueryService/SearchEvents",
+            &asked,
+            metadata(),
+            exchange,
+        );
+        let mut found = asking.await?;
+        let more = found["pageInfo"]["hasNext"].take();
+        Ok(json!({"overview": overview, "open": found["results"].take(), "more": more}))
+    }
+
     async fn acknowledge(
         &self,
         what: Linked,
@@ -207,6 +252,9 @@ impl Handler {
         metadata: MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<(), Problem> {
+        if what == Linked::Service {
+            return Err(Problem::invalid("there is nothing here to acknowledge"));
+        }
         if what == Linked::Group {
             let asked = SetGroupStatusRequest {
                 id: id.to_owned(),
@@ -362,6 +410,7 @@ mod tests {
         let found = [
             ("/events/abc=:1", Some((Linked::Event, "abc=:1"))),
             ("/groups/group-1", Some((Linked::Group, "group-1"))),
+            ("/", Some((Linked::Service, ""))),
             ("/events/", None),
             ("/events/a/b", None),
             ("/v1/events/a", None),

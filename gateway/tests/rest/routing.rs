@@ -104,7 +104,7 @@ async fn a_segment_that_cannot_be_decoded_is_refused_by_name() {
 async fn an_unknown_path_is_404() {
     let world = World::new().await;
     let paths = [
-        "/",
+        "/events/",
         "/v1",
         "/v1/",
         "/v1/notification",

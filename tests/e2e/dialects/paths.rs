@@ -17,6 +17,7 @@ use bellwether_tests::{
 };
 use http::Method;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::sender;
 
@@ -36,7 +37,7 @@ struct Way {
 
 const JSON: &str = "application/json";
 
-const WAYS: [Way; 7] = [
+static WAYS: [Way; 7] = [
     Way {
         dialect: "alertmanager",
         path: "/v1/intake/alertmanager",
@@ -289,36 +290,32 @@ async fn nothing_that_was_answered_on_any_path_is_lost_when_the_service_is_kille
     let (mut world, key) = world(&[]).await;
     let answered = Arc::new(Mutex::new(BTreeSet::new()));
     let count = Arc::new(AtomicUsize::new(0));
-    let sending: Vec<_> = (0..WAYS.len())
-        .map(|at| {
-            let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
-            let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
-            tokio::spawn(async move {
-                let way = &WAYS[at];
-                // Until the service is gone.
-                for number in 0.. {
-                    let host = format!("h{number}");
-                    let body = (way.body)(&host, &key).to_string();
-                    let Some(answer) = way.send(&rest, &[], body).await else {
-                        return;
-                    };
-                    if !answer.status.is_success() {
-                        return;
-                    }
-                    answered.lock().unwrap().insert((way.name, host));
-                    count.fetch_add(1, Ordering::Relaxed);
+    let mut sending = JoinSet::new();
+    for way in &WAYS {
+        let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
+        let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
+        sending.spawn(async move {
+            // Until the service is gone.
+            for number in 0.. {
+                let host = format!("h{number}");
+                let body = (way.body)(&host, &key).to_string();
+                let Some(answer) = way.send(&rest, &[], body).await else {
+                    return;
+                };
+                if !answer.status.is_success() {
+                    return;
                 }
-            })
-        })
-        .collect();
+                answered.lock().unwrap().insert((way.name, host));
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
     eventually("answers", async || {
         (count.load(Ordering::Relaxed) >= ANSWERED).then_some(())
     })
     .await;
     world.kill();
-    for task in sending {
-        task.await.unwrap();
-    }
+    sending.join_all().await;
     world.start_again();
     let found: BTreeSet<_> = stored(&world.rest())
         .await

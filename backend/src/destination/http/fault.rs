@@ -4,6 +4,7 @@ use std::error::Error;
 
 use bellwether_proto::cause::{self, find};
 use hyper_util::client::legacy;
+use rustls::AlertDescription;
 
 use crate::destination::{
     dial::{self, DialError},
@@ -49,7 +50,14 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
         Some(error) => error.to_string(),
         None => cause::innermost(error).to_string(),
     };
-    cause::alert(&words)
+    let is_about_it = |alert: &rustls::Error| {
+        // This one can come at any time.
+        !matches!(
+            alert,
+            rustls::Error::AlertReceived(AlertDescription::DecryptError)
+        )
+    };
+    cause::alert(&words).filter(is_about_it)
 }
 
 /// What is at the bottom of an error, for people.

@@ -105,7 +105,10 @@ impl Scenario {
         let expected: BTreeSet<_> = of_model.map(|of| (of.0, of.1, of.2, of.3)).collect();
         let missing: Vec<_> = expected.difference(&opened).collect();
         let too_much: Vec<_> = opened.difference(&expected).collect();
-        assert!(missing.is_empty() && too_much.is_empty(), "{missing:?} {too_much:?}");
+        assert!(
+            missing.is_empty() && too_much.is_empty(),
+            "{missing:?} {too_much:?}"
+        );
         for of in &expected {
             let (rule, destination, host, number) = *of;
             let is_over = self.model.lines[&host][number - 1].status == Status::Closed;
@@ -114,7 +117,11 @@ impl Scenario {
                 assert!(closed.contains(of), "nobody heard of the end of {of:?}");
             }
         }
-        assert!(gathered > 20 && expected.len() > 200, "{gathered} {}", expected.len());
+        assert!(
+            gathered > 20 && expected.len() > 200,
+            "{gathered} {}",
+            expected.len()
+        );
     }
 
     /// The occurrences are as the model has them.
