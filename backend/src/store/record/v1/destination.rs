@@ -101,6 +101,8 @@ pub(crate) struct DestinationKindV1 {
     oauth_secret: Option<Vec<u8>>,
     #[prost(string, tag = "27")]
     cc: String,
+    #[prost(bytes = "vec", optional, tag = "28")]
+    private_key: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -279,17 +281,23 @@ impl DestinationKindV1 {
         for (name, field) in record.sealed_fields() {
             *field = sealed.remove(name);
         }
+        debug_assert!(
+            sealed.is_empty(),
+            "a secret has no field: {:?}",
+            sealed.keys()
+        );
         record
     }
 
     /// The fields that hold sealed texts, by the secret's name; headers hold theirs themselves.
-    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 10] {
+    fn sealed_fields(&mut self) -> [(&'static str, &mut Option<Vec<u8>>); 11] {
         [
             ("webhook.secret_url", &mut self.webhook_url),
             ("webhook.signing_secret", &mut self.signing_secret),
             ("webhook.auth.basic.password", &mut self.password),
             ("webhook.auth.bearer.token", &mut self.bearer),
             ("webhook.auth.oauth2.client_secret", &mut self.oauth_secret),
+            ("webhook.auth.mtls.private_key", &mut self.private_key),
             ("slack.token", &mut self.token),
             ("msteams.url", &mut self.secret_url),
             ("pagerduty.routing_key", &mut self.routing_key),
