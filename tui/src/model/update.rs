@@ -1,6 +1,7 @@
 //! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
 
 mod bulk;
+mod carry_out;
 mod clash;
 mod completion;
 mod confirm;

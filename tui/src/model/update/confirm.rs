@@ -4,7 +4,7 @@
 use bellwether_proto::v1;
 use serde_json::json;
 
-use super::overlays;
+use super::carry_out::carry_out;
 use crate::{
     client::{Request, StatusChange},
     data::{HealthState, Kind, Object, Status, Transition, Word, timestamp},
@@ -46,7 +46,7 @@ fn do_or_ask(model: &mut Model, mut confirm: Confirm, back: Back, effects: &mut 
         write.back = Some(back).filter(|back| !back.is_empty());
         write.at_once = true;
     }
-    overlays::carry_out(model, confirm.then, effects);
+    carry_out(model, confirm.then, effects);
 }
 
 /// Takes back what was done last.
@@ -61,7 +61,7 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
         let mut write = write(format!("undone: {what}"));
         write.at_once = true;
         let then = Consequence::Write(Box::new(request), write);
-        overlays::carry_out(model, then, effects);
+        carry_out(model, then, effects);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events counted by what a field holds, and the events of one group.
 
-use super::{call, navigate};
+use super::call;
 use crate::{
     client::{EventFilter, Request},
     model::{
@@ -56,20 +56,6 @@ fn items(model: &Model) -> Vec<MenuItem> {
     .collect()
 }
 
-/// Counts what the list shows by a field.
-pub(super) fn show(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
-    let field = field.trim().to_owned();
-    if field.is_empty() {
-        return model.say(Token::Info, "write a field, as in `group host`");
-    }
-    let filter = match &model.page.route {
-        Route::Events => model.page.list.filter.clone(),
-        Route::EventGroups { filter, .. } => filter.clone(),
-        _ => String::new(),
-    };
-    navigate::go(model, Route::EventGroups { field, filter }, effects);
-}
-
 /// Reads the groups of the page.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let route = model.page.route.clone();
@@ -104,20 +90,17 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     read(model, effects);
 }
 
-/// Shows the events of the group under the cursor.
-pub(super) fn unfold(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Route::EventGroups { field, filter } = model.page.route.clone() else {
-        return;
+/// The filter of the events of the group under the cursor.
+pub(super) fn unfolded(model: &Model) -> Option<String> {
+    let Route::EventGroups { field, filter } = &model.page.route else {
+        return None;
     };
-    let Some(value) = model.selected() else {
-        return;
-    };
+    let value = model.selected()?;
     let rows = model.store.grouped().map(|grouped| grouped.rows.as_slice());
     let row = rows.and_then(|rows| rows.iter().find(|row| row.value == value));
     let part = match row {
         Some(row) if !row.has_field => format!("!has:{field}"),
-        _ => text::part(&field, &value),
+        _ => text::part(field, &value),
     };
-    let filter = format!("{filter} {part}");
-    navigate::go_filtered(model, Route::Events, filter.trim().to_owned(), effects);
+    Some(format!("{filter} {part}").trim().to_owned())
 }

@@ -192,7 +192,10 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
         return go(model, node.route, effects);
     }
     if matches!(model.page.route, Route::EventGroups { .. }) {
-        return grouped::unfold(model, effects);
+        if let Some(filter) = grouped::unfolded(model) {
+            go_filtered(model, Route::Events, filter, effects);
+        }
+        return;
     }
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {
@@ -345,4 +348,18 @@ impl Model {
     pub(crate) fn head_rows(&self) -> usize {
         usize::from(matches!(self.page.route, Route::Event(_)))
     }
+}
+
+/// Counts what the list shows by a field.
+pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
+    let field = field.trim().to_owned();
+    if field.is_empty() {
+        return model.say(Token::Info, "write a field, as in `group host`");
+    }
+    let filter = match &model.page.route {
+        Route::Events => model.page.list.filter.clone(),
+        Route::EventGroups { filter, .. } => filter.clone(),
+        _ => String::new(),
+    };
+    go(model, Route::EventGroups { field, filter }, effects);
 }

@@ -2,15 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{bulk, clash, confirm, copy, forms, grouped, navigate, report, screen, send};
+use super::{bulk, carry_out::carry_out, clash, confirm, copy, forms, navigate, report, screen};
 use crate::{
     model::{
         Model,
         bulk::EventTransition,
         message::Effect,
         overlay::{
-            Asked, Clash, ClashChoice, Confirm, Consequence, Menu, Overlay, Palette, Pick, Prompt,
-            Target, What,
+            Asked, Clash, ClashChoice, Confirm, Menu, Overlay, Palette, Pick, Prompt, Target, What,
         },
     },
     theme::Token,
@@ -114,25 +113,6 @@ fn choose_version(
     model.overlay = Some(Overlay::Clash(shown));
 }
 
-/// The one place that a write leaves from.
-pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
-    match then {
-        Consequence::LeaveForm => navigate::back(model, effects),
-        Consequence::Quit => model.quit = true,
-        Consequence::Write(request, write) => {
-            if !model.is_up() {
-                return model.say(Token::Bad, "not connected; nothing was changed");
-            }
-            let ticket = send(model, *request, Some(write), effects);
-            if let Some(form) = model.page.form_mut() {
-                form.waiting = Some(ticket);
-            }
-            model.page.list.marks.clear();
-            model.say(Token::Dim, "…");
-        }
-    }
-}
-
 fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => {}
@@ -183,7 +163,7 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     };
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
-            What::Field(field) => grouped::show(model, &field, effects),
+            What::Field(field) => navigate::go_grouped(model, &field, effects),
             what => copy::chosen(model, what, effects),
         };
     }
@@ -231,7 +211,7 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             }
             Err(message) => model.say(Token::Bad, message),
         },
-        Target::Group(field) => grouped::show(model, &field, effects),
+        Target::Group(field) => navigate::go_grouped(model, &field, effects),
         Target::Type(_) => {}
     }
 }
