@@ -114,7 +114,7 @@ static WAYS: [Way; 7] = [
         content_type: JSON,
         name: "map-paths",
         body: |host, _| json!({"host": host}),
-        wrong: "[]",
+        wrong: r#"{"other": 1}"#,
         later: 429,
     },
 ];
