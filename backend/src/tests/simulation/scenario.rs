@@ -233,6 +233,7 @@ impl Scenario {
             self.service.live(Duration::from_secs(seconds)).await;
             if self.gathers {
                 self.look().await;
+                self.service.live(Duration::ZERO).await;
             }
         }
     }
