@@ -64,6 +64,12 @@ sourceFilter: name=router-down
 targetFilter: name=host-down
 equal:
 - {source: site, target: site}
+---
+kind: mapping
+name: status
+event:
+  name: '{{component}}'
+  dimensions: {page: '{{page.id}}'}
 ";
 
 /// A configuration of three documents in a folder of the world's.
@@ -108,11 +114,11 @@ async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again(
     fs::write(format!("{folder}/holds.yaml"), HOLDS).unwrap();
     let before = run(&world, &["diff", "-f", &folder]);
     assert_eq!(before.code, 1, "{before:?}");
-    assert_eq!(before.out.matches("created").count(), 5, "{before:?}");
+    assert_eq!(before.out.matches("created").count(), 6, "{before:?}");
     let applied = run(&world, &["apply", "-f", &folder]);
     assert_eq!(applied.code, 0, "{applied:?}");
     let same = run(&world, &["diff", "-f", &folder]);
-    assert_eq!((same.code, &*same.out), (0, "= 5 unchanged\n"), "{same:?}");
+    assert_eq!((same.code, &*same.out), (0, "= 6 unchanged\n"), "{same:?}");
 
     let token = "BELLWETHER_SECRET_DESTINATION_OPS_SLACK_TOKEN";
     let exported = run(&world, &["export"]);
@@ -133,6 +139,7 @@ async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again(
         ("trigger", "disk"),
         ("inhibition", "router"),
         ("calendar", "work"),
+        ("mapping", "status"),
     ] {
         let deleted = run(&world, &["delete", kind, name]);
         assert_eq!(deleted.code, 0, "{deleted:?}");
