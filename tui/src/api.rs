@@ -87,7 +87,7 @@ struct Calls {
 }
 
 impl ConfigKind {
-    /// All of them, what is referred to before what refers to it.
+    /// All of them, in the order in which they are written.
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
         // Keys and silences are the business of a day, and no configuration.
