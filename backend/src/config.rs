@@ -30,6 +30,8 @@ pub struct Config {
     pub link_lifetime: Duration,
     /// The store.
     pub store: StoreConfig,
+    /// The database that the store is in; none means the data folder.
+    pub database: Option<DatabaseConfig>,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,
     /// How what was held is told of.
@@ -85,6 +87,7 @@ impl Config {
             link_template: String::new(),
             link_lifetime: Duration::ZERO,
             store: StoreConfig::default(),
+            database: None,
             lifetime: LifetimeConfig::default(),
             release: ReleaseConfig::default(),
             delivery: DeliveryConfig::default(),
@@ -117,6 +120,21 @@ impl Default for StoreConfig {
             free_space_floor_bytes: 64 * 1024 * 1024,
         }
     }
+}
+
+/// A database that holds the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseConfig {
+    /// Its address, without a password.
+    pub url: String,
+    /// The password.
+    pub password: Option<Secret>,
+    /// The schema that the tables are in.
+    pub schema: String,
+    /// What this process is called where another one wants the store.
+    pub node_name: String,
+    /// The file with the keys that seal secrets; never made by whoever serves.
+    pub secret_key_file: PathBuf,
 }
 
 /// How long occurrences live. A zero duration means for ever.

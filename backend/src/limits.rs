@@ -350,6 +350,10 @@ pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
 pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How long the change log in a database remembers at the least.
 pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
+/// How often a process renews that it has a store to itself,
+pub const STORE_HOLD_RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// and how long after the last time another one may take it.
+pub const STORE_HOLD_TIME_MAX: Duration = Duration::from_secs(6);
 /// Sessions that read a database, each used by many calls at once.
 pub const STORE_READERS: usize = 4;
 

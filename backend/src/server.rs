@@ -7,6 +7,7 @@ mod decoding;
 mod direct;
 mod exposition;
 mod front;
+mod init;
 mod listener;
 mod memory;
 mod panics;
@@ -28,11 +29,12 @@ use crate::{
     config::Config,
     error::Error,
     ops::certificate::CertificateWatch,
-    store::open::OpenError,
+    store::{Engine, open::OpenError},
 };
 pub use direct::Direct;
 use exposition::Exposition;
 use front::Front;
+pub use init::{Made, init_store};
 use work::Work;
 
 /// What pages of other origins may send and read.
@@ -83,6 +85,7 @@ pub struct Backend {
     certificate: CertificateWatch,
     metrics: Arc<Exposition>,
     metrics_page: Option<Arc<Page>>,
+    engine: Arc<dyn Engine>,
 }
 
 impl Backend {
@@ -120,6 +123,7 @@ impl Backend {
             tls: None,
             metrics: assembled.metrics,
             metrics_page: None,
+            engine: assembled.engine,
         })
     }
 
@@ -194,6 +198,7 @@ impl Backend {
         }
         stopping.cancel();
         work.stop().await;
+        self.engine.close().await;
         match ended {
             None => Ok(()),
             Some(part) => Err(ServeError { part }),

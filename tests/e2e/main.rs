@@ -42,6 +42,7 @@ mod own_events;
 mod pages;
 mod pausing;
 mod plain;
+mod postgres;
 mod presets;
 mod protocol;
 mod rates;

@@ -304,22 +304,32 @@ impl Clients {
     /// # Errors
     /// [`Error::Internal`] when the file cannot be written, and those of the store.
     pub async fn ensure_admin(&self, data_dir: &Path) -> Result<(), Error> {
+        self.make_admin(&data_dir.join(ADMIN_KEY_FILE)).await?;
+        Ok(())
+    }
+
+    /// As [`Clients::ensure_admin`], with the file named. Answers whether it made the client.
+    ///
+    /// # Errors
+    /// Those of [`Clients::ensure_admin`].
+    pub async fn make_admin(&self, key_file: &Path) -> Result<bool, Error> {
         if !self.page(Vec::new(), 1).await?.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let key = new_key();
         let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
         let client = self.client(name, Role::Admin, &key);
         // The file first: a key that opens nothing is overwritten by the next start, a client
         // whose key nobody has would lock everybody out.
-        write_key_file(data_dir, &key)
+        write_key_file(key_file, &key)
             .await
             .map_err(|error| Error::Internal(Box::new(error)))?;
         let mut changes = self.store.changes();
         changes.insert(&client);
         self.store.apply(Lane::Admin, changes).await?;
-        Ok(())
+        Ok(true)
     }
+
     async fn decide_create(&self, client: &Client) -> Result<(Changes, ()), Error> {
         if self.find(&client.name).await?.is_some() {
             return Err(Error::AlreadyExists(format!(
@@ -424,8 +434,9 @@ fn faults(rates: Rates) -> Vec<Violation> {
 }
 
 /// Writes the key so that it is on disk, whole, before anybody relies on it.
-async fn write_key_file(data_dir: &Path, key: &Secret) -> io::Result<()> {
-    let draft = data_dir.join(format!("{ADMIN_KEY_FILE}.new"));
+async fn write_key_file(path: &Path, key: &Secret) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
     match fs::remove_file(&draft).await {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -438,9 +449,11 @@ async fn write_key_file(data_dir: &Path, key: &Secret) -> io::Result<()> {
     file.write_all(format!("{}\n", key.reveal()).as_bytes())
         .await?;
     file.sync_all().await?;
-    fs::rename(&draft, data_dir.join(ADMIN_KEY_FILE)).await?;
+    fs::rename(&draft, path).await?;
     // The name is on disk once its folder is.
-    fs::File::open(data_dir).await?.sync_all().await
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::File::open(folder).await?.sync_all().await
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ use crate::{
         silence::SilenceApi,
         trigger::TriggerApi,
     },
-    store::{self, Store},
+    store::{self, Engine, Store},
 };
 
 /// What the services and the work beside them share.
@@ -120,6 +120,8 @@ pub(super) struct Assembled {
     pub(super) certificate: CertificateWatch,
     /// What is counted, and how much there is of what.
     pub(super) metrics: Arc<Exposition>,
+    /// What is to be closed when all has ended.
+    pub(super) engine: Arc<dyn Engine>,
 }
 
 /// Opens the store and puts the services and the work beside them together. `own` is the address
@@ -131,12 +133,31 @@ pub(super) async fn assemble(
     streams: CancellationToken,
 ) -> Result<Assembled, StartError> {
     let store = store::open(config).await?;
+    let engine = Arc::clone(store.engine());
+    let assembled = assemble_over(store, config, clock, own, streams).await;
+    if assembled.is_err() {
+        engine.close().await;
+    }
+    assembled
+}
+
+async fn assemble_over(
+    store: Store,
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    own: SocketAddr,
+    streams: CancellationToken,
+) -> Result<Assembled, StartError> {
+    let engine = Arc::clone(store.engine());
+    let clock = engine.clock().unwrap_or(clock);
     let clients = Clients::new(store.clone(), Arc::clone(&clock));
     store
         .begin_counting(clock.now_ms())
         .await
         .map_err(Error::from)?;
-    clients.ensure_admin(&config.data_dir).await?;
+    if config.database.is_none() {
+        clients.ensure_admin(&config.data_dir).await?;
+    }
     recovery::recover(&store, clock.as_ref()).await?;
     let own_listeners = [&[own][..], &config.egress.own].concat();
     let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
@@ -193,6 +214,7 @@ pub(super) async fn assemble(
         work,
         certificate,
         metrics,
+        engine,
     })
 }
 
@@ -254,6 +276,13 @@ impl Rooms {
         work.add("receipt sweep", |stop| receipts.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
+        let engine = Arc::clone(self.store.engine());
+        work.add("hold on the store", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = engine.ousted() => {}
+            }
+        });
         (work, status)
     }
 

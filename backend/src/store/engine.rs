@@ -610,6 +610,19 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
+    /// Returns when this process may not use the store any more, as another one has taken it over. Of
+    /// most engines never.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    async fn ousted(&self) {
+        std::future::pending::<()>().await;
+    }
+
+    /// Lets others have the store from now on, where only one may at a time. Nothing is written
+    /// through this engine after it.
+    async fn close(&self) {}
+
     /// Whether a record's version is the place of the commit that made it, which lets both be held
     /// against each other.
     fn versions_are_places(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
 
+mod database;
 mod disk;
 mod disk_space;
 mod draft;
@@ -15,7 +16,10 @@ mod trust;
 
 use std::{path::Path, sync::Arc};
 
-pub use self::error::OpenError;
+pub use self::{
+    database::{database_script, database_status, make_in_database, migrate_database},
+    error::OpenError,
+};
 use self::{
     disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,
 };
@@ -29,17 +33,38 @@ pub(super) use self::{
 use crate::{
     config::Config,
     store::{
-        Sealer, Store,
+        EngineError, Sealer, Store,
         engine::redb::{Medium, RedbEngine, Settings},
     },
 };
 
-/// Opens the store in the data folder, or makes both.
+/// Where a store is, for who says what is wrong with it.
+trait Whereabouts: Sync {
+    /// What an error of the engine says of the store.
+    fn fault(&self, source: EngineError) -> OpenError;
+    /// What is wrong with the keys that belong to it.
+    fn key_fault(&self, why: String) -> OpenError;
+}
+
+impl Whereabouts for Folder {
+    fn fault(&self, source: EngineError) -> OpenError {
+        Folder::fault(self, source)
+    }
+
+    fn key_fault(&self, why: String) -> OpenError {
+        KeyFile::of(self).fault(why)
+    }
+}
+
+/// Opens the store in a database, where one is named; else that in the data folder, or makes both.
 ///
 /// # Errors
 /// See [`OpenError`]. Only [`OpenError::Io`] may leave behind what a next start takes up or
 /// replaces.
 pub async fn open(config: &Config) -> Result<Store, OpenError> {
+    if let Some(database) = &config.database {
+        return database::open(database).await;
+    }
     format::check_file(&config.data_dir)?;
     let folder = Folder::claim(&config.data_dir)?;
     let sealer = Arc::new(if folder.has_store() {
@@ -64,7 +89,7 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
     let medium = Disk::store(Arc::clone(&folder), space);
     let store = open_engine(medium, settings, &sealer, &folder).await?;
     format::raise(&store, &folder).await?;
-    key_check::check(&store, &sealer, &folder).await?;
+    key_check::check(&store, &sealer, folder.as_ref()).await?;
     Ok(store)
 }
 
@@ -80,7 +105,7 @@ async fn make(
     format::write(&store)
         .await
         .map_err(|source| folder.fault(source))?;
-    key_check::check(&store, sealer, folder).await?;
+    key_check::check(&store, sealer, folder.as_ref()).await?;
     drop(store);
     format::write_file(folder)?;
     folder.finish()
@@ -108,7 +133,9 @@ pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading
     // An older layout is made the newest in memory.
     format::raise(&store, &folder).await?;
     if key_fault.is_none() {
-        key_fault = key_check::check(&store, &sealer, &folder).await.err();
+        key_fault = key_check::check(&store, &sealer, folder.as_ref())
+            .await
+            .err();
     }
     Ok(Reading { store, key_fault })
 }

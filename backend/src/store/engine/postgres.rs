@@ -13,8 +13,10 @@
 mod address;
 mod burst;
 mod cell;
+mod clock;
 mod fault;
 mod follower;
+mod hold;
 mod isolate;
 mod known;
 mod layout;
@@ -24,6 +26,7 @@ mod query;
 mod readers;
 mod session;
 mod set;
+mod status;
 mod tls;
 mod writer;
 
@@ -39,7 +42,9 @@ use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
 pub use self::{
     address::{Address, SCHEMA},
-    migration::{Layout, layout as layout_of, migrate, script},
+    hold::{Hold, Untaken},
+    migration::{Layout, migrate},
+    status::{Holder, Status, StoreStatus, status},
 };
 use self::{
     known::Known,
@@ -48,49 +53,41 @@ use self::{
     set::Set,
     writer::{Queue, Writer},
 };
-use crate::store::engine::{
-    self, Applied, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Found, Index,
-    Kind, Lane, Lead, Logged, Range, RecordName, Row,
+use crate::{
+    clock::Clock,
+    store::engine::{
+        self, Applied, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Found,
+        Index, Kind, Lane, Lead, Logged, Range, RecordName, Row,
+    },
 };
 
 /// No key is as great: none begins with so many bytes that are 255.
 const BEYOND: [u8; 64] = [u8::MAX; 64];
 
-/// How a store is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// How often is looked for what others put into the log.
-    pub follow_every: Duration,
-    /// Whether others may use the store meanwhile.
-    pub is_shared: bool,
-}
-
-impl Settings {
-    /// For several processes at once.
-    pub const SHARED: Self = Self {
-        follow_every: Duration::from_millis(25),
-        is_shared: true,
-    };
-}
+/// How often is looked for what others put into the log,
+const FOLLOW_EVERY: Duration = Duration::from_millis(25);
+/// and how often where nobody else may.
+const FOLLOW_ALONE_EVERY: Duration = Duration::from_secs(1);
 
 /// Keeps records in a database.
 #[derive(Debug)]
 pub struct PostgresEngine {
-    settings: Settings,
     known: Arc<Known>,
     admin: Queue,
     bulk: Queue,
     readers: Readers,
+    hold: Option<Arc<Hold>>,
     _tasks: JoinSet<()>,
 }
 
 impl PostgresEngine {
-    /// Opens a store whose tables are there.
+    /// Opens a store whose tables are there: with a hold on it for this process alone, without one
+    /// for several at once.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has
     /// no such store.
-    pub async fn open(address: Address, settings: Settings) -> Result<Self, EngineError> {
+    pub async fn open(address: Address, hold: Option<Hold>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
         let readers = Readers::new(Arc::clone(&address));
         let head = head(&readers).await?;
@@ -100,10 +97,17 @@ impl PostgresEngine {
         let mut tasks = JoinSet::new();
         tasks.spawn(admin_writer.run());
         tasks.spawn(bulk_writer.run());
-        let (of, every) = (Arc::clone(&known), settings.follow_every);
-        tasks.spawn(follower::follow(address, of, every));
+        let hold = hold.map(Arc::new);
+        let every = match &hold {
+            None => FOLLOW_EVERY,
+            Some(hold) => {
+                tasks.spawn(Arc::clone(hold).keep());
+                FOLLOW_ALONE_EVERY
+            }
+        };
+        tasks.spawn(follower::follow(address, Arc::clone(&known), every));
         Ok(Self {
-            settings,
+            hold,
             known,
             admin,
             bulk,
@@ -351,8 +355,25 @@ impl Engine for PostgresEngine {
         self.known.signal()
     }
 
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.hold.as_ref().map(|hold| hold.clock())
+    }
+
+    async fn ousted(&self) {
+        match &self.hold {
+            Some(hold) => hold.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn close(&self) {
+        if let Some(hold) = &self.hold {
+            hold.release().await;
+        }
+    }
+
     fn is_shared(&self) -> bool {
-        self.settings.is_shared
+        self.hold.is_none()
     }
 }
 

@@ -107,7 +107,7 @@ impl Draft {
 
     /// Whether the keys fit what was filled in.
     pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
-        let judged = key_check::judge(&self.store, &self.sealer, &self.folder).await;
+        let judged = key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await;
         judged.map(drop)
     }
 

@@ -58,6 +58,14 @@ pub enum OpenError {
         /// What was found.
         why: String,
     },
+    /// The database does not let us.
+    #[error("cannot use the store in {address}: {why}")]
+    Database {
+        /// Its address, without a password.
+        address: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
     /// The system does not let us.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {

@@ -16,7 +16,7 @@ const KEY: &[u8] = b"format";
 /// in it; in 3 occurrences that are alike in an order follow by start and id; in 4 clients and
 /// destinations are proven by the keys beside the store. A store of an older layout becomes one of the
 /// newest when it is opened.
-const NEWEST: u32 = 4;
+pub(super) const NEWEST: u32 = 4;
 /// The first layout whose entries are in order.
 const ORDERED: u32 = 3;
 
@@ -96,6 +96,17 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
         });
     };
     Ok((row.version, judge(&row.value, folder)?))
+}
+
+/// The version that a store says by itself; none where it says none.
+pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
+    let Some(row) = rows.into_iter().flatten().next() else {
+        return Ok(None);
+    };
+    let version = row.value.try_into().map(u32::from_be_bytes);
+    let unread = |_value| EngineError::Corrupt("its version cannot be read".into());
+    version.map(Some).map_err(unread)
 }
 
 fn judge(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {

@@ -2,7 +2,7 @@
 //!
 //! The store holds one known text sealed with every key that sealed or proved something in it.
 
-use super::{error::OpenError, folder::Folder, key_file::KeyFile};
+use super::{Whereabouts, error::OpenError};
 use crate::{
     domain::{AuditEntry, Client, Destination, RecordId, Secret},
     store::{
@@ -30,9 +30,9 @@ const STEP: usize = 100;
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
-    folder: &Folder,
+    place: &impl Whereabouts,
 ) -> Result<(), OpenError> {
-    let Checks { texts, is_proven } = judge(store, sealer, folder).await?;
+    let Checks { texts, is_proven } = judge(store, sealer, place).await?;
     let newest = key_of(sealer.newest());
     if is_proven && texts.len() == 1 && texts.iter().all(|(key, _)| *key == newest) {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) async fn check(
         }
         adopt(store, sealer, &newest, &texts).await
     };
-    adopted.await.map_err(|source| folder.fault(source))
+    adopted.await.map_err(|source| place.fault(source))
 }
 
 /// What a store holds to check its keys with.
@@ -55,18 +55,25 @@ pub(super) struct Checks {
     is_proven: bool,
 }
 
+impl Checks {
+    /// Whether the store holds nothing that was sealed with any key.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
 /// Checks every key that the store needs.
 pub(super) async fn judge(
     store: &Store,
     sealer: &Sealer,
-    folder: &Folder,
+    place: &impl Whereabouts,
 ) -> Result<Checks, OpenError> {
     let range = Range::under(PREFIX);
     let checks = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
-        .map_err(|source| folder.fault(source))?;
+        .map_err(|source| place.fault(source))?;
     let mut is_proven = true;
     for (key, row) in &checks {
         match sealer.open(PLACE, &row.value) {
@@ -74,7 +81,7 @@ pub(super) async fn judge(
             Ok(text) if text.reveal() == UNPROVEN => is_proven = false,
             _ => {
                 let number = number_of(key);
-                return Err(KeyFile::of(folder).fault(format!(
+                return Err(place.key_fault(format!(
                     "the store is sealed with key {number}, which is not in it or is another one"
                 )));
             }

@@ -16,7 +16,7 @@ use crate::store::seal::{KEY_BYTES, Sealer, random_key};
 
 const NAME: &str = "secret.key";
 const PREFACE: &str = "\
-# Keys that seal the secrets in this data folder. Keep a copy elsewhere: without it they are lost.
+# Keys that seal the secrets in the store. Keep a copy elsewhere: without it they are lost.
 # To rotate: add a line with a higher number and 32 random bytes in base64, and start again. The
 # secrets are then sealed anew, and the older lines can go.
 ";
@@ -49,10 +49,9 @@ impl<'a> KeyFile<'a> {
         if let Some(sealer) = self.try_read()? {
             return Ok(sealer);
         }
-        let key = random_key();
-        let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));
+        let (sealer, content) = first_key();
         self.folder.write_private(NAME, content.as_bytes())?;
-        Ok(Sealer::new(&[(1, key)]))
+        Ok(sealer)
     }
 
     /// Reads the keys, if there are any.
@@ -70,6 +69,13 @@ impl<'a> KeyFile<'a> {
     pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
         fault(&self.path(), why)
     }
+}
+
+/// A first key, and what its file holds.
+pub(super) fn first_key() -> (Sealer, String) {
+    let key = random_key();
+    let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));
+    (Sealer::new(&[(1, key)]), content)
 }
 
 /// The ring of the keys in the content of that file.

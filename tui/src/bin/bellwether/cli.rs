@@ -74,7 +74,9 @@ impl Cli {
 
     /// The command line, on which commands that only talk to a service do not show how one is served.
     fn shown() -> clap::Command {
-        const SERVING: [&str; 7] = [
+        const SERVING: [&str; 9] = [
+            "store",
+            "secret_key_file",
             "grpc_listen",
             "rest_listen",
             "backend",
@@ -128,6 +130,15 @@ pub(crate) struct Flags {
     /// Folder of the store and the keys [default: by the platform's convention].
     #[arg(long, global = true, value_name = "FOLDER")]
     pub(crate) data_dir: Option<String>,
+    /// Database that holds the store, such as `postgres://bellwether@db.example.net/bellwether`
+    /// [default: the store is in the data folder].
+    #[cfg(feature = "embedded")]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// File with the keys that seal secrets in that store; its copies must be the same everywhere.
+    #[cfg(feature = "embedded")]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) secret_key_file: Option<String>,
     /// Where gRPC and gRPC-Web are served [default: 127.0.0.1:8481].
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) grpc_listen: Option<String>,
@@ -183,6 +194,10 @@ impl Flags {
     pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
         let texts = [
             ("data_dir", &self.data_dir),
+            #[cfg(feature = "embedded")]
+            ("store.url", &self.store),
+            #[cfg(feature = "embedded")]
+            ("store.secret_key_file", &self.secret_key_file),
             ("grpc_listen", &self.grpc_listen),
             ("rest_listen", &self.rest_listen),
             ("backend", &self.backend),
@@ -228,6 +243,10 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Make an empty or new data folder (--data-dir) out of a backup.
     Restore(RestoreArguments),
+    /// Look after a store in a database (--store).
+    #[cfg(feature = "embedded")]
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Print who changed what, the newest first, as a line of JSON each.
     Audit(AuditArguments),
     /// Manage the clients of a running service.
@@ -239,6 +258,27 @@ pub(crate) enum Command {
     /// Commands for scripts.
     #[command(flatten)]
     Script(script::Script),
+}
+
+/// What to do with a store in a database.
+#[cfg(feature = "embedded")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Make the schema and its tables, the file with the key that seals secrets (--secret-key-file)
+    /// unless it is there, and the client `admin`. What was begun is finished.
+    Init {
+        /// Where to write the key of the client `admin`.
+        #[arg(long, value_name = "FILE")]
+        admin_key_file: PathBuf,
+    },
+    /// Raise the tables to the layout that this version needs. Stop the node that uses them first.
+    Migrate {
+        /// Print the statements in place of carrying them out, for whoever owns the schema.
+        #[arg(long)]
+        print_sql: bool,
+    },
+    /// Say what is there: layout, size, the newest place, and which node has the store.
+    Status,
 }
 
 /// What to do with the settings.

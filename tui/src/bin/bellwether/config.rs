@@ -231,7 +231,12 @@ impl Settings {
         }
         for (key, text) in flags.given() {
             let setting = setting::find(key).expect("every flag is a setting");
-            let flag = Source::Flag(format!("--{}", key.replace('_', "-")));
+            let name = match key.rsplit_once('.') {
+                Some((section, "url")) => section,
+                Some((_, name)) => name,
+                None => key,
+            };
+            let flag = Source::Flag(format!("--{}", name.replace('_', "-")));
             settings.set(setting, &Value::String(text.to_owned()), flag)?;
         }
         settings.check()?;

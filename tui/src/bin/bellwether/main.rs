@@ -56,18 +56,16 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.keys {
         return output::write(&settings.keys.reference());
     }
+    let frame = cli.snapshot.map(|screen| operate::Frame {
+        screen,
+        size: cli.size,
+        json: cli.json,
+        svg: cli.svg,
+    });
     let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
     let done = runtime.block_on(async {
         match cli.command {
-            None => {
-                let frame = cli.snapshot.map(|screen| operate::Frame {
-                    screen,
-                    size: cli.size,
-                    json: cli.json,
-                    svg: cli.svg,
-                });
-                operate::run(&settings, frame).await
-            }
+            None => operate::run(&settings, frame).await,
             Some(Command::Audit(arguments)) => {
                 log::to_standard_error(&settings);
                 audit::run(arguments, &settings, io::stdout()).await
@@ -98,6 +96,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
             #[cfg(feature = "embedded")]
             Some(Command::Restore(arguments)) => {
                 maintenance::restore::run(arguments, &settings, io::stdout()).await
+            }
+            #[cfg(feature = "embedded")]
+            Some(Command::Store(command)) => {
+                log::to_standard_error(&settings);
+                maintenance::store::run(command, &settings, io::stdout()).await
             }
             #[cfg(not(feature = "embedded"))]
             Some(

@@ -4,3 +4,4 @@ pub(crate) mod backup;
 pub(crate) mod check;
 mod progress;
 pub(crate) mod restore;
+pub(crate) mod store;

@@ -55,7 +55,7 @@ impl Layout {
 }
 
 /// The statements that make a schema, or raise it from a layout, as one transaction.
-pub fn script(schema: &str, from: i32) -> String {
+fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
     let steps = STEPS[done.min(STEPS.len())..].concat();
     format!(
@@ -67,16 +67,15 @@ pub fn script(schema: &str, from: i32) -> String {
     )
 }
 
-/// Reads the layout of a store; none where there is no store.
-///
-/// # Errors
-/// When the database does not answer.
-pub async fn layout(address: &Address) -> Result<Option<Layout>, EngineError> {
-    let session = Session::open(address, Role::Reader).await?;
-    read(&session.client, &address.schema).await
+impl Address {
+    /// The statements that make the tables, or raise them from a layout, as one transaction.
+    pub fn script(&self, from: i32) -> String {
+        script(&self.schema, from)
+    }
 }
 
-async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
+/// Reads the layout of a store; none where there is no store.
+pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
     let found = async {
         let known = client
             .query_one(

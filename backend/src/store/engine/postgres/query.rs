@@ -68,6 +68,16 @@ pub(super) enum Query {
     Rows,
     /// Removes old steps of the log.
     Trim,
+    /// Takes the store for a process, if nobody has it or who had it did not renew that for a while.
+    Take,
+    /// Renews that a process has the store; the database's time.
+    Renew,
+    /// Lets go of the store.
+    Release,
+    /// Who has the store, since when, and how long ago that was renewed.
+    Holder,
+    /// Removes all writers, which ends whatever they have under way.
+    Oust,
 }
 
 /// The way of a walk.
@@ -250,14 +260,41 @@ impl Query {
                 "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class \
                  WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
             ),
-            _ => format!(
+            Self::Trim => format!(
                 "DELETE FROM {schema}.log WHERE place IN (SELECT place FROM {schema}.log \
                  WHERE place < (SELECT max(place) - $1 FROM {schema}.log) \
                  AND at < clock_timestamp() - $2 * interval '1 second' ORDER BY place LIMIT $3)"
             ),
+            other => other.about_holding(schema),
+        }
+    }
+
+    fn about_holding(self, schema: &str) -> String {
+        match self {
+            Self::Take => format!(
+                "INSERT INTO {schema}.holder AS h (id, node, name, since, renewed) \
+                 VALUES (1, $1, $2, clock_timestamp(), clock_timestamp()) \
+                 ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, \
+                 since = excluded.since, renewed = excluded.renewed \
+                 WHERE h.renewed < clock_timestamp() - $3 * interval '1 second' RETURNING 1"
+            ),
+            Self::Renew => format!(
+                "UPDATE {schema}.holder SET renewed = clock_timestamp() \
+                 WHERE id = 1 AND node = $1 RETURNING {NOW_MS}"
+            ),
+            Self::Release => format!("DELETE FROM {schema}.holder WHERE id = 1 AND node = $1"),
+            Self::Holder => format!(
+                "SELECT name, to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
+                 extract(epoch FROM clock_timestamp() - renewed)::float8 \
+                 FROM {schema}.holder WHERE id = 1"
+            ),
+            _ => format!("DELETE FROM {schema}.writer"),
         }
     }
 }
+
+/// Milliseconds since 1970, by the database.
+const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// The table of an index, the column of its entries, and that of the records they lead to.
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {

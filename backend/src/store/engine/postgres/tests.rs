@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::{Address, PostgresEngine, Settings, migrate};
+use super::{Address, Hold, PostgresEngine, Untaken, migrate};
 use crate::{
     domain::Secret,
     store::engine::{
@@ -44,9 +44,7 @@ pub(super) async fn fresh() -> Option<Address> {
 }
 
 async fn open(address: &Address) -> PostgresEngine {
-    PostgresEngine::open(address.clone(), Settings::SHARED)
-        .await
-        .unwrap()
+    PostgresEngine::open(address.clone(), None).await.unwrap()
 }
 
 /// Several engines over one store, each call to the next one.
@@ -515,5 +513,62 @@ mod doubt {
         let steps = direct.log_after(0, 10_000).await.unwrap().unwrap();
         let places: Vec<_> = steps.iter().map(|step| step.sequence).collect();
         assert_eq!(places, (1..=head).collect::<Vec<_>>());
+    }
+}
+
+mod alone {
+    //! One process at a time.
+
+    use std::time::Duration;
+
+    use super::{Hold, PostgresEngine, Untaken, fresh};
+    use crate::store::engine::{Action, Change, Engine, EngineError, Expect, Kind, Lane};
+
+    fn insert(key: &[u8]) -> Vec<Change> {
+        let put = Action::Put(key.to_vec());
+        vec![Change::new(Kind::Rule, key, Expect::Absent, put)]
+    }
+
+    #[tokio::test]
+    async fn who_takes_a_store_over_ends_what_the_one_before_writes() {
+        let Some(address) = fresh().await else { return };
+        let hold = Hold::take(&address, "first").await.unwrap();
+        let first = PostgresEngine::open(address.clone(), Some(hold)).await;
+        let first = first.unwrap();
+        assert!(!first.is_shared());
+        first.apply(Lane::Bulk, insert(b"a").into()).await.unwrap();
+        match Hold::take(&address, "second").await {
+            Err(Untaken::Held { name, .. }) => assert_eq!(name, "first"),
+            other => panic!("{other:?}"),
+        }
+        // As if the first had stood still for long.
+        let session =
+            super::super::session::Session::open(&address, super::super::session::Role::Writer);
+        let text = format!(
+            "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
+            address.schema
+        );
+        session
+            .await
+            .unwrap()
+            .client
+            .batch_execute(&text)
+            .await
+            .unwrap();
+        let hold = Hold::take(&address, "second").await.unwrap();
+        let second = PostgresEngine::open(address.clone(), Some(hold)).await;
+        let second = second.unwrap();
+        let refused = first.apply(Lane::Bulk, insert(b"b").into()).await;
+        assert!(
+            matches!(refused, Err(EngineError::Unavailable(_))),
+            "{refused:?}"
+        );
+        let lost = tokio::time::timeout(Duration::from_secs(120), first.ousted());
+        lost.await.expect("it finds out");
+        second.apply(Lane::Bulk, insert(b"b").into()).await.unwrap();
+        // Who lets go is not waited for.
+        second.close().await;
+        let third = Hold::take(&address, "third").await.unwrap();
+        drop(third);
     }
 }

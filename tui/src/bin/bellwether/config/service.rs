@@ -1,5 +1,6 @@
 //! The settings that only the parts of the service read: backend, delivery, mail, gateway, metrics.
 
+mod database;
 mod unit;
 
 use std::{net::SocketAddr, time::Duration};
@@ -38,6 +39,7 @@ pub(crate) struct ServiceSettings {
     link_template: String,
     link_lifetime: Duration,
     store: StoreConfig,
+    database: database::Database,
     lifetime: LifetimeConfig,
     release: ReleaseConfig,
     delivery: DeliveryConfig,
@@ -102,6 +104,29 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("store.free_space_floor", |settings, value| {
         settings.service.store.free_space_floor_bytes = unit::size(value)?;
+        Ok(())
+    }),
+    Setting::new("store.url", |settings, value| {
+        settings.service.database.url = database::url(value)?;
+        Ok(())
+    }),
+    Setting::new("store.password", |settings, value| {
+        // What was found is not repeated: it may be most of a password.
+        let password = value::text(value).ok().ok_or("expected a text")?;
+        settings.service.database.password = Some(Secret::new(password));
+        Ok(())
+    })
+    .secret(),
+    Setting::new("store.schema", |settings, value| {
+        settings.service.database.schema = Some(database::schema(value)?);
+        Ok(())
+    }),
+    Setting::new("store.node_name", |settings, value| {
+        settings.service.database.node_name = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("store.secret_key_file", |settings, value| {
+        settings.service.database.secret_key_file = Some(value::path(value)?);
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
@@ -346,6 +371,7 @@ impl ServiceSettings {
         if let Some(error) = refused {
             return Err(ConfigError(format!("gateway: {error}")));
         }
+        self.database.config()?;
         self.smtp.config().map(|_| ())
     }
 }
@@ -402,6 +428,7 @@ impl super::Settings {
         config.link_template.clone_from(&service.link_template);
         config.link_lifetime = service.link_lifetime;
         config.store = service.store;
+        config.database = service.database.config()?;
         config.lifetime = service.lifetime;
         config.release = service.release;
         config.audit = service.audit;

@@ -22,6 +22,12 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let config = settings.backend_config()?;
+    if config.database.is_some() {
+        return Err(Failure::usage(
+            "store.url: a backup is restored into a data folder, not into a database; leave it out \
+             and name the folder with --data-dir",
+        ));
+    }
     let now_ms = Timestamp::now().as_millisecond();
     let how = Restore {
         from: &arguments.folder,

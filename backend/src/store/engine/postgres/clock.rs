@@ -1,0 +1,139 @@
+//! The database's time: what has passed here, set by what the database said.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+
+use crate::clock::{Clock, STEP_MIN_MS, SystemClock, millis};
+
+/// Of so many answers the quickest is believed.
+const READINGS: usize = 8;
+/// The longest sleep without a look at the clock.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// A clock that never runs back, unless the database's is set back by a step.
+#[derive(Debug)]
+pub(super) struct DatabaseClock {
+    readings: Mutex<VecDeque<Reading>>,
+    offset_ms: AtomicI64,
+    shown_ms: AtomicI64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    took: Duration,
+    offset_ms: i64,
+}
+
+impl DatabaseClock {
+    /// A clock by a first answer: what had passed before and after it, and what it said.
+    pub(super) fn new(before: Duration, after: Duration, said_ms: i64) -> Self {
+        let clock = Self {
+            readings: Mutex::default(),
+            offset_ms: AtomicI64::new(0),
+            shown_ms: AtomicI64::new(i64::MIN),
+        };
+        clock.read(before, after, said_ms);
+        clock
+    }
+
+    /// Takes another answer into account.
+    pub(super) fn read(&self, before: Duration, after: Duration, said_ms: i64) {
+        let took = after.saturating_sub(before);
+        let offset_ms = said_ms.saturating_sub(millis(before + took / 2));
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let current_ms = self.offset_ms.load(Ordering::Acquire);
+        let step_ms = offset_ms.saturating_sub(current_ms);
+        let is_step = step_ms.saturating_abs() >= STEP_MIN_MS + millis(took);
+        if is_step && !readings.is_empty() {
+            tracing::warn!(step_ms, "the database's clock was set");
+        }
+        if is_step {
+            // What it said before tells nothing any more.
+            readings.clear();
+            self.shown_ms.store(i64::MIN, Ordering::Release);
+        }
+        readings.push_back(Reading { took, offset_ms });
+        if readings.len() > READINGS {
+            readings.pop_front();
+        }
+        let quickest = readings.iter().min_by_key(|reading| reading.took);
+        if let Some(quickest) = quickest {
+            self.offset_ms.store(quickest.offset_ms, Ordering::Release);
+        }
+    }
+}
+
+#[async_trait]
+impl Clock for DatabaseClock {
+    fn now_ms(&self) -> i64 {
+        let now_ms = millis(self.passed()).saturating_add(self.offset_ms());
+        now_ms.max(self.shown_ms.fetch_max(now_ms, Ordering::AcqRel))
+    }
+
+    fn passed(&self) -> Duration {
+        SystemClock.passed()
+    }
+
+    fn offset_ms(&self) -> i64 {
+        self.offset_ms.load(Ordering::Acquire)
+    }
+
+    async fn wait_until(&self, at_ms: i64) {
+        let before_ms = self.offset_ms();
+        while let Ok(left_ms @ 1..) = u64::try_from(at_ms.saturating_sub(self.now_ms())) {
+            tokio::time::sleep(Duration::from_millis(left_ms).min(SLEEP_MAX)).await;
+            if before_ms.saturating_sub(self.offset_ms()) >= STEP_MIN_MS {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::DatabaseClock;
+    use crate::clock::{Clock, SystemClock, millis};
+
+    /// A clock that is so far ahead of what has passed, by an answer that took so long.
+    fn ahead(by_ms: i64, took_ms: u64) -> (Duration, Duration, i64) {
+        let now = SystemClock.passed();
+        let took = Duration::from_millis(took_ms);
+        (now, now + took, millis(now) + by_ms + millis(took / 2))
+    }
+
+    #[test]
+    fn the_quickest_answer_is_believed_and_time_never_runs_back() {
+        let (before, after, said_ms) = ahead(1_000_000, 400);
+        let clock = DatabaseClock::new(before, after, said_ms);
+        assert_eq!(clock.offset_ms(), 1_000_000);
+        let shown_ms = clock.now_ms();
+        let (before, after, said_ms) = ahead(999_500, 10);
+        clock.read(before, after, said_ms);
+        assert_eq!(clock.offset_ms(), 999_500);
+        assert!(clock.now_ms() >= shown_ms);
+        let (before, after, said_ms) = ahead(1_000_300, 900);
+        clock.read(before, after, said_ms);
+        assert_eq!(clock.offset_ms(), 999_500, "a slow answer tells less");
+    }
+
+    #[test]
+    fn a_database_whose_clock_is_set_back_is_followed() {
+        let (before, after, said_ms) = ahead(1_000_000, 10);
+        let clock = DatabaseClock::new(before, after, said_ms);
+        let shown_ms = clock.now_ms();
+        let (before, after, said_ms) = ahead(400_000, 20);
+        clock.read(before, after, said_ms);
+        assert_eq!(clock.offset_ms(), 400_000);
+        assert!(clock.now_ms() < shown_ms);
+    }
+}

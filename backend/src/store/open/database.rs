@@ -1,0 +1,240 @@
+//! Opening the store in a database. Whoever serves makes nothing there: no tables, no keys.
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    OpenError, Whereabouts, folder, format, key_check,
+    key_file::{first_key, ring},
+    trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
+};
+use crate::{
+    config::DatabaseConfig,
+    store::{
+        EngineError, Sealer, Store,
+        engine::postgres::{
+            Address, Hold, Layout, PostgresEngine, Status, Untaken, migrate, status,
+        },
+    },
+};
+
+/// What to do about a store that was begun and not finished.
+const UNFINISHED: &str = "`bellwether store init` did not finish there; run it again";
+
+/// Where a store is in a database, with the keys that belong to it.
+#[derive(Debug)]
+struct Place {
+    address: Address,
+    key_file: PathBuf,
+}
+
+impl Place {
+    fn of(database: &DatabaseConfig) -> Result<Self, OpenError> {
+        let DatabaseConfig {
+            url,
+            password,
+            schema,
+            secret_key_file,
+            ..
+        } = database;
+        let address = Address::parse(url, password.as_ref(), schema);
+        let address = address.map_err(|why| OpenError::Database {
+            // An address that cannot be read may hold anything.
+            address: "the database".into(),
+            why,
+        })?;
+        Ok(Self {
+            address,
+            key_file: secret_key_file.clone(),
+        })
+    }
+
+    fn refuse(&self, why: impl Into<String>) -> OpenError {
+        OpenError::Database {
+            address: self.address.to_string(),
+            why: why.into(),
+        }
+    }
+
+    async fn status(&self) -> Result<Status, OpenError> {
+        let found = status(&self.address).await;
+        found.map_err(|source| self.fault(source))
+    }
+
+    fn key(&self) -> Result<Option<Sealer>, OpenError> {
+        check_key_file(&self.key_file)?;
+        match read_plain(&self.key_file, KEY_FILE_BYTES_MAX) {
+            Ok(text) => ring(&text, &self.key_file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(OpenError::io("read", &self.key_file, error)),
+        }
+    }
+
+    /// Takes the store for this process alone.
+    async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
+        let hold = Hold::take(&self.address, node).await;
+        let hold = hold.map_err(|untaken| match untaken {
+            Untaken::Held { name, since } => self.refuse(format!(
+                "node {name} has had it since {since}; one node at a time may use a store, and \
+                 another one begins once that ends"
+            )),
+            Untaken::Fault(source) => self.fault(source),
+        })?;
+        let engine = PostgresEngine::open(self.address.clone(), Some(hold)).await;
+        let engine = engine.map_err(|source| self.fault(source))?;
+        Ok(Store::new(Arc::new(engine), Arc::new(sealer)))
+    }
+}
+
+impl Whereabouts for Place {
+    fn fault(&self, source: EngineError) -> OpenError {
+        self.refuse(source.to_string())
+    }
+
+    fn key_fault(&self, why: String) -> OpenError {
+        OpenError::Key {
+            file: self.key_file.clone(),
+            why,
+        }
+    }
+}
+
+/// Opens the store for a node that serves.
+pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
+    let place = Place::of(database)?;
+    let missing = || {
+        place
+            .key_fault("it is missing; put the file there that `bellwether store init` made".into())
+    };
+    let sealer = place.key()?.ok_or_else(missing)?;
+    let found = place.status().await?;
+    found.check().map_err(|why| place.refuse(why))?;
+    let store = place.open(&database.node_name, sealer).await?;
+    match check(&store, &place).await {
+        Ok(()) => Ok(store),
+        Err(error) => {
+            store.engine().close().await;
+            Err(error)
+        }
+    }
+}
+
+async fn check(store: &Store, place: &Place) -> Result<(), OpenError> {
+    let format = format::in_store(store).await;
+    match format.map_err(|source| place.fault(source))? {
+        Some(format::NEWEST) => {}
+        Some(found) if found > format::NEWEST => {
+            return Err(place.refuse(format!(
+                "a later version wrote its records (format {found}, this version reads up to {}); \
+                 start that version",
+                format::NEWEST
+            )));
+        }
+        _ => return Err(place.refuse(UNFINISHED)),
+    }
+    let checks = key_check::judge(store, store.sealer(), place).await?;
+    if checks.is_empty() {
+        return Err(place.refuse(UNFINISHED));
+    }
+    key_check::check(store, store.sealer(), place).await
+}
+
+/// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
+/// The store is held until its engine is closed.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
+    let place = Place::of(database)?;
+    let server = place.status().await?;
+    server.check_server().map_err(|why| place.refuse(why))?;
+    let sealer = if let Some(sealer) = place.key()? {
+        sealer
+    } else {
+        let (sealer, content) = first_key();
+        write_new(&place.key_file, content.as_bytes())?;
+        sealer
+    };
+    if server.layout.is_some() {
+        Layout::check(server.layout).map_err(|why| place.refuse(why))?;
+    } else {
+        let made = migrate(&place.address).await;
+        made.map_err(|source| place.fault(source))?;
+    }
+    let store = place.open(&database.node_name, sealer).await?;
+    let made = async {
+        let fault = |source| place.fault(source);
+        if format::in_store(&store).await.map_err(fault)?.is_none() {
+            format::write(&store).await.map_err(fault)?;
+        }
+        key_check::check(&store, store.sealer(), &place).await
+    };
+    if let Err(error) = made.await {
+        store.engine().close().await;
+        return Err(error);
+    }
+    Ok(store)
+}
+
+/// Raises the tables of a store to the newest layout; answers the one that they had.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenError> {
+    let place = Place::of(database)?;
+    let found = place.status().await?;
+    found.check_server().map_err(|why| place.refuse(why))?;
+    let Some(layout) = found.layout else {
+        let why = Layout::check(None).err().unwrap_or_default();
+        return Err(place.refuse(why));
+    };
+    if layout.version < Layout::NEWEST {
+        if let Some(holder) = found.store.and_then(|store| store.holder) {
+            tracing::info!(node = holder.name, "a node has the store meanwhile");
+        }
+        let raised = migrate(&place.address).await;
+        raised.map_err(|source| place.fault(source))?;
+    } else {
+        Layout::check(Some(layout)).map_err(|why| place.refuse(why))?;
+    }
+    Ok(layout)
+}
+
+/// The statements that raise the tables of a store to the newest layout, or make them.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenError> {
+    let place = Place::of(database)?;
+    let found = place.status().await?.layout;
+    if found.is_some_and(|found| found.version >= Layout::NEWEST) {
+        return Ok("-- The tables have the newest layout.\n".into());
+    }
+    let version = found.map_or(0, |found| found.version);
+    Ok(place.address.script(version))
+}
+
+/// Looks at a store without taking it.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenError> {
+    Place::of(database)?.status().await
+}
+
+/// Writes a file that must not be there, for its owner alone.
+fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
+    let written = || {
+        let mut file = folder::private_file().create_new(true).open(path)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        // The name is on disk once its folder is.
+        let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    written().map_err(|error| OpenError::io("write", path, error))
+}

@@ -1,0 +1,368 @@
+//! A service whose store is in PostgreSQL: made, served, killed, and kept to one node at a time.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex},
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    postgres::{PASSWORD, Postgres},
+    process,
+    receiver::Receiver,
+    rest::Rest,
+    world::World,
+};
+use http::Method;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::{crash::stored_hosts, journey, samples};
+
+/// Senders at once, each with one event at a time.
+const SENDERS: usize = 8;
+/// Events that are to be answered before something is killed.
+const ANSWERED: usize = 150;
+
+/// A database, and where the keys of its store are.
+struct Database {
+    server: Postgres,
+    keys: TempDir,
+}
+
+impl Database {
+    /// None where no server is installed.
+    fn start() -> Option<Self> {
+        let server = Postgres::start()?;
+        let keys = tempfile::tempdir().unwrap();
+        Some(Self { server, keys })
+    }
+
+    /// The settings of a store in it.
+    fn settings(&self) -> String {
+        let key_file = self.keys.path().join("secret.key");
+        format!(
+            "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
+             url = {:?}\npassword = {PASSWORD:?}\nnode_name = \"one\"\nsecret_key_file = {:?}\n",
+            self.server.url(),
+            key_file.to_str().unwrap(),
+        )
+    }
+
+    /// A service on a store that is made before it.
+    fn world(&self) -> World {
+        World::on(init, &self.settings())
+    }
+}
+
+/// A command with the settings beside a data folder.
+fn store(data_dir: &Path, arguments: &[&str]) -> Command {
+    let home = data_dir.parent().unwrap();
+    let mut command = process::command(home, ["store", "--config"]);
+    command.arg(home.join("bellwether.toml")).args(arguments);
+    command
+}
+
+fn init(data_dir: &Path) {
+    fs::create_dir_all(data_dir).unwrap();
+    let admin_key = data_dir.join("admin.key");
+    let mut command = store(data_dir, &["init", "--admin-key-file"]);
+    command.arg(admin_key);
+    let made = process::run(command);
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{said}");
+}
+
+/// What became of the events that were sent, by host.
+#[derive(Debug, Default)]
+struct Told {
+    answered: BTreeSet<String>,
+    /// Those of which the service said that it is not known, or said nothing any more.
+    unknown: BTreeSet<String>,
+    refused: BTreeSet<String>,
+}
+
+/// Sends events, one in each request, until it is told to stop.
+fn send(
+    rest: &Rest,
+    round: &str,
+    told: &Arc<Mutex<Told>>,
+    stop: &tokio::sync::watch::Receiver<bool>,
+) -> JoinSet<()> {
+    let mut senders = JoinSet::new();
+    for sender in 0..SENDERS {
+        let (rest, told, stop) = (rest.clone(), Arc::clone(told), stop.clone());
+        let round = round.to_owned();
+        senders.spawn(async move {
+            for number in 0.. {
+                if *stop.borrow() {
+                    return;
+                }
+                let host = format!("{round}-{sender}-{number}");
+                let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
+                let body = samples::events(&[event]).to_string();
+                let path = "/v1/data-receiver/events";
+                let answer = rest.try_send(Method::POST, path, &[], body).await;
+                let mut told = told.lock().unwrap();
+                let Ok(answer) = answer else {
+                    told.unknown.insert(host);
+                    continue;
+                };
+                let text = answer.text();
+                if answer.status == 200 && answer.json()["succeeded"] == 1 {
+                    told.answered.insert(host);
+                } else if text.contains("OUTCOME_UNKNOWN") || text.contains("DEADLINE") {
+                    told.unknown.insert(host);
+                } else {
+                    told.refused.insert(host);
+                }
+            }
+        });
+    }
+    senders
+}
+
+/// Waits until so many more events are answered.
+async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
+    let before = told.lock().unwrap().answered.len();
+    eventually("events to be answered", async || {
+        let now = told.lock().unwrap().answered.len();
+        (now >= before + more).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_survives_kills_of_the_service_and_of_the_database() {
+    let Some(mut database) = Database::start() else {
+        return;
+    };
+    let mut world = database.world();
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+
+    let senders = send(&world.rest(), "service", &told, &stopped);
+    answered(&told, ANSWERED).await;
+    world.kill();
+    stop.send_replace(true);
+    senders.join_all().await;
+    world.start_again();
+
+    stop.send_replace(false);
+    let senders = send(&world.rest(), "database", &told, &stopped);
+    answered(&told, ANSWERED).await;
+    tokio::task::block_in_place(|| {
+        database.server.kill();
+        database.server.run();
+    });
+    answered(&told, ANSWERED).await;
+    stop.send_replace(true);
+    senders.join_all().await;
+
+    let rest = world.rest();
+    let stored = stored_hosts(&rest).await;
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let lost: Vec<_> = told.answered.difference(&stored).collect();
+    assert!(lost.is_empty(), "answered and lost: {lost:?}");
+    let kept: Vec<_> = told.refused.intersection(&stored).collect();
+    assert!(kept.is_empty(), "refused and stored: {kept:?}");
+    let hosts = eventually("every stored event to be told of", async || {
+        let received = receiver.received();
+        let hosts = received.iter().map(|it| {
+            let host = it.json()["event"]["dimensions"]["host"].clone();
+            host.as_str().unwrap().to_owned()
+        });
+        let hosts: BTreeSet<_> = hosts.collect();
+        stored.is_subset(&hosts).then_some(hosts)
+    })
+    .await;
+    let told_of: Vec<_> = hosts.difference(&stored).collect();
+    assert!(told_of.is_empty(), "told of and not stored: {told_of:?}");
+    assert!(world.terminate().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_main_job_is_done_over_rest_and_grpc() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let world = database.world();
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    for (number, wire) in world.wires().iter().enumerate() {
+        let before = receiver.count();
+        let host = format!("host-{number}");
+        let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
+        let event = samples::events(&[event]);
+        let sent = wire.ok("DataReceiverService/PutEvents", &event).await;
+        assert_eq!(sent["succeeded"], 1, "{sent}");
+        eventually("its message", async || {
+            (receiver.count() > before).then_some(())
+        })
+        .await;
+    }
+    let answer = world.rest().get("/v1/overview").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    // What is open at once is told apart from what repeats.
+    let event = samples::event("full", "host-0", "SEVERITY_ERROR", "disk is full");
+    let again = samples::events(&[event]);
+    let rest = world.rest();
+    rest.post("/v1/data-receiver/events", &again).await.ok();
+    let query = json!({"query": {"pageInput": {"limit": 10}}});
+    let found = rest.post("/v1/events:search", &query).await.ok();
+    let counts = found["results"].as_array().unwrap().iter();
+    let counts: BTreeSet<_> = counts.map(|it| it["count"].to_string()).collect();
+    assert_eq!(counts.len(), 2, "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folder() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut world = database.world();
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    let event = samples::event("full", "a", "SEVERITY_ERROR", "disk is full");
+    let rest = world.rest();
+    let path = "/v1/data-receiver/events";
+    rest.post(path, &samples::events(&[event])).await.ok();
+    eventually("its message", async || (receiver.count() > 0).then_some(())).await;
+
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key_file = world.data_dir().join("admin.key");
+    let run = |arguments: &[&str]| {
+        let mut command = process::command(world.folder(), arguments);
+        command
+            .args(["--connect", &address, "--key-file"])
+            .arg(&key_file);
+        let ended = process::run(command);
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success(), "{arguments:?}: {said}");
+    };
+    run(&["check"]);
+    let backup = world.folder().join("backup");
+    run(&["backup", backup.to_str().unwrap(), "--without-keys"]);
+
+    assert!(world.terminate().success());
+    let folder = world.folder().join("moved");
+    let secret_key = database.keys.path().join("secret.key");
+    let mut restore = process::command(world.folder(), ["restore", "--secret-key"]);
+    restore
+        .arg(secret_key)
+        .arg(&backup)
+        .arg("--data-dir")
+        .arg(&folder);
+    let restored = process::run(restore);
+    let said = String::from_utf8_lossy(&restored.stderr);
+    assert!(restored.status.success(), "{said}");
+    let mut check = process::command(world.folder(), ["check", "--data-dir"]);
+    check.arg(&folder);
+    let checked = process::run(check);
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{said}");
+    assert!(said.contains("1 delivery"), "{said}");
+}
+
+/// A command that has to fail, with what it says.
+fn refused(command: Command, why: &str) {
+    let asked = format!("{command:?}");
+    let ended = process::run(command);
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let said = said + &String::from_utf8_lossy(&ended.stdout);
+    assert!(!ended.status.success(), "{asked}");
+    assert!(said.contains(why), "{asked}: {said}");
+    assert!(!said.contains(PASSWORD), "{said}");
+}
+
+fn serve(data_dir: &Path) -> Command {
+    let home = data_dir.parent().unwrap();
+    let mut command = process::command(home, ["serve", "--config"]);
+    command.arg(home.join("bellwether.toml"));
+    command
+}
+
+fn init_again(data_dir: &Path) -> Command {
+    let mut command = store(data_dir, &["init", "--admin-key-file"]);
+    command.arg(data_dir.with_file_name("other.key"));
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_made_once_and_used_by_one_node_at_a_time() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let make = |data_dir: &Path| {
+        refused(store(data_dir, &["status"]), "bellwether store init");
+        refused(store(data_dir, &["migrate"]), "bellwether store init");
+        refused(serve(data_dir), "it is missing");
+        let script = process::run(store(data_dir, &["migrate", "--print-sql"]));
+        let script = String::from_utf8(script.stdout).unwrap();
+        assert!(script.contains("CREATE TABLE occurrence"), "{script}");
+        init(data_dir);
+        refused(init_again(data_dir), "already");
+    };
+    let mut world = World::on(make, &database.settings());
+    let data_dir = world.data_dir();
+    let shown = process::run(store(&data_dir, &["status"]));
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("node: one, since "), "{shown}");
+    refused(init_again(&data_dir), "node one has had it since");
+    refused(serve(&data_dir), "one node at a time");
+    assert!(
+        !data_dir.join("store.redb").exists(),
+        "a node holds no data"
+    );
+    let overview = world.rest().get("/v1/overview").await;
+    assert_eq!(overview.status, 200, "and who has it goes on");
+    assert!(world.terminate().success());
+    let shown = process::run(store(&data_dir, &["status"]));
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("node: none"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_the_store_does_not_start() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut world = database.world();
+    let data_dir = world.data_dir();
+    assert!(world.terminate().success());
+    let key_file = database.keys.path().join("secret.key");
+    let key = fs::read(&key_file).unwrap();
+    fs::remove_file(&key_file).unwrap();
+    refused(serve(&data_dir), "it is missing");
+    assert!(!key_file.exists(), "no key is made up");
+    let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
+    fs::write(&key_file, other).unwrap();
+    refused(serve(&data_dir), "is another one");
+    fs::write(&key_file, key).unwrap();
+    let layout = |version: u8| {
+        let text = "UPDATE bellwether.layout SET version = N, oldest_reader = N";
+        database
+            .server
+            .execute(&text.replace('N', &version.to_string()));
+    };
+    layout(99);
+    refused(serve(&data_dir), "a later version made");
+    layout(0);
+    refused(serve(&data_dir), "bellwether store migrate");
+    layout(1);
+    let mut other = serve(&data_dir);
+    other.env("BELLWETHER_STORE_PASSWORD", "wrong");
+    refused(other, "password authentication failed");
+    let mut beyond = serve(&data_dir);
+    beyond.args(["--store", "postgres://u@db.example.net/b?sslmode=disable"]);
+    refused(beyond, "verify-full");
+    world.start_again();
+    let overview = world.rest().get("/v1/overview").await;
+    assert_eq!(overview.status, 200, "{}", overview.text());
+}

@@ -1,0 +1,88 @@
+//! The settings of a store in a database, as far as they were given.
+
+use std::{fs, path::PathBuf};
+
+use bellwether_backend::{
+    config::DatabaseConfig,
+    domain::Secret,
+    store::engine::postgres::{Address, SCHEMA},
+};
+use toml::Value;
+
+use super::unit;
+use crate::config::{
+    ConfigError,
+    value::{self, Read},
+};
+
+/// Where the system says what this machine is called.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+/// What a process is called where nothing says it.
+const NODE_NAME: &str = "bellwether";
+/// An address to read a schema's name with.
+const SOME_URL: &str = "postgres://bellwether@localhost/bellwether";
+
+/// The database, as far as it was named.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Database {
+    pub(super) url: Option<String>,
+    pub(super) password: Option<Secret>,
+    pub(super) schema: Option<String>,
+    pub(super) node_name: Option<String>,
+    pub(super) secret_key_file: Option<PathBuf>,
+}
+
+/// An address that can be read; an empty one means none.
+pub(super) fn url(value: &Value) -> Read<Option<String>> {
+    let url = unit::text_or_empty(value)?;
+    if url.is_empty() {
+        return Ok(None);
+    }
+    // What was found is not repeated: it may hold a password.
+    Address::parse(&url, None, SCHEMA)?;
+    Ok(Some(url))
+}
+
+/// The name of a schema.
+pub(super) fn schema(value: &Value) -> Read<String> {
+    let schema = value::text(value)?;
+    Address::parse(SOME_URL, None, &schema)?;
+    Ok(schema)
+}
+
+impl Database {
+    /// The database; none when nothing is said about it.
+    pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
+        let missing = |setting: &str, given: &str| {
+            let sentence = format!("{setting}: missing, although {given} is given");
+            Err(ConfigError(sentence))
+        };
+        let Some(url) = &self.url else {
+            return match (&self.password, &self.secret_key_file) {
+                (Some(_), _) => missing("store.url", "store.password"),
+                (None, Some(_)) => missing("store.url", "store.secret_key_file"),
+                (None, None) => Ok(None),
+            };
+        };
+        let Some(secret_key_file) = &self.secret_key_file else {
+            return missing("store.secret_key_file", "store.url");
+        };
+        let schema = self.schema.as_deref().unwrap_or(SCHEMA);
+        Ok(Some(DatabaseConfig {
+            url: url.clone(),
+            password: self.password.clone(),
+            schema: schema.to_owned(),
+            node_name: self.node_name.clone().unwrap_or_else(host_name),
+            secret_key_file: secret_key_file.clone(),
+        }))
+    }
+}
+
+/// What this machine is called.
+fn host_name() -> String {
+    let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
+    match name.trim() {
+        "" => NODE_NAME.to_owned(),
+        name => name.to_owned(),
+    }
+}

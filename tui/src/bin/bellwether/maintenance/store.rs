@@ -1,0 +1,126 @@
+//! `bellwether store`: makes, raises and looks at a store in a database.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use bellwether_backend::{
+    config::DatabaseConfig,
+    server::{Made, init_store},
+    store::{
+        engine::postgres::{Layout, Status},
+        open::{database_script, database_status, migrate_database},
+    },
+};
+
+use crate::{
+    cli::StoreCommand,
+    config::Settings,
+    failure::{Failure, sentence},
+};
+
+/// Does it.
+///
+/// # Errors
+/// When no database is named, it does not answer, or stands against what is asked for.
+pub(crate) async fn run(
+    command: StoreCommand,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<(), Failure> {
+    let config = settings.backend_config()?;
+    let Some(database) = &config.database else {
+        return Err(Failure::usage(
+            "--store: missing; name the database, as in \
+             --store postgres://bellwether@db.example.net/bellwether",
+        ));
+    };
+    let told = match command {
+        StoreCommand::Init { admin_key_file } => init(database, &admin_key_file).await?,
+        StoreCommand::Migrate { print_sql: true } => {
+            let script = database_script(database).await;
+            script.map_err(|error| Failure::new(sentence(&error)))?
+        }
+        StoreCommand::Migrate { print_sql: false } => {
+            let raised = migrate_database(database).await;
+            let before = raised.map_err(|error| Failure::new(sentence(&error)))?;
+            raised_from(before)
+        }
+        StoreCommand::Status => {
+            let status = database_status(database).await;
+            let status = status.map_err(|error| Failure::new(sentence(&error)))?;
+            let (text, is_fine) = shown(&status);
+            write(&mut out, &text)?;
+            return if is_fine {
+                Ok(())
+            } else {
+                Err(Failure::silent())
+            };
+        }
+    };
+    write(&mut out, &told)
+}
+
+fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    let cannot = |error: io::Error| Failure::new(format!("cannot write the answer: {error}"));
+    out.write_all(text.as_bytes()).map_err(cannot)
+}
+
+async fn init(database: &DatabaseConfig, admin_key_file: &Path) -> Result<String, Failure> {
+    if admin_key_file.exists() {
+        return Err(Failure::usage(format!(
+            "--admin-key-file: {} is there already; name a new file",
+            admin_key_file.display()
+        )));
+    }
+    let made = init_store(database, admin_key_file).await;
+    let key = database.secret_key_file.display();
+    match made.map_err(|error| Failure::new(sentence(&error)))? {
+        Made::Store => Ok(format!(
+            "the store is made; the key of the client `admin` is in {}\n\
+             {key} seals its secrets: keep a copy elsewhere, without it they are lost\n",
+            admin_key_file.display()
+        )),
+        Made::Nothing => Err(Failure::new(
+            "there is a store with clients already; nothing was changed",
+        )),
+    }
+}
+
+fn raised_from(before: Layout) -> String {
+    let newest = Layout::NEWEST;
+    if before.version < newest {
+        format!(
+            "the tables had layout {}, and have layout {newest} now\n",
+            before.version
+        )
+    } else {
+        format!("the tables have layout {} already\n", before.version)
+    }
+}
+
+/// What is there in words, and whether it can be used.
+fn shown(status: &Status) -> (String, bool) {
+    let mut lines = vec![format!("server: PostgreSQL {}", status.server)];
+    if let Some(layout) = status.layout {
+        lines.push(format!("layout: {}", layout.version));
+    }
+    if let Some(store) = &status.store {
+        let mib = store.bytes / (1024 * 1024);
+        lines.push(format!("newest place: {}", store.head));
+        lines.push(format!("rows: about {}", store.rows));
+        lines.push(format!("size: {mib} MiB"));
+        lines.push(match &store.holder {
+            Some(holder) => format!(
+                "node: {}, since {}, seen {:.0} s ago",
+                holder.name, holder.since, holder.renewed_seconds_ago
+            ),
+            None => "node: none".to_owned(),
+        });
+    }
+    let fault = status.check().err();
+    let is_fine = fault.is_none();
+    lines.extend(fault.map(|why| format!("it cannot be used: {why}")));
+    (lines.join("\n") + "\n", is_fine)
+}
