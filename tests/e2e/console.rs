@@ -291,3 +291,34 @@ fn no_key_is_lost_while_the_screen_gets_another_size() {
     console.press("q");
     assert!(console.ended().success());
 }
+
+#[test]
+fn contexts_are_named_in_the_head_and_gone_between() {
+    let worlds = [World::start(), World::start()];
+    let contexts = ["prod", "lab"].into_iter().zip(&worlds);
+    let sections = contexts.map(|(name, world)| {
+        let address = world.service().address("grpc");
+        let key = world.data_dir().join("admin.key");
+        let key = key.display();
+        format!(
+            "[contexts.{name}]\nconnect = \"http://{address}\"\nkey_file = \"{key}\"\ncolour = \"red\"\n"
+        )
+    });
+    let file: String = sections.collect();
+    let path = worlds[0].folder().join("contexts.toml");
+    std::fs::write(&path, file).expect("a file");
+    let arguments = [
+        "--config",
+        path.to_str().expect("a path"),
+        "--context",
+        "prod",
+    ];
+    let mut console = Terminal::start(worlds[0].folder(), &arguments);
+    let [prod, lab] = [0, 1].map(|at: usize| worlds[at].service().address("grpc"));
+    console.shows(&["◆ prod", prod, "● connected"]);
+    console.press(":context lab\r");
+    console.shows(&["◆ lab", lab, "● connected"]);
+    console.press("q");
+    assert!(console.ended().success());
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+}

@@ -67,6 +67,8 @@ impl<B: Backend> Console<B> {
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.sending = options.sending;
         model.shell = options.shell;
+        model.context = options.context;
+        model.contexts = options.contexts;
         model.mouse = options.mouse;
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);
@@ -107,6 +109,11 @@ impl<B: Backend> Console<B> {
     /// Asks before every change from now on, also before one that can be taken back.
     pub(crate) fn ask_always(&mut self) {
         self.model.asks_always = true;
+    }
+
+    /// The context that the operator left for, if for one.
+    pub(crate) fn next_context(&self) -> Option<String> {
+        self.model.next_context.clone()
     }
 
     /// Everything it knows and shows.

@@ -24,16 +24,17 @@ pub use client::{Unlisted, listing, why_broken, why_unreachable};
 pub use console::Standing;
 pub use headless::{Headless, Snapshot, UnknownScreen, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
-pub use options::{Background, Depth, Error, Key, Options, Shell, Theme};
+pub use options::{Background, Colour, Context, Depth, Error, Key, Options, Shell, Theme};
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.
 ///
 /// The service need not be there: the console says so, keeps trying, and can be left at any time.
+/// Says which of the contexts the operator left for, if for one.
 ///
 /// # Errors
 /// There is no terminal, or it is gone.
-pub async fn run(options: Options) -> Result<(), Error> {
+pub async fn run(options: Options) -> Result<Option<String>, Error> {
     terminal::run(options).await
 }
 

@@ -46,7 +46,7 @@ use crate::{
     document::Link,
     keymap::{Action, Keymap},
     limits,
-    options::Shell,
+    options::{Context, Shell},
     route::Route,
     text,
     theme::{Background, Depth, Look, Theme, Token},
@@ -70,6 +70,10 @@ pub(crate) struct Model {
     pub(crate) sending: Option<String>,
     /// How a shell reaches it.
     pub(crate) shell: Shell,
+    /// What its operator calls it, the others that can be gone to, and the one that is to be.
+    pub(crate) context: Option<Context>,
+    pub(crate) contexts: Vec<String>,
+    pub(crate) next_context: Option<String>,
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
@@ -158,6 +162,9 @@ impl Model {
             service,
             sending: None,
             shell: Shell::default(),
+            context: None,
+            contexts: Vec::new(),
+            next_context: None,
             read_only,
             mouse: true,
             link: Connection::Connecting,
@@ -266,6 +273,11 @@ impl Model {
     /// What the head begins with, before the breadcrumb.
     pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
         let mut parts = vec![(Token::Bar, format!(" {HOME}"))];
+        if let Some(context) = &self.context {
+            parts.push((Token::Bar, " ".to_owned()));
+            let token = context.colour.map_or(Token::Tab, Token::Mark);
+            parts.push((token, format!(" ◆ {} ", context.name)));
+        }
         if self.columns() >= ADDRESS_FROM {
             let address = self.service.trim_end_matches('/');
             let address = address.split_once("://").map_or(address, |(_, host)| host);

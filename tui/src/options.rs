@@ -9,7 +9,7 @@ use tonic::{
 };
 
 use crate::keymap::Keymap;
-pub use crate::theme::{Background, Depth, Theme};
+pub use crate::theme::{Background, Colour, Depth, Theme};
 
 /// An API key. It is never shown.
 #[derive(Clone)]
@@ -36,6 +36,15 @@ impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
+}
+
+/// A service by the name that its operator gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Its name.
+    pub name: String,
+    /// What its name stands on.
+    pub colour: Option<Colour>,
 }
 
 /// How a shell reaches the service, in its own words.
@@ -89,6 +98,10 @@ pub struct Options {
     pub sending: Option<String>,
     /// How a shell reaches the service, for commands that are copied.
     pub shell: Shell,
+    /// What the service is called, and how it is told from others.
+    pub context: Option<Context>,
+    /// The names of the contexts that can be gone to; empty where leaving would end the service.
+    pub contexts: Vec<String>,
     /// Which keys do what.
     pub keys: Keymap,
     /// The zone that moments are shown in.
@@ -122,6 +135,8 @@ impl Options {
             background: None,
             sending: None,
             shell: Shell::default(),
+            context: None,
+            contexts: Vec::new(),
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),

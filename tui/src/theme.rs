@@ -1,13 +1,17 @@
 //! Colours by meaning. Every meaning that matters also shows without colour.
 
+mod colour;
 mod depth;
 mod look;
 mod palette;
 
 use crate::data::{DeliveryState, HealthState, Outcome, Severity, Status};
 
-pub use self::depth::{Background, Depth};
 pub(crate) use self::look::Look;
+pub use self::{
+    colour::Colour,
+    depth::{Background, Depth},
+};
 
 /// The looks a console can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +79,8 @@ pub(crate) enum Token {
     Bar,
     /// The tab of the screen that is shown.
     Tab,
+    /// The name of a service that has a colour of its own.
+    Mark(Colour),
     /// That nothing can be changed.
     ReadOnly,
     Field,

@@ -29,8 +29,9 @@ use crate::{
     text,
 };
 
-/// Runs a console on the terminal until the operator leaves or a signal comes.
-pub(crate) async fn run(options: Options) -> Result<(), Error> {
+/// Runs a console on the terminal until the operator leaves or a signal comes. Says which context is to
+/// be opened next, if one is.
+pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
     let guard = Guard::take(options.mouse).map_err(Error::Terminal)?;
     // Whether there is colour is the theme's to say, also under NO_COLOR.
@@ -44,7 +45,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         keys: Keys::read(),
         question: Question::default(),
     };
-    session.run().await.map_err(Error::Terminal)
+    session.run().await.map_err(Error::Terminal)?;
+    Ok(session.console.next_context())
 }
 
 struct Session {

@@ -94,6 +94,7 @@ impl Look {
             Token::Tab => fg(colours.accent)
                 .bg(colours.selected.at(self.depth))
                 .add_modifier(Modifier::BOLD),
+            Token::Mark(colour) => colour.painted(self.depth),
             Token::ReadOnly => fg(colours.ground)
                 .bg(colours.warning.at(self.depth))
                 .add_modifier(Modifier::BOLD),
@@ -122,6 +123,7 @@ fn terminal(token: Token) -> Style {
         Token::Tab => style
             .fg(Color::Cyan)
             .add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        Token::Mark(colour) => colour.plain(),
         Token::ReadOnly => style
             .fg(Color::Black)
             .bg(Color::Yellow)
@@ -145,6 +147,7 @@ fn contrast(token: Token) -> Style {
         Token::Bad => style.fg(Color::LightRed),
         Token::Critical => bold(Color::LightMagenta),
         Token::Selected | Token::Bar | Token::Tab => style.fg(Color::Black).bg(Color::White),
+        Token::Mark(colour) => colour.plain(),
         Token::ReadOnly => style.fg(Color::Black).bg(Color::LightYellow),
         Token::Field => style.fg(Color::White).add_modifier(Modifier::UNDERLINED),
     }
@@ -160,7 +163,7 @@ fn mono(token: Token) -> Style {
             style.add_modifier(Modifier::BOLD)
         }
         Token::Link | Token::Field => style.add_modifier(Modifier::UNDERLINED),
-        Token::Bad | Token::ReadOnly => style.add_modifier(Modifier::BOLD),
+        Token::Bad | Token::ReadOnly | Token::Mark(_) => style.add_modifier(Modifier::BOLD),
         Token::Critical => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         Token::Selected | Token::Bar | Token::Tab => style.add_modifier(Modifier::REVERSED),
     }

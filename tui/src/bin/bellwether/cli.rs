@@ -148,6 +148,9 @@ pub(crate) struct Flags {
     /// gRPC address of the backend that `bellwether gateway` stands before.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) backend: Option<String>,
+    /// The service of that name in the configuration file: `[contexts.NAME]`.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
     /// gRPC address of a running service, for the console and `client`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) connect: Option<String>,
@@ -190,6 +193,12 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Another service, instead of the one that these name.
+    pub(crate) fn enter(&mut self, context: String) {
+        self.context = Some(context);
+        (self.connect, self.key_file, self.tls_ca) = (None, None, None);
+    }
+
     /// The settings that were given, by key.
     pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
         let texts = [

@@ -1,5 +1,6 @@
 //! The settings: a flag beats a variable, a variable beats the file, the file beats the default.
 
+mod contexts;
 mod entry;
 mod file;
 mod keys;
@@ -24,6 +25,7 @@ use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
 
+pub(crate) use self::contexts::Context;
 use self::entry::Setting;
 use crate::cli::Flags;
 
@@ -67,6 +69,9 @@ pub(crate) struct Settings {
     pub(crate) backend: String,
     /// The running service that the console and `client` work on.
     pub(crate) connect: Option<String>,
+    /// Services by name, and the one that was chosen.
+    pub(crate) contexts: Vec<Context>,
+    pub(crate) context: Option<Context>,
     /// Where the API key is.
     pub(crate) key: KeySource,
     /// Whether the console changes nothing.
@@ -229,6 +234,9 @@ impl Settings {
         if let Some(key) = variables.get("BELLWETHER_KEY") {
             settings.key = KeySource::Given(key.trim().to_owned());
         }
+        if let Some(context) = &flags.context {
+            settings.enter(context)?;
+        }
         for (key, text) in flags.given() {
             let setting = setting::find(key).expect("every flag is a setting");
             let name = match key.rsplit_once('.') {
@@ -263,7 +271,9 @@ impl Settings {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("--config: cannot read {shown}: {error}")))?;
-        for (key, value) in file::values(&text, path)? {
+        let (values, contexts) = file::values(&text, path)?;
+        self.contexts = contexts::read(contexts, path)?;
+        for (key, value) in values {
             let setting = setting::find(&key).expect("only known keys are handed out");
             self.set(setting, &value, Source::File(path.to_owned()))?;
         }
@@ -328,6 +338,8 @@ impl Default for Settings {
             rest_listen: None,
             backend: format!("http://{}", Self::GRPC_LISTEN),
             connect: None,
+            contexts: Vec::new(),
+            context: None,
             key: KeySource::DataDir,
             read_only: false,
             plain: false,

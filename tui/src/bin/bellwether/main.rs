@@ -51,7 +51,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
         return output::write(config::DEFAULT_FILE);
     }
-    let mut settings = Settings::load(&cli.flags, &variables())?;
+    let mut flags = cli.flags;
+    let mut settings = Settings::load(&flags, &variables())?;
     settings.wall = cli.wall;
     if cli.keys {
         return output::write(&settings.keys.reference());
@@ -65,7 +66,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
     let done = runtime.block_on(async {
         match cli.command {
-            None => operate::run(&settings, frame).await,
+            None => consoles(&mut flags, &mut settings, frame).await,
             Some(Command::Audit(arguments)) => {
                 log::to_standard_error(&settings);
                 audit::run(arguments, &settings, io::stdout()).await
@@ -119,6 +120,21 @@ fn run(cli: Cli) -> Result<(), Failure> {
     // A thread that waits for the disk or the keyboard does not hold the end up.
     runtime.shutdown_background();
     done
+}
+
+/// Opens the console, and another one for as long as the operator goes to another service.
+async fn consoles(
+    flags: &mut cli::Flags,
+    settings: &mut Settings,
+    mut frame: Option<operate::Frame>,
+) -> Result<(), Failure> {
+    let wall = settings.wall;
+    while let Some(context) = operate::run(settings, frame.take()).await? {
+        flags.enter(context);
+        *settings = Settings::load(flags, &variables())?;
+        settings.wall = wall;
+    }
+    Ok(())
 }
 
 /// The threads that the work is done on.

@@ -26,15 +26,19 @@ pub(crate) struct Frame {
     pub(crate) svg: bool,
 }
 
-/// Opens the console and returns when the operator leaves, or draws one frame.
+/// Opens the console and returns when the operator leaves, or draws one frame. Says which context is
+/// to be opened next, if one is.
 ///
 /// # Errors
 /// When there is no key, no terminal, or the service in this process does not start.
-pub(crate) async fn run(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
+pub(crate) async fn run(
+    settings: &Settings,
+    frame: Option<Frame>,
+) -> Result<Option<String>, Failure> {
     match &settings.connect {
         Some(address) => open(settings, address, true, frame).await,
         #[cfg(feature = "embedded")]
-        None => own_service::open(settings, frame).await,
+        None => own_service::open(settings, frame).await.map(|()| None),
         #[cfg(not(feature = "embedded"))]
         None => Err(Failure::new(
             "this console was built without the service (feature `embedded`); name one with \
@@ -68,9 +72,20 @@ async fn open(
     address: &str,
     far: bool,
     frame: Option<Frame>,
-) -> Result<(), Failure> {
+) -> Result<Option<String>, Failure> {
     let mut options = reach(settings, address)?;
     options.keep_alive = far;
+    if far {
+        let others = settings.contexts.iter();
+        options.contexts = others.map(|it| it.name.clone()).collect();
+    }
+    options.context = settings
+        .context
+        .as_ref()
+        .map(|context| bellwether_tui::Context {
+            name: context.name.clone(),
+            colour: context.colour,
+        });
     options.read_only = settings.read_only;
     options.shell = sending::shell(settings, address);
     options.sending = sending::command(&options.shell);
@@ -87,14 +102,15 @@ async fn open(
             let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
             // Whoever types has read how it stood.
             if io::stdin().is_terminal() {
-                return Ok(());
+                return Ok(None);
             }
-            told_by(standing)
+            told_by(standing)?;
         }
-        None => bellwether_tui::run(options).await.map_err(failed),
-        Some(frame) if frame.json => list(options, &frame.screen).await,
-        Some(frame) => draw(options, frame).await,
+        None => return bellwether_tui::run(options).await.map_err(failed),
+        Some(frame) if frame.json => list(options, &frame.screen).await?,
+        Some(frame) => draw(options, frame).await?,
     }
+    Ok(None)
 }
 
 /// Writes one frame; the exit code says whether it tells what the service holds.

@@ -48,6 +48,8 @@ pub(crate) enum Target {
     Sort(Sort),
     /// Events counted by what this field holds.
     Group(String),
+    /// The console on another service.
+    Context(String),
     Filter(String),
     /// A list with a filter.
     List(Route, String),
@@ -197,10 +199,25 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
             ..word(name, &entry.title.to_lowercase())
         }
     });
+    let contexts = contexts(model);
+    let context = (!contexts.is_empty()).then(|| word("context", "the console on another service"));
     WORDS
         .iter()
         .map(move |(name, what)| word(name, what))
+        .chain(context)
         .chain(on_objects)
+}
+
+/// The services that can be gone to.
+fn contexts(model: &Model) -> Vec<Item> {
+    let own = model.context.as_ref().map(|context| context.name.as_str());
+    let others = model
+        .contexts
+        .iter()
+        .filter(|name| Some(name.as_str()) != own);
+    others
+        .map(|name| Item::new(format!("context {name}"), Target::Context(name.clone())))
+        .collect()
 }
 
 /// What can stand behind a word; none when it is no such word.
@@ -229,6 +246,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             })
             .chain(unsorted(model))
             .collect(),
+        "context" => contexts(model),
         "group" => {
             let field = rest.trim().to_owned();
             vec![Item::new(format!("group {field}"), Target::Group(field))]

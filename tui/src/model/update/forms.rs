@@ -336,6 +336,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Ends the console; asks first when a form has something that is not saved, on the screen or on
 /// the way back. Asked for again while the question stands, it ends without an answer.
 pub(super) fn quit(model: &mut Model) {
+    model.next_context = None;
     let pages = std::iter::once(&model.page).chain(&model.back);
     let unsaved = pages
         .filter_map(Page::form)
@@ -353,6 +354,12 @@ pub(super) fn quit(model: &mut Model) {
     }
     let confirm = confirm.line(Token::Dim, "Ctrl-C again quits as well.");
     model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// Leaves for another service; asks first when something typed would be lost.
+pub(super) fn leave_for(model: &mut Model, context: String) {
+    quit(model);
+    model.next_context = Some(context);
 }
 
 /// Chooses from the stored names.

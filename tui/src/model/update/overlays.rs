@@ -211,6 +211,7 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             }
             Err(message) => model.say(Token::Bad, message),
         },
+        Target::Context(name) => forms::leave_for(model, name),
         Target::Group(field) => navigate::go_grouped(model, &field, effects),
         Target::Type(_) => {}
     }

@@ -1,6 +1,7 @@
 //! Text of every meaning is readable on all it can stand on, and nothing is told by colour alone.
 
 use super::*;
+use crate::theme::Colour;
 
 const MEANINGS: [Token; 11] = [
     Token::Text,
@@ -66,6 +67,11 @@ fn text_of_every_meaning_stands_out_from_all_it_can_stand_on() {
                     "{theme:?} {depth:?} {token:?} {ground:?}: {ratio:.2}"
                 );
             }
+        }
+        for colour in Colour::ALL {
+            let drawn = look.base().patch(look.style(Token::Mark(colour)));
+            let ratio = contrast_of(drawn.fg.unwrap(), drawn.bg.unwrap());
+            assert!(ratio >= 4.5, "{theme:?} {depth:?} {colour:?}: {ratio:.2}");
         }
         for token in [Token::Bar, Token::Tab, Token::ReadOnly, Token::Field] {
             let drawn = look.base().patch(look.style(token));

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigError, setting};
+use super::{ConfigError, contexts, setting};
 
 /// The section of keys, which [`super::keys`] reads with its lines.
 pub(super) const KEYS_SECTION: &str = "keys";
+
+/// Settings by their keys, and what stands as contexts.
+type Values = (Vec<(String, Value)>, Option<Value>);
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
@@ -29,21 +32,22 @@ const SERVICE_SECTIONS: [&str; 12] = [
 #[cfg(not(feature = "embedded"))]
 const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
 
-/// The settings that stand in a file, in its order of keys.
+/// The settings that stand in a file, in its order of keys, and its contexts as they stand there.
 ///
 /// # Errors
 /// When the text is not TOML, with line and column, or when a key is not known, with the nearest
 /// known one.
-pub(crate) fn values(text: &str, path: &Path) -> Result<Vec<(String, Value)>, ConfigError> {
+pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     let mut table: Table = toml::from_str(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
         let (path, message) = (path.display(), error.message());
         ConfigError(format!("{path}:{line}:{column}: {message}"))
     })?;
     table.remove(KEYS_SECTION);
+    let contexts = table.remove(contexts::SECTION);
     let mut values = Vec::new();
     flatten("", table, &mut values, path)?;
-    Ok(values)
+    Ok((values, contexts))
 }
 
 fn flatten(

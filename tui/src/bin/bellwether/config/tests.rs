@@ -382,3 +382,70 @@ fn no_color_means_no_colours_until_a_theme_is_set() {
     );
     assert_eq!(theme(&[no_color], Some("auto")), Theme::Auto);
 }
+
+#[test]
+fn a_context_is_a_service_by_its_name() {
+    let file = "connect = \"http://127.0.0.1:1\"\nkey_file = \"/mine\"\n\
+        [contexts.prod]\nconnect = \"https://prod:8481\"\nkey_file = \"/prod.key\"\n\
+        colour = \"red\"\nread_only = true\n\
+        [contexts.lab]\nconnect = \"http://lab:8481\"\n";
+    let entered = |context: Option<&str>, connect: Option<&str>| {
+        let flags = Flags {
+            context: context.map(str::to_owned),
+            connect: connect.map(str::to_owned),
+            ..Flags::default()
+        };
+        load(&flags, &[], file)
+    };
+    let prod = entered(Some("prod"), None).unwrap();
+    assert_eq!(prod.connect.as_deref(), Some("https://prod:8481"));
+    assert_eq!(prod.key, KeySource::File("/prod.key".into()));
+    assert!(prod.read_only);
+    assert_eq!(
+        prod.context.unwrap().colour,
+        bellwether_tui::Colour::find("red")
+    );
+    let lab = entered(Some("lab"), None).unwrap();
+    assert_eq!(
+        (lab.connect.as_deref(), lab.read_only),
+        (Some("http://lab:8481"), false)
+    );
+    // A flag beats it, and without one nothing of it holds.
+    let own = entered(Some("prod"), Some("http://127.0.0.1:2")).unwrap();
+    assert_eq!(own.connect.as_deref(), Some("http://127.0.0.1:2"));
+    let none = entered(None, None).unwrap();
+    assert_eq!(none.connect.as_deref(), Some("http://127.0.0.1:1"));
+    assert!(none.context.is_none() && none.contexts.len() == 2);
+
+    let told = entered(Some("prd"), None).unwrap_err().to_string();
+    assert_eq!(told, "--context: there is no `prd`: there are lab, prod");
+}
+
+#[test]
+fn a_context_that_cannot_be_used_is_told_with_its_name() {
+    for (section, says) in [
+        ("[contexts.a]\n", "contexts.a.connect"),
+        ("[contexts.a]\nconnect = \"lab\"\n", "an address such as"),
+        (
+            "[contexts.a]\nconnect = \"http://a\"\ncolour = \"pink\"\n",
+            "expected one of red,",
+        ),
+        (
+            "[contexts.a]\nconnect = \"http://a\"\ntenant = \"x\"\n",
+            "there are connect, key_file",
+        ),
+        (
+            "[contexts.\"a b\"]\nconnect = \"http://a\"\n",
+            "letters, digits",
+        ),
+        ("contexts = 1\n", "expected sections"),
+    ] {
+        let told = load(&Flags::default(), &[], section)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            told.contains("contexts") && told.contains(says),
+            "{section}: {told}"
+        );
+    }
+}

@@ -66,7 +66,8 @@ async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
              name one with --connect"
         )));
     };
-    super::open(settings, &address, true, Some(frame)).await
+    let drawn = super::open(settings, &address, true, Some(frame)).await;
+    drawn.map(|_context| ())
 }
 
 /// Takes the default addresses, or free ports when another program has them.

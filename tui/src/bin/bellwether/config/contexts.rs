@@ -1,0 +1,119 @@
+//! The sections `[contexts.NAME]`: services by name, each with its address, its key and its colour.
+
+use std::path::Path;
+
+use bellwether_tui::Colour;
+use toml::{Table, Value};
+
+use super::{ConfigError, Settings, Source, setting};
+
+/// The section of contexts.
+pub(super) const SECTION: &str = "contexts";
+/// The settings that a context can have, besides its colour.
+const KEYS: [&str; 5] = ["connect", "key_file", "tls_ca", "tls_name", "read_only"];
+const COLOUR: &str = "colour";
+/// Contexts that a file can have, and letters of a name.
+const MOST: usize = 50;
+const NAME_LETTERS: usize = 32;
+
+/// A service by its name.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) name: String,
+    pub(crate) colour: Option<Colour>,
+    values: Vec<(String, Value)>,
+}
+
+/// Reads the contexts of a file, sorted by their names.
+///
+/// # Errors
+/// The first thing that is wrong, with its name and the file.
+pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
+    let refuse = |key: &str, told: &str| {
+        let path = path.display();
+        ConfigError(format!("{key} (in {path}): {told}"))
+    };
+    let contexts = match table {
+        None => return Ok(Vec::new()),
+        Some(Value::Table(contexts)) => contexts,
+        Some(_) => return Err(refuse(SECTION, "expected sections such as [contexts.prod]")),
+    };
+    if contexts.len() > MOST {
+        return Err(refuse(SECTION, &format!("more than {MOST}")));
+    }
+    let mut read = Vec::new();
+    for (name, value) in contexts {
+        let own = format!("{SECTION}.{name}");
+        let is_fit = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+        if name.is_empty() || name.len() > NAME_LETTERS || !name.chars().all(is_fit) {
+            let told = format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
+            return Err(refuse(&own, &told));
+        }
+        let Value::Table(table) = value else {
+            return Err(refuse(
+                &own,
+                "expected a section with `connect` and `key_file`",
+            ));
+        };
+        read.push(
+            context(name, table).map_err(|(key, told)| refuse(&format!("{own}.{key}"), &told))?,
+        );
+    }
+    read.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(read)
+}
+
+/// One of them; what is wrong, with its key.
+fn context(name: String, table: Table) -> Result<Context, (String, String)> {
+    let mut context = Context {
+        name,
+        colour: None,
+        values: Vec::new(),
+    };
+    for (key, value) in table {
+        if key == COLOUR {
+            let colour = value.as_str().and_then(Colour::find);
+            let words = Colour::ALL.map(Colour::word).join(", ");
+            let told = || (key.clone(), format!("expected one of {words}"));
+            context.colour = Some(colour.ok_or_else(told)?);
+        } else if KEYS.contains(&key.as_str()) {
+            let setting = setting::find(&key).expect("these are settings");
+            (setting.set)(&mut Settings::default(), &value).map_err(|told| (key.clone(), told))?;
+            context.values.push((key, value));
+        } else {
+            let keys = KEYS.join(", ");
+            return Err((
+                key,
+                format!("there is no such setting here; there are {keys}, {COLOUR}"),
+            ));
+        }
+    }
+    if context.values.iter().all(|(key, _)| key != "connect") {
+        let told = "missing: the address of the service, such as \"https://bw.example.net:8481\"";
+        return Err(("connect".to_owned(), told.to_owned()));
+    }
+    Ok(context)
+}
+
+impl Settings {
+    /// Takes a context's settings over.
+    pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
+        let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
+            let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();
+            let told = if names.is_empty() {
+                "the configuration file has none; a section [contexts.NAME] is one".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
+            return Err(ConfigError(format!(
+                "--context: there is no `{name}`: {told}"
+            )));
+        };
+        for (key, value) in &context.values {
+            let setting = setting::find(key).expect("it was read");
+            self.set(setting, value, Source::Flag("--context".to_owned()))?;
+        }
+        self.context = Some(context);
+        Ok(())
+    }
+}
