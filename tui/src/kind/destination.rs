@@ -71,7 +71,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.url",
             "URL",
             FieldKind::Text,
-            "Where to: http or https, at most 2,048 characters, no user name in it. Path and query may be a template.").only("webhook"),
+            "http or https, without a user name. Path and query may be a template.").only("webhook"),
         FieldSpec::new(
             "type.webhook.secretUrl",
             "Secret URL",
@@ -98,10 +98,70 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Secret,
             "Signs requests (Standard Webhooks): whsec_ and base64. Left as it is, the stored one stays.").only("webhook"),
         FieldSpec::new(
+            "type.webhook.auth.basic.username",
+            "User name",
+            FieldKind::Text,
+            "Basic: the user name, without a colon. One of the three ways at most.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.basic.password",
+            "Password",
+            FieldKind::Secret,
+            "Basic: the password of that user.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.bearer.token",
+            "Bearer token",
+            FieldKind::Secret,
+            "Bearer: what the header authorization carries.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.tokenUrl",
+            "OAuth2 address",
+            FieldKind::Text,
+            "OAuth 2 client credentials: where tokens come from.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.clientId",
+            "OAuth2 client",
+            FieldKind::Text,
+            "OAuth 2: the client's id.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.clientSecret",
+            "OAuth2 secret",
+            FieldKind::Secret,
+            "OAuth 2: what the client shows.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.scope",
+            "OAuth2 scope",
+            FieldKind::Text,
+            "OAuth 2: what the token is to be good for, words parted by spaces.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.url",
+            "Closing: URL",
+            FieldKind::Text,
+            "Where closings go, when elsewhere. Empty: to the same address.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.method",
+            "Closing: method",
+            FieldKind::Text,
+            "POST, PUT, PATCH or DELETE, for closings. Empty: POST.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.payload",
+            "Closing: payload",
+            FieldKind::Lines,
+            "A template for the body of closings. Empty: the standard document.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.compress",
+            "Compress",
+            FieldKind::Toggle,
+            "Bodies of 1 KiB and above as gzip. `values` and `expect`: ‹form_text›, as text.").only("webhook"),
+        FieldSpec::new(
             "type.email.to",
             "To",
             FieldKind::Text,
-            "One mail address.").needed().only("email"),
+            "Addresses, parted by commas; at most 20 with the copies.").needed().only("email"),
+        FieldSpec::new(
+            "type.email.cc",
+            "Copies to",
+            FieldKind::Text,
+            "Addresses that get a copy, parted by commas.").only("email"),
         FieldSpec::new(
             "type.email.subject",
             "Subject",

@@ -26,7 +26,7 @@ pub(super) const NAME: Column<Object> = Column::new("Name", 16, 1, 0, |_, it: &O
 
 pub(super) const fn recent(rank: u8) -> Column<Object> {
     Column::new("24 h", 6, 0, rank, |_, it: &Object| {
-        Cell::figure(recent_count(it))
+        Cell::new(Token::Text, recent_words(it))
     })
     .figures()
     .falling(|it| Key::Number(recent_count(it)))
@@ -35,6 +35,17 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
 /// Notifications in the last 24 h.
 pub(super) fn recent_count(object: &Object) -> i64 {
     object.number("recentNotificationCount").unwrap_or_default()
+}
+
+/// The most that the service counts.
+const COUNTED: i64 = 10_000;
+
+/// Notifications in the last 24 h in words: the service stops counting somewhere.
+fn recent_words(object: &Object) -> String {
+    match recent_count(object) {
+        count @ COUNTED.. => format!("{count}+"),
+        count => count.to_string(),
+    }
 }
 
 /// Names, or a word for none of them.
@@ -61,7 +72,7 @@ pub(super) fn head(into: &mut Document, object: &Object) {
 }
 
 pub(super) fn notifications(into: &mut Document, object: &Object) {
-    let words = format!("{} in 24 h", recent_count(object));
+    let words = format!("{} in 24 h", recent_words(object));
     into.field("notifications", Token::Text, &words);
 }
 

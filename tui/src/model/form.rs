@@ -47,6 +47,23 @@ pub(crate) struct Form {
     pub(crate) checked: bool,
 }
 
+/// Takes away what an emptied field leaves empty around it; the type of a destination stays, whatever
+/// it holds.
+fn prune(json: &mut Value, path: &str) {
+    let mut rest = path;
+    while let Some((around, _)) = rest.rsplit_once('.') {
+        let is_type = around == "type"
+            || around
+                .strip_prefix("type.")
+                .is_some_and(|it| !it.contains('.'));
+        if is_type || !get(json, around).is_some_and(is_empty) {
+            return;
+        }
+        set(json, around, None);
+        rest = around;
+    }
+}
+
 impl Form {
     /// A form over a stored or a new resource.
     pub(crate) fn new(kind: Kind, stored: Option<(String, String)>, base: Value) -> Self {
@@ -146,12 +163,8 @@ impl Form {
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
                 set(&mut json, spec.path, written);
+                prune(&mut json, spec.path);
             }
-        }
-        if let Some(delivery) = json.get("delivery")
-            && is_empty(delivery)
-        {
-            set(&mut json, "delivery", None);
         }
         json
     }

@@ -25,7 +25,11 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     let mut parts = Vec::new();
     for (title, text, is_number) in view::cells(model, id) {
         let title = title.trim_start_matches("→ ");
-        let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
+        let labelled = is_number
+            || matches!(
+                title,
+                "Seen" | "Since" | "Rules" | "Target" | "Destinations"
+            );
         match text.trim() {
             "" => {}
             "✓" => parts.push("acknowledged".to_owned()),

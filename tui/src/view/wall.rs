@@ -568,22 +568,22 @@ impl Wall<'_> {
     fn service(&self, pen: &mut Pen<'_>, area: Rect) {
         let number = |count: Option<i32>| count.unwrap_or_default();
         let overview = self.overview;
+        let several = |count, word: &str| {
+            let s = if count == 1 { "" } else { "s" };
+            format!("{count} {word}{s}")
+        };
         let rules = format!(
-            "{} rules, {} on",
-            number(overview.rule_count),
+            "{}, {} on",
+            several(number(overview.rule_count), "rule"),
             number(overview.enabled_rule_count)
         );
-        let counted = |kind, count, word| {
-            let words = format!("{} {word}", number(count));
+        let counted = |kind: Kind, count| {
+            let words = several(number(count), kind.word());
             (Some(Route::List(kind)), words)
         };
         let mut parts = vec![
-            counted(Kind::Trigger, overview.trigger_count, "triggers"),
-            counted(
-                Kind::Destination,
-                overview.destination_count,
-                "destinations",
-            ),
+            counted(Kind::Trigger, overview.trigger_count),
+            counted(Kind::Destination, overview.destination_count),
             (Some(Route::List(Kind::Rule)), rules),
         ];
         parts.extend(

@@ -28,7 +28,7 @@ use std::{
 };
 
 use crate::{
-    cli::{Cli, Command, ConfigCommand},
+    cli::{Cli, Command, ConfigCommand, Flags},
     config::{Settings, Variables},
     failure::Failure,
 };
@@ -51,7 +51,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
         return output::write(config::DEFAULT_FILE);
     }
-    let mut flags = cli.flags;
+    let flags = cli.flags;
     let mut settings = Settings::load(&flags, &variables())?;
     settings.wall = cli.wall;
     if cli.keys {
@@ -66,7 +66,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
     let done = runtime.block_on(async {
         match cli.command {
-            None => consoles(&mut flags, &mut settings, frame).await,
+            None => console(flags, cli.wall, settings.clone(), frame).await,
             Some(Command::Audit(arguments)) => {
                 log::to_standard_error(&settings);
                 audit::run(arguments, &settings, io::stdout()).await
@@ -122,16 +122,16 @@ fn run(cli: Cli) -> Result<(), Failure> {
     done
 }
 
-/// Opens the console, and another one for as long as the operator goes to another service.
-async fn consoles(
-    flags: &mut cli::Flags,
-    settings: &mut Settings,
+/// Opens the console, and another one for each context that the operator goes to.
+async fn console(
+    mut flags: Flags,
+    wall: bool,
+    mut settings: Settings,
     mut frame: Option<operate::Frame>,
 ) -> Result<(), Failure> {
-    let wall = settings.wall;
-    while let Some(context) = operate::run(settings, frame.take()).await? {
+    while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
         flags.enter(context);
-        *settings = Settings::load(flags, &variables())?;
+        settings = Settings::load(&flags, &variables())?;
         settings.wall = wall;
     }
     Ok(())

@@ -38,7 +38,10 @@ pub(crate) async fn run(
     match &settings.connect {
         Some(address) => open(settings, address, true, frame).await,
         #[cfg(feature = "embedded")]
-        None => own_service::open(settings, frame).await.map(|()| None),
+        None => {
+            let own = Box::pin(own_service::open(settings, frame));
+            own.await.map(|()| None)
+        }
         #[cfg(not(feature = "embedded"))]
         None => Err(Failure::new(
             "this console was built without the service (feature `embedded`); name one with \

@@ -61,7 +61,7 @@ fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
 
 #[test]
 fn the_default_file_holds_every_setting() {
-    let values = file::values(&uncommented(), Path::new("default")).unwrap();
+    let (values, _) = file::values(&uncommented(), Path::new("default")).unwrap();
     let documented: Vec<_> = values.iter().map(|(key, _)| key.as_str()).collect();
     for setting in setting::all() {
         assert!(
