@@ -143,7 +143,6 @@ async fn a_wrong_method_names_the_right_ones_and_an_unknown_path_is_not_found() 
         assert!(allow.contains(allowed), "{method} {path}: {allow}");
     }
     for path in [
-        "/",
         "/v1",
         "/v1/notification/nothing",
         "/v1/notification/triggers/a/b",
