@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
@@ -53,13 +54,15 @@ impl Reviewer {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
+                // What is committed while it reviews is news to it.
+                let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
                 self.pass().await;
                 self.sweep().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {
                     error!(%error, "old revisions of triggers and rules are still there");
                 }
-                self.wait(since_ms).await;
+                self.wait(log, since_ms).await;
             }
         };
         tokio::select! {
@@ -212,9 +215,8 @@ impl Reviewer {
     }
 
     /// Waits until something is due that was not at that time, also when it is made due meanwhile.
-    async fn wait(&self, since_ms: i64) {
+    async fn wait(&self, mut log: watch::Receiver<u64>, since_ms: i64) {
         let clock = &self.deciding.clock;
-        let mut log = self.deciding.store.engine().log_signal();
         loop {
             let next_ms = self.next_ms(since_ms).await;
             tokio::select! {
