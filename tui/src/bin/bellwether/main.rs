@@ -51,18 +51,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
         return output::write(config::DEFAULT_FILE);
     }
+    let frame = frame(&cli);
     let flags = cli.flags;
     let mut settings = Settings::load(&flags, &variables())?;
     settings.wall = cli.wall;
     if cli.keys {
         return output::write(&settings.keys.reference());
     }
-    let frame = cli.snapshot.map(|screen| operate::Frame {
-        screen,
-        size: cli.size,
-        json: cli.json,
-        svg: cli.svg,
-    });
     let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
     let done = runtime.block_on(async {
         match cli.command {
@@ -120,6 +115,17 @@ fn run(cli: Cli) -> Result<(), Failure> {
     // A thread that waits for the disk or the keyboard does not hold the end up.
     runtime.shutdown_background();
     done
+}
+
+/// What is drawn once, in place of the console.
+fn frame(cli: &Cli) -> Option<operate::Frame> {
+    let screen = cli.snapshot.clone()?;
+    Some(operate::Frame {
+        screen,
+        size: cli.size,
+        json: cli.json,
+        svg: cli.svg,
+    })
 }
 
 /// Opens the console, and another one for each context that the operator goes to.
