@@ -65,26 +65,7 @@ pub enum CallErrorKind {
 
 /// A kind of resource that configuration is made of: what a `ConfigDocument` can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigKind(Told);
-
-/// Where it is known what a kind is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// By its screens.
-    Screens(Kind),
-    /// Here: intake mappings have no screen.
-    Mapping,
-}
-
-/// How the service is asked for a kind.
-struct Calls {
-    service: &'static str,
-    list: &'static str,
-    message: &'static str,
-    delete: &'static str,
-    /// The fields that only the service writes.
-    output: &'static [&'static str],
-}
+pub struct ConfigKind(Kind);
 
 impl ConfigKind {
     /// All of them, in the order in which they are written.
@@ -92,30 +73,7 @@ impl ConfigKind {
         let kinds = Kind::ALL.iter().copied();
         // Keys and silences are the business of a day, and no configuration.
         let is_configuration = |kind: &Kind| !matches!(kind, Kind::Client | Kind::Silence);
-        let screens = kinds.filter(is_configuration).map(Told::Screens);
-        screens.chain([Told::Mapping]).map(Self)
-    }
-
-    fn calls(self) -> Calls {
-        match self.0 {
-            Told::Screens(kind) => {
-                let spec = kind::spec(kind);
-                Calls {
-                    service: spec.service,
-                    list: spec.list,
-                    message: spec.message,
-                    delete: spec.delete,
-                    output: spec.output,
-                }
-            }
-            Told::Mapping => Calls {
-                service: "IntakeMappingService",
-                list: "ListIntakeMappings",
-                message: "IntakeMapping",
-                delete: "DeleteIntakeMapping",
-                output: &["createTime", "updateTime", "etag"],
-            },
-        }
+        kinds.filter(is_configuration).map(Self)
     }
 
     /// The kind of that word, in the singular or the plural.
@@ -125,26 +83,21 @@ impl ConfigKind {
 
     /// The word for one of them, in lower case.
     pub fn word(self) -> &'static str {
-        match self.0 {
-            Told::Screens(kind) => kind.word(),
-            Told::Mapping => "mapping",
-        }
+        self.0.word()
     }
 
     /// The word for several, in lower case.
     pub fn plural(self) -> &'static str {
-        match self.0 {
-            Told::Screens(kind) => kind.plural(),
-            Told::Mapping => "mappings",
-        }
+        self.0.plural()
     }
 
     /// A stored resource as its author writes it: without what only the service writes, and with a
     /// condition as text where it can be one.
     pub fn authored(self, mut resource: Value) -> Value {
         if let Some(fields) = resource.as_object_mut() {
-            fields.retain(|name, _| !self.calls().output.contains(&name.as_str()));
-            if let (Told::Screens(Kind::Trigger), Some(filter)) = (self.0, fields.remove("filter"))
+            fields.retain(|name, _| !kind::spec(self.0).output.contains(&name.as_str()));
+            if self.0 == Kind::Trigger
+                && let Some(filter) = fields.remove("filter")
             {
                 fields.insert("type".into(), json!({"event": {"filter": filter}}));
             }
@@ -191,7 +144,7 @@ impl Api {
     /// # Errors
     /// Those of [`Api::call`].
     pub async fn list(&mut self, kind: ConfigKind) -> Result<Vec<Value>, CallError> {
-        let spec = kind.calls();
+        let spec = kind::spec(kind.0);
         let (mut found, mut token) = (Vec::new(), String::new());
         loop {
             let asked = json!({"pageSize": PAGE, "pageToken": token});
@@ -211,7 +164,7 @@ impl Api {
     /// # Errors
     /// Those of [`Api::call`].
     pub async fn get(&mut self, kind: ConfigKind, name: &str) -> Result<Value, CallError> {
-        let spec = kind.calls();
+        let spec = kind::spec(kind.0);
         let method = format!("Get{}", spec.message);
         let mut found = self
             .call(spec.service, &method, &json!({"name": name}))
@@ -229,7 +182,7 @@ impl Api {
         name: &str,
         force: bool,
     ) -> Result<(), CallError> {
-        let spec = kind.calls();
+        let spec = kind::spec(kind.0);
         let asked = json!({"name": name, "force": force});
         self.call(spec.service, spec.delete, &asked).await?;
         Ok(())

@@ -57,7 +57,7 @@ pub struct Snapshot {
 }
 
 /// The screens, and the actions that lead to them.
-const SCREENS: [(&str, Action); 12] = [
+const SCREENS: [(&str, Action); 13] = [
     ("overview", Action::GoOverview),
     ("events", Action::GoEvents),
     ("triggers", Action::GoTriggers),
@@ -70,6 +70,7 @@ const SCREENS: [(&str, Action); 12] = [
     ("silences", Action::GoSilences),
     ("calendars", Action::GoCalendars),
     ("inhibitions", Action::GoInhibitions),
+    ("mappings", Action::GoMappings),
 ];
 
 /// The names of all screens, as [`snapshot`] knows them.

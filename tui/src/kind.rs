@@ -8,6 +8,7 @@ mod event;
 mod field;
 mod grouped;
 mod inhibition;
+mod mapping;
 mod rule;
 mod shared;
 mod silence;
@@ -34,6 +35,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Silence => &silence::SPEC,
         Kind::Calendar => &calendar::SPEC,
         Kind::Inhibition => &inhibition::SPEC,
+        Kind::Mapping => &mapping::SPEC,
     }
 }
 

@@ -39,7 +39,7 @@ async fn rates(report: &mut Report) {
         let figure = Figure::new(name, rate, "/s");
         report.add(
             figure
-                .goal(Goal::Least(4_000.0))
+                .goal(Goal::Least(10_000.0))
                 .beside("Alertmanager", peer),
         );
         report.add(Figure::new(

@@ -34,15 +34,20 @@ pub(crate) async fn measure(report: &mut Report) {
         }
     }
     let numbers = Numbers::default();
-    singles(report, &world, &numbers, syncs).await;
+    singles(report, &world, &numbers, (syncs, peer_singles)).await;
     batches(report, &world, &numbers, peer_batches).await;
 }
 
-async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f64) {
+async fn singles(
+    report: &mut Report,
+    world: &World,
+    numbers: &Numbers,
+    (syncs, peer): (f64, Option<Load>),
+) {
     let grpc = grpc_load(world, numbers, SINGLES_IN_FLIGHT, 1).await;
     let name = "intake: gRPC, single events, 256 in flight";
-    // The goal is one of a disk that takes 10,000 syncs a second.
-    let goal = Goal::Least(25_000.0 * (syncs / 10_000.0).min(1.0));
+    // The goal is one of a disk that takes 5,000 syncs a second.
+    let goal = Goal::Least(30_000.0 * (syncs / 5_000.0).min(1.0));
     report.add(
         Figure::new(name, grpc.rate, "/s")
             .goal(goal)
@@ -52,7 +57,10 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
     let rest = rest_load(world, numbers, SINGLES_IN_FLIGHT, 1).await;
     let name = "intake: REST, single events, 256 in flight";
-    report.add(Figure::new(name, rest.rate, "/s").beside("raw syncs", Some(syncs)));
+    let peer = peer.map(|load| load.rate);
+    let goal = peer.map_or(Goal::Nothing, |rate| Goal::Least(1.1 * rate));
+    let figure = Figure::new(name, rest.rate, "/s").goal(goal);
+    report.add(figure.beside("Alertmanager", peer));
 }
 
 async fn batches(report: &mut Report, world: &World, numbers: &Numbers, peer: Option<Load>) {
@@ -65,7 +73,7 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, peer: Op
     );
     report.add(
         figure
-            .goal(Goal::Least(120_000.0))
+            .goal(Goal::Least(110_000.0))
             .beside("Alertmanager", peer),
     );
     let rest = rest_load(world, numbers, BATCHES_IN_FLIGHT, BATCH).await;
@@ -76,7 +84,7 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, peer: Op
     );
     report.add(
         figure
-            .goal(Goal::Least(80_000.0))
+            .goal(peer.map_or(Goal::Nothing, |rate| Goal::Least(1.5 * rate)))
             .beside("Alertmanager", peer),
     );
     dialect(report, world, numbers, rest.rate, peer).await;

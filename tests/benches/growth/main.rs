@@ -2,9 +2,11 @@
 //! `kill -9`, and the first page by everything that a search goes by.
 //!
 //! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
-//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000.
+//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows by
+//! single events over REST, and tells how long the slowest of them took.
 
 mod page;
+mod singles;
 
 use std::{
     io::Write,
@@ -42,7 +44,13 @@ fn main() {
     };
     tokio::runtime::Runtime::new()
         .expect("threads")
-        .block_on(grow(&counts));
+        .block_on(async {
+            if arguments.iter().any(|argument| argument == "singles") {
+                singles::grow(&counts).await;
+            } else {
+                grow(&counts).await;
+            }
+        });
 }
 
 async fn grow(counts: &[usize]) {

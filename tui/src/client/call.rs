@@ -82,6 +82,9 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
         Request::TestDestination { fields, event_id } => {
             Answer::Tested(test(reach, fields, event_id).await)
         }
+        Request::TestMapping { fields, document } => {
+            Answer::Mapped(test_mapping(reach, &fields, &document).await)
+        }
         Request::PreviewRule { fields, event_id } => {
             Answer::Previews(preview(reach, fields, event_id).await)
         }
@@ -295,6 +298,26 @@ async fn preview(
         ..typed(&fields)?
     };
     reach.ask("RuleService/PreviewRule", asked).await
+}
+
+/// The headers of the request stand before the document, as `name: value;` each.
+async fn test_mapping(
+    reach: &mut Reach,
+    fields: &Value,
+    document: &str,
+) -> Result<v1::TestIntakeMappingResponse, Failure> {
+    let begin = document.find(['{', '[']).unwrap_or(0);
+    let (headers, body) = document.split_at(begin);
+    let headers = headers.split(';').filter_map(|it| it.split_once(':'));
+    let asked = v1::TestIntakeMappingRequest {
+        body: body.to_owned(),
+        headers: headers
+            .map(|(name, value)| (name.trim().to_lowercase(), value.trim().to_owned()))
+            .collect(),
+        ..typed(fields)?
+    };
+    let method = "IntakeMappingService/TestIntakeMapping";
+    reach.ask(method, asked).await
 }
 
 fn deliveries(filter: v1::DeliveryFilter, page_token: String) -> v1::ListDeliveriesRequest {

@@ -72,6 +72,11 @@ pub(crate) enum Request {
         fields: Value,
         event_id: String,
     },
+    /// What an intake mapping makes of a document; the name alone means the stored one.
+    TestMapping {
+        fields: Value,
+        document: String,
+    },
     /// What a silence of one event would cover.
     PreviewSilence {
         event_id: String,
@@ -225,6 +230,7 @@ pub(crate) enum Answer {
     Explanation(Result<v1::ExplainEventResponse, Failure>),
     Matches(Result<v1::TestTriggerResponse, Failure>),
     Previews(Result<v1::PreviewRuleResponse, Failure>),
+    Mapped(Result<v1::TestIntakeMappingResponse, Failure>),
     /// What a silence of that event would cover.
     Silenced {
         event_id: String,

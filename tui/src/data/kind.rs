@@ -39,4 +39,5 @@ kinds! {
     Silence "silence" "silences" "Silences";
     Calendar "calendar" "calendars" "Calendars";
     Inhibition "inhibition" "inhibitions" "Inhibitions";
+    Mapping "mapping" "mappings" "Mappings";
 }

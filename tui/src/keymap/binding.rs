@@ -103,7 +103,12 @@ impl Keymap {
         {
             told += before;
             let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
-            let entry = entry.expect("our sentences name actions that there are");
+            let Some(entry) = entry else {
+                // A test holds our sentences to the list; what else stands so is left as it is.
+                told += name;
+                rest = after;
+                continue;
+            };
             let here = self.hint(entry, places);
             let key = here.or_else(|| self.hint(entry, &entry.places[0].around()));
             told += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));

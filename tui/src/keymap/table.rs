@@ -19,6 +19,8 @@ const RESOURCES: &[Place] = &[
     Place::One(Kind::Calendar),
     Place::Many(Kind::Inhibition),
     Place::One(Kind::Inhibition),
+    Place::Many(Kind::Mapping),
+    Place::One(Kind::Mapping),
 ];
 const MAKING: &[Place] = &[
     Place::Many(Kind::Trigger),
@@ -28,6 +30,7 @@ const MAKING: &[Place] = &[
     Place::Many(Kind::Silence),
     Place::Many(Kind::Calendar),
     Place::Many(Kind::Inhibition),
+    Place::Many(Kind::Mapping),
 ];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
@@ -45,6 +48,7 @@ const LINKED: &[Place] = &[
     Place::One(Kind::Silence),
     Place::One(Kind::Calendar),
     Place::One(Kind::Inhibition),
+    Place::One(Kind::Mapping),
     Place::Delivery,
     Place::Reference,
     Place::Report,
@@ -137,6 +141,10 @@ actions! {
         "with event": "Repeat with a stored event instead of the sample";
     TestTrigger ["t"] in &[Place::Many(Kind::Trigger), Place::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
+    TestMapping ["t"] in &[Place::Many(Kind::Mapping), Place::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
+        "test": "See what it makes of a document that is pasted; nothing is taken in";
+    TestWithDocument ["w"] in &[Place::Report], OPERATE, 12 [LINES.text()]
+        "with document": "Repeat with another document";
     LongerTry ["+"] in &[Place::Report], OPERATE, 0
         "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
     PreviewRule ["p"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], VIEW, 16
@@ -221,6 +229,8 @@ actions! {
         "calendars": "Go to Calendars";
     GoInhibitions ["<A-9>"] in ANYWHERE, Need::None, 0
         "inhibitions": "Go to Inhibitions";
+    GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
+        "mappings": "Go to Mappings: what becomes of the webhooks of any service";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

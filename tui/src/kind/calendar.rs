@@ -77,7 +77,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "windows.0.endTimeOfDay",
             "Ends at",
             FieldKind::Text,
-            "Each span ends at the next such time of day, as 18:00. One of this and ‹Lasts›.",
+            "Each span ends at the next such time of day, as 18:00. One of this and «Lasts».",
         ),
         FieldSpec::new(
             "windows.0.duration",
@@ -102,7 +102,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No calendars yet.\n\nA calendar names spans of local time, as office hours or the night of \
-        a patch.\n‹new› makes one; the topic ‹calendars› of the reference has examples.",
+        a patch.\n‹new› makes one; the topic «calendars» of the reference has examples.",
     beside: &[],
 };
 

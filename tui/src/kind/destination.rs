@@ -151,7 +151,22 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.compress",
             "Compress",
             FieldKind::Toggle,
-            "Bodies of 1 KiB and above as gzip. `values` and `expect`: ‹form_text›, as text.").only("webhook"),
+            "Bodies of 1 KiB and above as gzip.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.values",
+            "Values",
+            FieldKind::Maps,
+            "Variables for templates, as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.expect.status",
+            "Expect: status",
+            FieldKind::Numbers,
+            "Statuses of an answer that takes the message, as 200, 202. Empty: 200 to 299.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.expect.bodyClause",
+            "Expect: body",
+            FieldKind::Clause,
+            "What its JSON has to say, as `ok equals true`, where failures are answered with 200.").only("webhook"),
         FieldSpec::new(
             "type.email.to",
             "To",

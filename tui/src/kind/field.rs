@@ -33,12 +33,18 @@ pub(crate) enum FieldKind {
     Words,
     Toggle,
     Choice(&'static [&'static str]),
-    /// One of these words, and what the wire calls it.
+    /// One of these words, and what the wire calls it; empty leaves it out.
     Word(&'static [(&'static str, &'static str)]),
+    /// Whole numbers parted by commas.
+    Numbers,
     /// Names of stored resources.
     Names(Kind),
     /// A line `name: value` for each pair.
     Pairs,
+    /// A line `value: word` for each, of these words and what the wire calls them.
+    WordPairs(&'static [(&'static str, &'static str)]),
+    /// A line `name: from, value=text, *=text` for each variable that is made of another one.
+    Maps,
     Clause,
 }
 
@@ -94,7 +100,10 @@ impl FieldKind {
             | Self::Number(..)
             | Self::Choice(_)
             | Self::Word(_)
+            | Self::Numbers
             | Self::Pairs
+            | Self::WordPairs(_)
+            | Self::Maps
             | Self::Clause => None,
         }
     }

@@ -1,8 +1,10 @@
 //! Columns, fields and parts of pages that several kinds have.
 
+use bellwether_proto::{json, v1::Clause};
+
 use super::{Around, Cell, Column, Key};
 use crate::{
-    data::{Kind, Object},
+    data::{Kind, Object, describe},
     document::{Document, Link, span},
     route::Route,
     theme::Token,
@@ -56,6 +58,15 @@ pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
     } else {
         Cell::new(Token::Text, names.join(", "))
     }
+}
+
+/// The condition at a path in one line; empty when there is none.
+pub(super) fn condition(object: &Object, path: &str) -> String {
+    let Some(clause) = object.at(path) else {
+        return String::new();
+    };
+    let read = json::from_json::<Clause>(clause.to_string().as_bytes());
+    read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
 }
 
 /// Name, description and tags.

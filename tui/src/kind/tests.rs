@@ -4,7 +4,7 @@ use bellwether_proto::{FILE_DESCRIPTOR_SET, json};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::editor;
+use crate::{editor, keymap::ACTIONS};
 
 fn sample(kind: &FieldKind) -> Value {
     match kind {
@@ -14,8 +14,11 @@ fn sample(kind: &FieldKind) -> Value {
         FieldKind::Words | FieldKind::Names(_) => json!(["a"]),
         FieldKind::Toggle => json!(true),
         FieldKind::Choice(words) => json!(words[0]),
-        FieldKind::Word(words) => json!(words[0].1),
+        FieldKind::Word(words) => json!(words[1].1),
+        FieldKind::Numbers => json!([200]),
         FieldKind::Pairs => json!({"a": "b"}),
+        FieldKind::WordPairs(words) => json!({"a": words[0].1}),
+        FieldKind::Maps => json!({"a": {"from": "event.name", "map": {"b": "c"}}}),
         FieldKind::Clause => json!({"contains": {"field": "a", "value": "b"}}),
     }
 }
@@ -36,6 +39,21 @@ fn every_field_of_a_form_is_a_field_of_its_message() {
             assert_eq!(editor::check(&draft), Ok(()), "{}", field.path);
             draft.set("nothing", Some(json!(1)));
             assert!(editor::check(&draft).is_err());
+        }
+    }
+}
+
+#[test]
+fn what_a_form_and_an_empty_list_say_names_actions_that_there_are() {
+    let known: Vec<String> = ACTIONS.iter().map(|entry| entry.action.name()).collect();
+    for kind in Kind::ALL {
+        let spec = spec(*kind);
+        let sentences = spec.fields.iter().map(|field| field.help);
+        for sentence in sentences.chain([spec.empty]) {
+            for part in sentence.split('‹').skip(1) {
+                let name = part.split('›').next().unwrap_or_default();
+                assert!(known.iter().any(|it| it == name), "{name} in {sentence}");
+            }
         }
     }
 }

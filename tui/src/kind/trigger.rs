@@ -1,14 +1,12 @@
 //! Triggers: named queries over events.
 
-use bellwether_proto::{json, v1::Clause};
-
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role, describe},
+    data::{Kind, Object, Role},
     document::Document,
     theme::Token,
 };
@@ -56,11 +54,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
 
 /// The condition of a trigger in one line.
 pub(super) fn query(trigger: &Object) -> String {
-    let Some(clause) = trigger.at(CLAUSE) else {
-        return String::new();
-    };
-    let read = json::from_json::<Clause>(clause.to_string().as_bytes());
-    read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
+    shared::condition(trigger, CLAUSE)
 }
 
 fn document(into: &mut Document, around: &dyn Around, trigger: &Object) {

@@ -3,7 +3,7 @@
 use super::{Connection, Model, sort};
 use crate::{
     client::Request,
-    data::{Word, covers},
+    data::{Kind, Word, covers},
     keymap::{Action, Entry, Need, Place},
     kind::{self, FieldKind},
     route::Route,
@@ -80,6 +80,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                     Request::TestDestination { .. } | Request::PreviewRule { .. }
                 )
             }),
+            Action::TestWithDocument => model
+                .page
+                .report()
+                .is_some_and(|request| matches!(request, Request::TestMapping { .. })),
             Action::LongerTry => model
                 .page
                 .report()
@@ -106,7 +110,11 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             has(|kind| *kind == FieldKind::Clause)
         }
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
-        Action::FormTest | Action::FormText => kind::spec(form.kind).nested,
+        Action::FormText => kind::spec(form.kind).nested,
+        Action::FormTest => matches!(
+            form.kind,
+            Kind::Trigger | Kind::Destination | Kind::Rule | Kind::Mapping
+        ),
         _ => true,
     }
 }

@@ -2,6 +2,7 @@
 
 mod clauses;
 mod input;
+mod list;
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,8 @@ mod palette;
 
 pub(crate) use self::palette::{Palette, Target};
 use super::{Model, bulk::Bulk, field::TextField, write::Write};
+use serde_json::Value;
+
 use crate::{client::Request, data::Object, theme::Token};
 
 /// What lies over a page.
@@ -157,6 +159,12 @@ pub(crate) enum Asked {
     AnnotateAll,
     /// What to look for in the document on the screen.
     Search,
+    /// What an intake mapping is to be tested with: the title of the test, and the fields of its
+    /// request.
+    Document {
+        title: String,
+        fields: Value,
+    },
 }
 
 /// Several of a list of names are wanted for the focused field of the form, or one event for the

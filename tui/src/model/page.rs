@@ -87,6 +87,7 @@ pub(crate) enum Found {
     Test(v1::TestDestinationResponse),
     Matches(v1::TestTriggerResponse),
     Previews(v1::PreviewRuleResponse),
+    Mapped(v1::TestIntakeMappingResponse),
     /// And whether there are more.
     Obligations(Vec<v1::Obligation>, bool),
 }

@@ -184,9 +184,7 @@ fn focus_token(focused: bool) -> Token {
 }
 
 fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
-    let FieldKind::Choice(words) = spec.kind else {
-        return;
-    };
+    let words = spec.kind.words();
     let word = words.get(at).copied().unwrap_or_default();
     let mut x = pen.put(
         area.x,
@@ -199,7 +197,7 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
         return;
     }
     x += 2;
-    for other in words.iter().filter(|other| **other != word) {
+    for other in words.into_iter().filter(|other| *other != word) {
         let room = usize::from(area.right().saturating_sub(x));
         if text::width(other) > room {
             break;

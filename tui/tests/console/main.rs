@@ -9,6 +9,7 @@ mod flows;
 mod looks;
 mod many;
 mod map;
+mod mappings;
 #[cfg(feature = "embedded")]
 mod monkey;
 mod mouse;

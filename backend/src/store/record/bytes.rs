@@ -3,13 +3,16 @@
 use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionOf};
 
 /// Puts a key together from parts that sort.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Key(Vec<u8>);
+
+/// Room for most keys, so that a key is one allocation.
+const KEY_BYTES: usize = 64;
 
 impl Key {
     /// An empty key.
     pub fn new() -> Self {
-        Self::default()
+        Self(Vec::with_capacity(KEY_BYTES))
     }
 
     /// Adds one byte.

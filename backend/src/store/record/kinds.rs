@@ -76,7 +76,7 @@ const PROVEN: u8 = 2;
 /// What proofs of records are for.
 const PURPOSE: &str = "record";
 /// What an occurrence takes about, beside its texts.
-const RECORD_BYTES: usize = 256;
+const RECORD_BYTES: usize = 512;
 /// Where what no time ends stands in the order of due times.
 const DUE_NEVER_MS: i64 = i64::MAX;
 

@@ -1,12 +1,15 @@
 //! What a test of a destination, a try of a trigger or a preview of a rule brought.
 
-use bellwether_proto::v1::{Attempt, RulePreview, TestTriggerResponse};
+use bellwether_proto::{
+    cloud::Event,
+    v1::{Attempt, RulePreview, TestIntakeMappingResponse, TestTriggerResponse},
+};
 use serde_json::Value;
 
 use super::{obligation, transcript};
 use crate::{
     client::Request,
-    data::{EventRow, Word, structure},
+    data::{EventRow, Severity, Status, Word, structure},
     document::{Document, Link, span},
     model::{
         Model,
@@ -21,6 +24,12 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.request {
         Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
             Some(event_id.as_str())
+        }
+        Request::TestMapping { document, .. } => {
+            into.text(Token::Dim, 0, document);
+            let told = model.tell("‹test_with_document› takes another document");
+            into.text(Token::Dim, 0, &told);
+            None
         }
         Request::ListObligations(asked) => {
             obligation::about(into, asked);
@@ -67,6 +76,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             }
         }
         Some(Found::Matches(test)) => matches(into, model, test, &report.request),
+        Some(Found::Mapped(found)) => mapped(into, found),
         Some(Found::Obligations(rows, more)) => obligation::write(into, model, rows, *more),
         Some(Found::Previews(found)) => {
             for warning in &found.warnings {
@@ -84,6 +94,59 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             }
         }
         None => into.missing(false, None),
+    }
+}
+
+/// The events that a mapping makes of a document, and what would be refused of them.
+fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
+    let many = |count: usize| if count == 1 { "event" } else { "events" };
+    let count = found.events.len();
+    let token = if count == 0 {
+        Token::Warning
+    } else {
+        Token::Good
+    };
+    into.text(
+        token,
+        0,
+        &format!("{count} {}; nothing was taken in", many(count)),
+    );
+    let dropped = found.dropped_count.unwrap_or_default();
+    if dropped > 0 {
+        into.text(Token::Dim, 0, &format!("{dropped} passed over"));
+    }
+    for fault in &found.faults {
+        into.text(Token::Bad, 0, &format!("✗ {fault}"));
+    }
+    for (index, event) in found.events.iter().enumerate() {
+        into.heading(&format!("Event {}", index + 1));
+        made(into, event);
+    }
+}
+
+/// An event that was made of a document.
+fn made(into: &mut Document, event: &Event) {
+    into.field("name", Token::Title, &event.name);
+    if event.severity() != Severity::Default {
+        into.field("severity", event.severity().into(), event.severity().word());
+    }
+    if event.status() != Status::Default {
+        into.field("status", Token::Text, event.status().word());
+    }
+    if event.acknowledged == Some(true) {
+        into.field("acknowledged", Token::Text, "yes");
+    }
+    for (label, text) in [
+        ("type", &event.r#type),
+        ("summary", &event.summary),
+        ("body", &event.body),
+    ] {
+        if !text.is_empty() {
+            into.field(label, Token::Text, text);
+        }
+    }
+    for (name, value) in &event.dimensions {
+        into.field(name, Token::Text, value);
     }
 }
 

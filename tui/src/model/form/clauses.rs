@@ -112,17 +112,19 @@ impl ClauseInput {
         }
     }
 
-    pub(super) fn error(&self) -> Option<String> {
+    /// What is wrong with it; that there is none only where one is needed.
+    pub(super) fn error(&self, needed: bool) -> Option<String> {
+        let none = || needed.then(|| "a query is needed".to_owned());
         if let Some(field) = &self.json {
             let text = field.text();
             return match parsed(text) {
                 Ok(_) => None,
-                Err(_) if text.trim().is_empty() => Some("a query is needed".to_owned()),
+                Err(_) if text.trim().is_empty() => none(),
                 Err(error) => Some(error),
             };
         }
         if self.rows.iter().all(Row::is_empty) {
-            return Some("a query is needed".to_owned());
+            return none();
         }
         let nameless = |row: &&Row| !row.is_empty() && row.field.text().trim().is_empty();
         self.rows

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ClauseInput;
+use super::{ClauseInput, list};
 use crate::{
     kind::{FieldKind, FieldSpec},
     model::field::TextField,
@@ -33,7 +33,12 @@ impl Input {
             }
             FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
             FieldKind::Words => Self::Text(TextField::new(strings(value).join(", "))),
+            FieldKind::Numbers => Self::Text(TextField::new(list::numbers(value))),
             FieldKind::Pairs => Self::Text(TextField::new(pairs(value)).with_lines()),
+            FieldKind::WordPairs(words) => {
+                Self::Text(TextField::new(list::worded(value, words)).with_lines())
+            }
+            FieldKind::Maps => Self::Text(TextField::new(list::maps(value)).with_lines()),
             FieldKind::Toggle => Self::Toggle(value.and_then(Value::as_bool).unwrap_or_default()),
             FieldKind::Choice(words) => {
                 let chosen = match value {
@@ -78,6 +83,11 @@ impl Input {
                     Some(Value::Object(pairs))
                 }
             }
+            (Self::Text(field), FieldKind::Numbers) => list::read_numbers(field.text()).ok(),
+            (Self::Text(field), FieldKind::WordPairs(words)) => {
+                list::read_worded(field.text(), words).ok().flatten()
+            }
+            (Self::Text(field), FieldKind::Maps) => list::read_maps(field.text()).ok().flatten(),
             (Self::Text(field), FieldKind::Number(..)) => {
                 field.text().trim().parse::<i64>().ok().map(Value::from)
             }
@@ -90,7 +100,8 @@ impl Input {
                 words.get(*at).map(|word| Value::from(*word))
             }
             (Self::Choice(at), FieldKind::Word(words)) => {
-                words.get(*at).map(|(_, name)| Value::from(*name))
+                let name = words.get(*at).map(|(_, name)| *name);
+                name.filter(|name| !name.is_empty()).map(Value::from)
             }
             (Self::Choice(_), _) => None,
             (Self::Names(names), _) => {
@@ -111,8 +122,11 @@ impl Input {
             | FieldKind::Moment
             | FieldKind::Secret
             | FieldKind::Number(..)
+            | FieldKind::Numbers
             | FieldKind::Words => Self::Text(TextField::new(text)),
-            FieldKind::Lines | FieldKind::Pairs => Self::Text(lines()),
+            FieldKind::Lines | FieldKind::Pairs | FieldKind::WordPairs(_) | FieldKind::Maps => {
+                Self::Text(lines())
+            }
             FieldKind::Toggle => match text.to_lowercase().as_str() {
                 "yes" | "on" | "true" => Self::Toggle(true),
                 "no" | "off" | "false" => Self::Toggle(false),
@@ -139,7 +153,7 @@ impl Input {
     /// What is wrong with it, as far as that can be seen without the service.
     pub(super) fn error(&self, spec: &FieldSpec) -> Option<String> {
         if let Self::Clause(clause) = self {
-            return clause.error();
+            return clause.error(spec.required);
         }
         let Self::Text(field) = self else { return None };
         let text = field.text().trim();
@@ -151,6 +165,9 @@ impl Input {
                     .is_ok_and(|number| (low..=high).contains(&number));
                 (!fits).then(|| format!("write a whole number from {low} to {high}"))
             }
+            FieldKind::Numbers => list::read_numbers(text).err(),
+            FieldKind::WordPairs(words) => list::read_worded(text, words).err(),
+            FieldKind::Maps => list::read_maps(text).err(),
             FieldKind::Pairs => {
                 let bare = text
                     .lines()

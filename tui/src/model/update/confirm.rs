@@ -89,6 +89,7 @@ pub(super) fn delete(model: &mut Model) {
         let told = match kind {
             Kind::Rule => "Messages it has caused are still delivered.",
             Kind::Calendar => "Only what nothing uses is deleted.",
+            Kind::Mapping => "What is sent by way of it is refused from then on.",
             Kind::Inhibition => "What it holds is decided at once.",
             Kind::Silence => "It ends, and what it holds is decided at once.",
             _ => "No rule uses it.",

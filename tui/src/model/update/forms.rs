@@ -282,9 +282,10 @@ pub(super) fn clause(
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    let mut specs = form.specs.iter();
-    let Some(at) = specs.position(|spec| spec.kind == FieldKind::Clause) else {
-        return model.say(Token::Info, "only a trigger has a query");
+    let is_clause = |at: &usize| form.specs[*at].kind == FieldKind::Clause && form.is_shown(*at);
+    let focused = Some(form.focus).filter(is_clause);
+    let Some(at) = focused.or_else(|| (0..form.specs.len()).find(is_clause)) else {
+        return model.say(Token::Info, "nothing in this form is a condition");
     };
     let part = if form.focus == at {
         form.part

@@ -201,6 +201,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         }),
         Answer::Matches(found) => report(model, ticket, found.map(Found::Matches)),
         Answer::Previews(found) => report(model, ticket, found.map(Found::Previews)),
+        Answer::Mapped(found) => report(model, ticket, found.map(Found::Mapped)),
         Answer::Silenced { event_id, preview } => {
             match preview {
                 Ok(preview) if model.overlay.is_none() => {

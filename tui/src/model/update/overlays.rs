@@ -123,6 +123,9 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 Asked::Annotate(ids) => confirm::note(model, ids, text, effects),
                 Asked::AnnotateAll => bulk::events(model, EventTransition::Note(text), effects),
                 Asked::Search => navigate::search(model, text),
+                Asked::Document { title, fields } => {
+                    report::with_document(model, title, fields, text, effects);
+                }
             }
         }
         _ => {

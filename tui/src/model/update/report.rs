@@ -1,7 +1,7 @@
 //! Tests, tries and previews, and what is not yet resolved: asked, and asked again.
 
 use bellwether_proto::v1;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{call, navigate};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         Model,
         field::TextField,
         message::Effect,
-        overlay::{Overlay, Pick},
+        overlay::{Asked, Overlay, Pick, Prompt},
         page::{Content, Found, Page, Report},
         store::Loaded,
     },
@@ -99,22 +99,72 @@ pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let name = model.resource_name();
     let found = name.and_then(|name| model.store.object(kind, &name));
-    if let Some((title, request)) = found.map(|object| of(object, "")) {
-        report(model, title, request, effects);
+    if let Some((title, request)) = found.and_then(|object| of(object, "")) {
+        begin(model, title, request, effects);
     }
 }
 
 /// Tests, tries or previews a draft that is not stored.
 pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
-    let (title, request) = of(draft, "the unsaved ");
+    if let Some((title, request)) = of(draft, "the unsaved ") {
+        begin(model, title, request, effects);
+    }
+}
+
+/// Makes the request; a test of a mapping asks for the document first.
+fn begin(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
+    match request {
+        Request::TestMapping { fields, document } => ask_document(model, title, fields, document),
+        request => report(model, title, request, effects),
+    }
+}
+
+/// Asks for what a mapping is to be tested with; `document` is what it was tested with before.
+fn ask_document(model: &mut Model, title: String, fields: Value, document: String) {
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: title.clone(),
+        help: "paste what the service sends, as x-github-event: push; {\"ref\": \"main\"}",
+        field: TextField::new(document),
+        then: Asked::Document { title, fields },
+    }));
+}
+
+/// Tests a mapping with that document.
+pub(super) fn with_document(
+    model: &mut Model,
+    title: String,
+    fields: Value,
+    document: String,
+    effects: &mut Vec<Effect>,
+) {
+    if document.is_empty() {
+        return;
+    }
+    let request = Request::TestMapping { fields, document };
+    if let Content::Report(shown) = &mut model.page.content {
+        shown.request = request;
+        return again(model, effects);
+    }
     report(model, title, request, effects);
 }
 
-/// What is asked about a resource, and what the page is called.
-fn of(object: &Object, what: &str) -> (String, Request) {
+/// Asks for another document for the test on the screen.
+pub(super) fn other_document(model: &mut Model) {
+    let Content::Report(shown) = &model.page.content else {
+        return;
+    };
+    if let Request::TestMapping { fields, document } = &shown.request {
+        let (title, fields) = (shown.title.clone(), fields.clone());
+        let document = document.clone();
+        ask_document(model, title, fields, document);
+    }
+}
+
+/// What is asked about a resource, and what the page is called; none where nothing can be tested.
+fn of(object: &Object, what: &str) -> Option<(String, Request)> {
     let name = object.name();
     let event_id = String::new();
-    match object.kind {
+    Some(match object.kind {
         Kind::Trigger => {
             let request = Request::TestTrigger {
                 fields: object.part(&["name", "type"]),
@@ -128,12 +178,24 @@ fn of(object: &Object, what: &str) -> (String, Request) {
             let request = Request::TestDestination { fields, event_id };
             (format!("Test of {what}{name}"), request)
         }
-        Kind::Rule | Kind::Client | Kind::Silence | Kind::Calendar | Kind::Inhibition => {
+        Kind::Mapping => {
+            let fields = if what.is_empty() {
+                json!({"name": name})
+            } else {
+                // What proves who sends is nothing to a test, and its secret is not here.
+                json!({"mapping": kind::draft(object).without(&["signature"]).json})
+            };
+            let document = String::new();
+            let request = Request::TestMapping { fields, document };
+            (format!("Test of {what}{name}"), request)
+        }
+        Kind::Client | Kind::Silence | Kind::Calendar | Kind::Inhibition => return None,
+        Kind::Rule => {
             let fields = kind::draft(object).json;
             let request = Request::PreviewRule { fields, event_id };
             (format!("Preview of {what}{name}"), request)
         }
-    }
+    })
 }
 
 /// Who has yet to hear of the end, about what is selected or shown, or about everything.

@@ -54,6 +54,9 @@ fn of(action: Action) -> Run {
         Action::GoInhibitions => {
             |model, effects| navigate::go(model, Route::List(Kind::Inhibition), effects)
         }
+        Action::GoMappings => {
+            |model, effects| navigate::go(model, Route::List(Kind::Mapping), effects)
+        }
         Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
         Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
         Action::GoCriticals => |model, effects| {
@@ -130,9 +133,10 @@ fn of(action: Action) -> Run {
         Action::Unfold => |model, _| model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination,
         Action::PauseDestination => |model, _| confirm::pause(model),
-        Action::TestTrigger | Action::PreviewRule => report::stored,
+        Action::TestTrigger | Action::PreviewRule | Action::TestMapping => report::stored,
         Action::LongerTry => report::longer,
         Action::TestWithEvent => |model, _| report::pick_event(model),
+        Action::TestWithDocument => |model, _| report::other_document(model),
         Action::FormNext => |model, _| forms::step(model, true),
         Action::FormPrevious => |model, _| forms::step(model, false),
         Action::FormLeave => forms::leave,

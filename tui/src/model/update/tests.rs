@@ -89,6 +89,7 @@ fn object(kind: Kind) -> Object {
         Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
         Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
         Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
     };
     Object { kind, json }
@@ -125,6 +126,7 @@ fn answer(request: &Request) -> Answer {
         Request::ExplainEvent { .. } => Answer::Explanation(none()),
         Request::TestTrigger { .. } => Answer::Matches(none()),
         Request::PreviewRule { .. } => Answer::Previews(none()),
+        Request::TestMapping { .. } => Answer::Mapped(none()),
         Request::PreviewSilence { event_id } => Answer::Silenced {
             event_id: event_id.clone(),
             preview: Ok(v1::PreviewSilenceResponse::default()),

@@ -1,0 +1,191 @@
+//! Intake mappings: what becomes of a webhook of any service.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Object, Role},
+    document::Document,
+    theme::Token,
+};
+
+const SEVERITIES: &[(&str, &str)] = &[
+    ("not stated", ""),
+    ("debug", "SEVERITY_DEBUG"),
+    ("info", "SEVERITY_INFO"),
+    ("warning", "SEVERITY_WARNING"),
+    ("error", "SEVERITY_ERROR"),
+    ("critical", "SEVERITY_CRITICAL"),
+];
+/// Those that a value can mean.
+const MEANT: &[(&str, &str)] = SEVERITIES.split_at(1).1;
+const SCHEMES: &[(&str, &str)] = &[
+    ("none", ""),
+    ("hub-sha256", "HUB_SHA256"),
+    ("sentry", "SENTRY"),
+    ("standard-webhooks", "STANDARD_WEBHOOKS"),
+];
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "IntakeMappingService",
+    list: "ListIntakeMappings",
+    create: "CreateIntakeMapping",
+    update: Some("UpdateIntakeMapping"),
+    delete: "DeleteIntakeMapping",
+    message: "IntakeMapping",
+    nested: true,
+    output: &["createTime", "updateTime", "etag"],
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("Event", 20, 2, 0, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("event.name"))
+        })
+        .by(|it| Key::Text(it.text("event.name").to_owned())),
+        Column::new("Each", 12, 1, 2, |_, it: &Object| {
+            Cell::new(Token::Dim, it.text("each"))
+        }),
+        Column::new("Closed when", 20, 2, 1, |_, it: &Object| {
+            Cell::new(Token::Dim, shared::condition(it, "event.closed"))
+        }),
+        Column::new("Signed", 17, 0, 3, |_, it: &Object| {
+            Cell::new(Token::Text, scheme(it))
+        })
+        .by(|it| Key::Text(scheme(it).to_owned())),
+    ],
+    searched: |it| vec![it.text("event.name"), it.text("each"), scheme(it)],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "event.name",
+            "Event name",
+            FieldKind::Text,
+            "A template for the name, as `{{data.monitor.name}}`.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "event.dimensions",
+            "Dimensions",
+            FieldKind::Pairs,
+            "What it is about: a line `host: {{data.host}}` for each. ‹form_test› shows what comes of it.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "event.summary",
+            "Summary",
+            FieldKind::Text,
+            "A template for the line for people; cut at 1 KiB.",
+        ),
+        FieldSpec::new(
+            "event.body",
+            "Body",
+            FieldKind::Lines,
+            "A template for the details.",
+        ),
+        FieldSpec::new(
+            "event.type",
+            "Event type",
+            FieldKind::Text,
+            "A template for the kind of event.",
+        ),
+        FieldSpec::new(
+            "event.severity.from",
+            "Severity from",
+            FieldKind::Text,
+            "The path of a word or number that says how bad it is, as data.level.",
+        ),
+        FieldSpec::new(
+            "event.severity.map",
+            "Severity map",
+            FieldKind::WordPairs(MEANT),
+            "A line `p1: critical` for each value that does not say it itself.",
+        ),
+        FieldSpec::new(
+            "event.severity.default",
+            "Severity else",
+            FieldKind::Word(SEVERITIES),
+            "What every other value means.",
+        ),
+        FieldSpec::new(
+            "event.closed",
+            "Closed when",
+            FieldKind::Clause,
+            "When it is over, as `data.status equals resolved`. Empty: it never is.",
+        ),
+        FieldSpec::new(
+            "event.acknowledged",
+            "Acknowledged",
+            FieldKind::Clause,
+            "When somebody looks after it. Empty: that stays as it is.",
+        ),
+        FieldSpec::new(
+            "each",
+            "Each",
+            FieldKind::Text,
+            "The path of a list whose entries, as `item`, each are an event. Empty: the document is one.",
+        ),
+        FieldSpec::new(
+            "drop",
+            "Passed over",
+            FieldKind::Clause,
+            "What nothing becomes of, as `item.test equals true`.",
+        ),
+        FieldSpec::new(
+            "signature.scheme",
+            "Signed",
+            FieldKind::Word(SCHEMES),
+            "What has to prove who sends, beside the key.",
+        ),
+        FieldSpec::new(
+            "signature.secret",
+            "Signing secret",
+            FieldKind::Secret,
+            "What it is signed with. Left as it is, the stored one stays.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No mappings yet.\n\nA mapping makes events of the webhooks of any service: its templates say what \
+        the name,\nthe host and the line for people are. ‹new› makes one, and in its form ‹form_test› shows \
+        what\nit makes of a document before it is saved. The topic «mappings» of the reference has examples.",
+    beside: &[],
+};
+
+/// What proves who sends, in a word.
+fn scheme(mapping: &Object) -> &str {
+    let wire = mapping.text("signature.scheme");
+    let known = SCHEMES.iter().find(|(_, name)| *name == wire);
+    known.map_or(wire, |(word, _)| word)
+}
+
+fn document(into: &mut Document, around: &dyn Around, mapping: &Object) {
+    shared::head(into, mapping);
+    let address = format!("POST /v1/intake/webhooks/{}", mapping.name());
+    into.field("sent to", Token::Text, &address);
+    into.field("signed", Token::Text, scheme(mapping));
+    let each = mapping.text("each");
+    if !each.is_empty() {
+        into.field("each of", Token::Text, each);
+    }
+    let dropped = shared::condition(mapping, "drop");
+    if !dropped.is_empty() {
+        into.field("passed over", Token::Text, &dropped);
+    }
+    shared::times(into, around, mapping);
+    let words = "‹test_mapping› shows what it makes of a document; nothing is taken in";
+    into.text(Token::Dim, 0, &around.tell(words));
+    into.heading("The event");
+    let event = mapping.at("event").and_then(serde_json::Value::as_object);
+    for (key, value) in event.into_iter().flatten() {
+        match key.as_str() {
+            "closed" | "acknowledged" => {
+                let condition = shared::condition(mapping, &format!("event.{key}"));
+                into.field(key, Token::Text, &condition);
+            }
+            _ => into.tree(0, key, value),
+        }
+    }
+}

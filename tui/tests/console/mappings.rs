@@ -1,0 +1,75 @@
+//! Intake mappings, from an empty list through their form to what they make of a document.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use super::super::{flows::assert_shows, *};
+    use crate::backend::Real;
+
+    /// Waits until the screen shows that.
+    async fn until(console: &mut Headless, wanted: &str) {
+        assert!(
+            console.shows(wanted).await,
+            "no «{wanted}» in\n{}",
+            console.screen()
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_mapping_is_tried_on_a_pasted_document_before_it_is_saved_and_after() {
+        let real = Real::start().await;
+        let mut console = Headless::start(real.options(real.address), 120, 40);
+        until(&mut console, "connected").await;
+        press(&mut console, "<A-8>").await;
+        until(&mut console, "No mappings yet.").await;
+        press(&mut console, "n").await;
+        press(&mut console, "shop<Tab>order late<Tab>order: {{item.id}}").await;
+        // From the summary past body and type.
+        press(&mut console, "<Tab>{{item.title}}<Tab><Tab><Tab>item.level").await;
+        press(&mut console, "<Tab>p1: critical<Tab><Right><Right><Right>").await;
+        let screen = console.screen();
+        assert_shows(&screen, "order: {{item.id}}");
+        assert_shows(&screen, "‹ warning ›");
+        // The condition that closes it is typed into its list: all of, not, field, comparison, value.
+        press(&mut console, "<Tab><Tab><Tab>item.state<Tab><Tab>done").await;
+        press(&mut console, "<C-t>").await;
+        until(&mut console, "Test of the unsaved shop").await;
+        press(&mut console, "<Esc>").await;
+        // Without `each` nothing is there as `item`.
+        press(&mut console, "<C-t>").await;
+        console.paste(r#"{"orders": [{"id": 7}]}"#);
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "dimensions: is required").await;
+        press(&mut console, "<Esc>").await;
+        until(&mut console, "New mapping").await;
+        // Past the condition and the one for acknowledged.
+        press(&mut console, "<Tab><Tab><Tab><Tab><Tab><Tab>orders<C-t>").await;
+        until(&mut console, "Test of the unsaved shop").await;
+        let document = r#"x-shop: a; {"orders": [{"id": 7, "title": "late", "level": "p1"},
+            {"id": 8, "title": "found", "state": "done"}]}"#;
+        console.paste(document);
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "2 events; nothing was taken in").await;
+        let screen = console.screen();
+        assert_shows(&screen, "order late");
+        assert_shows(&screen, "critical");
+        assert_shows(&screen, "closed");
+        press(&mut console, "<Esc><C-s>").await;
+        until(&mut console, "Create").await;
+        press(&mut console, "y").await;
+        until(&mut console, "item.state").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "POST /v1/intake/webhooks/shop").await;
+        press(&mut console, "t").await;
+        until(&mut console, "Test of shop").await;
+        console.paste(document);
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "2 events; nothing was taken in").await;
+        // With another one: what stood there is replaced.
+        press(&mut console, "w<C-u>").await;
+        console.paste(r#"{"orders": []}"#);
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "0 events; nothing was taken in").await;
+        press(&mut console, "2").await;
+        assert_eq!(console.listed(), Vec::<String>::new());
+    }
+}
