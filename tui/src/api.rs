@@ -72,7 +72,11 @@ impl ConfigKind {
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
         // Keys and silences are the business of a day, and no configuration.
-        let is_configuration = |kind: &Kind| !matches!(kind, Kind::Client | Kind::Silence);
+        let is_configuration = |kind: &Kind| {
+            // What the service alone makes is none either.
+            let has_author = kind::spec(*kind).create.is_some();
+            has_author && !matches!(kind, Kind::Client | Kind::Silence)
+        };
         kinds.filter(is_configuration).map(Self)
     }
 
@@ -184,7 +188,8 @@ impl Api {
     ) -> Result<(), CallError> {
         let spec = kind::spec(kind.0);
         let asked = json!({"name": name, "force": force});
-        self.call(spec.service, spec.delete, &asked).await?;
+        self.call(spec.service, spec.delete.unwrap_or_default(), &asked)
+            .await?;
         Ok(())
     }
 

@@ -57,7 +57,7 @@ pub struct Snapshot {
 }
 
 /// The screens, and the actions that lead to them.
-const SCREENS: [(&str, Action); 13] = [
+const SCREENS: [(&str, Action); 15] = [
     ("overview", Action::GoOverview),
     ("events", Action::GoEvents),
     ("triggers", Action::GoTriggers),
@@ -71,6 +71,8 @@ const SCREENS: [(&str, Action); 13] = [
     ("calendars", Action::GoCalendars),
     ("inhibitions", Action::GoInhibitions),
     ("mappings", Action::GoMappings),
+    ("groups", Action::GoGroups),
+    ("pending", Action::GoPending),
 ];
 
 /// The names of all screens, as [`snapshot`] knows them.

@@ -6,9 +6,11 @@ mod delivery;
 pub(crate) mod destination;
 mod event;
 mod field;
+mod group;
 mod grouped;
 mod inhibition;
 mod mapping;
+mod pending;
 mod rule;
 mod shared;
 mod silence;
@@ -21,6 +23,7 @@ pub(crate) use self::{
     event::COLUMNS as EVENTS,
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
+    pending::held,
     spec::{Around, Cell, Column, Head, Key, KindSpec},
 };
 use crate::data::{Kind, Object};
@@ -36,6 +39,8 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Calendar => &calendar::SPEC,
         Kind::Inhibition => &inhibition::SPEC,
         Kind::Mapping => &mapping::SPEC,
+        Kind::Group => &group::SPEC,
+        Kind::Pending => &pending::SPEC,
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             Answer::Overview(found.map(calm))
         }
         Request::Counted(back) => Answer::Counted(counted(reach, back).await),
+        Request::Get { kind, name } => Answer::Got(kind, get(reach, kind, &name).await),
         Request::List(kind) => Answer::List(kind, list(reach, kind).await),
         Request::ListDeliveries { filter, page_token } => {
             let more = !page_token.is_empty();
@@ -119,7 +120,8 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             if spec.update.is_some() {
                 asked = json!({"name": name, "etag": etag, "force": force});
             }
-            let done = reach.ask_json(spec.service, spec.delete, &asked).await;
+            let method = spec.delete.unwrap_or_default();
+            let done = reach.ask_json(spec.service, method, &asked).await;
             Answer::Written(done.map(|_gone| Taken::All))
         }
         Request::SetStatus {
@@ -131,6 +133,32 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             text,
         } => Answer::Written(annotate(reach, occurrence_ids, &text).await),
         Request::RemoveNotes { notes } => Answer::Written(remove_notes(reach, notes).await),
+        Request::Release {
+            rule,
+            event_id,
+            occurrence_id,
+        } => {
+            let asked = v1::ReleasePendingRequest {
+                rule_name: rule,
+                event_id,
+                occurrence_id,
+            };
+            let done = reach.ask("PendingService/ReleasePending", asked).await;
+            Answer::Written(done.map(|_: v1::ReleasePendingResponse| Taken::All))
+        }
+        Request::SetGroupStatus { id, change } => {
+            let (status, acknowledged) = match change {
+                StatusChange::Status(status) => (status, None),
+                StatusChange::Acknowledged(flag) => (Status::Default, Some(flag)),
+            };
+            let asked = v1::SetGroupStatusRequest {
+                id,
+                status: status.into(),
+                acknowledged,
+            };
+            let done = reach.ask("GroupService/SetGroupStatus", asked).await;
+            Answer::Written(done.map(|_: v1::SetGroupStatusResponse| Taken::All))
+        }
         Request::RetryDelivery { id } => {
             let asked = v1::RetryDeliveryRequest { id };
             let done = reach.ask("DeliveryService/RetryDelivery", asked).await;
@@ -216,13 +244,36 @@ async fn list(reach: &mut Reach, kind: Kind) -> Result<Vec<Object>, Failure> {
         let asked = json!({"pageSize": limits::RESOURCE_PAGE, "pageToken": page_token});
         let mut answer = reach.ask_json(spec.service, spec.list, &asked).await?;
         if let Value::Array(page) = answer[kind.plural()].take() {
-            rows.extend(page.into_iter().map(|json| Object { kind, json }));
+            rows.extend(page.into_iter().map(|json| named(kind, json)));
         }
         page_token = answer["nextPageToken"].take();
         if page_token.is_null() || rows.len() >= limits::HELD_RESOURCES {
             return Ok(rows);
         }
     }
+}
+
+/// A resource with a name, whether the service gave it one or not.
+fn named(kind: Kind, mut json: Value) -> Object {
+    if let Some(naming) = kind::spec(kind).naming {
+        json["name"] = naming(&json).into();
+    }
+    Object { kind, json }
+}
+
+/// Reads one with what its list does not tell.
+async fn get(reach: &mut Reach, kind: Kind, name: &str) -> Result<Object, Failure> {
+    let spec = kind::spec(kind);
+    let asked = json!({"id": name, "pageSize": limits::RESOURCE_PAGE});
+    let method = spec.detail.unwrap_or_default();
+    let mut answer = reach.ask_json(spec.service, method, &asked).await?;
+    let mut found = named(kind, answer[kind.word()].take());
+    for (field, value) in answer.as_object().into_iter().flatten() {
+        if !value.is_null() {
+            found.json[field] = value.clone();
+        }
+    }
+    Ok(found)
 }
 
 /// Creates or updates, or only checks.
@@ -242,12 +293,8 @@ async fn store(
     } else if validate_only {
         return Ok(Taken::All);
     }
-    let method = if update {
-        spec.update
-    } else {
-        Some(spec.create)
-    };
-    let answer = reach.ask_json(spec.service, method.unwrap_or(spec.create), &asked);
+    let method = if update { spec.update } else { spec.create };
+    let answer = reach.ask_json(spec.service, method.unwrap_or_default(), &asked);
     let answer = answer.await?;
     Ok(match answer.get("key").and_then(Value::as_str) {
         Some(key) => Taken::Key {

@@ -37,6 +37,11 @@ pub(crate) enum Request {
     Counted(Back),
     /// All resources of a kind.
     List(Kind),
+    /// One of them, of a kind of which the list does not tell all.
+    Get {
+        kind: Kind,
+        name: String,
+    },
     ListDeliveries {
         filter: v1::DeliveryFilter,
         page_token: String,
@@ -129,6 +134,17 @@ pub(crate) enum Request {
     RetryDelivery {
         id: String,
     },
+    /// Send what waits of a rule about an occurrence.
+    Release {
+        rule: String,
+        event_id: String,
+        occurrence_id: String,
+    },
+    /// Change all that is open of a group.
+    SetGroupStatus {
+        id: String,
+        change: StatusChange,
+    },
     CancelDelivery {
         id: String,
     },
@@ -156,6 +172,8 @@ impl Request {
                 | Self::Annotate { .. }
                 | Self::RemoveNotes { .. }
                 | Self::RetryDelivery { .. }
+                | Self::Release { .. }
+                | Self::SetGroupStatus { .. }
                 | Self::CancelDelivery { .. }
                 | Self::Bulk { dry_run: false, .. }
         )
@@ -214,6 +232,7 @@ pub(crate) enum Answer {
     Overview(Result<v1::GetOverviewResponse, Failure>),
     Counted(Result<Counted, Failure>),
     List(Kind, Result<Vec<Object>, Failure>),
+    Got(Kind, Result<Object, Failure>),
     Deliveries {
         /// Whether they go on after a page before.
         more: bool,

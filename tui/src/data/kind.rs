@@ -40,4 +40,6 @@ kinds! {
     Calendar "calendar" "calendars" "Calendars";
     Inhibition "inhibition" "inhibitions" "Inhibitions";
     Mapping "mapping" "mappings" "Mappings";
+    Group "group" "groups" "Groups";
+    Pending "pending" "pending" "Pending";
 }

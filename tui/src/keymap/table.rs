@@ -32,6 +32,8 @@ const MAKING: &[Place] = &[
     Place::Many(Kind::Inhibition),
     Place::Many(Kind::Mapping),
 ];
+const GROUPS: &[Place] = &[Place::Many(Kind::Group), Place::One(Kind::Group)];
+const PENDING: &[Place] = &[Place::Many(Kind::Pending), Place::One(Kind::Pending)];
 const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
 const FORM: &[Place] = &[Place::Form];
 /// In forms too, where keys that type text are not looked at.
@@ -49,6 +51,8 @@ const LINKED: &[Place] = &[
     Place::One(Kind::Calendar),
     Place::One(Kind::Inhibition),
     Place::One(Kind::Mapping),
+    Place::One(Kind::Group),
+    Place::One(Kind::Pending),
     Place::Delivery,
     Place::Reference,
     Place::Report,
@@ -101,6 +105,14 @@ actions! {
         "note": "Write a note";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
         "undo": "Take back what was acknowledged, suppressed, noted or enabled last";
+    Release ["r"] in PENDING, OPERATE, 12
+        "release": "Send it now, whatever holds it";
+    AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
+        "ack": "Acknowledge all that is open of the group";
+    CloseGroup ["c"] in GROUPS, OPERATE, 14
+        "close": "Close all that is open of the group";
+    SuppressGroup ["s"] in GROUPS, OPERATE, 16
+        "suppress": "Suppress all that is open of the group";
     AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
         "ack all": "Acknowledge all that the filter leaves, after a count";
     CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
@@ -231,6 +243,10 @@ actions! {
         "inhibitions": "Go to Inhibitions";
     GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
         "mappings": "Go to Mappings: what becomes of the webhooks of any service";
+    GoGroups ["<A-7>"] in ANYWHERE, Need::None, 0
+        "groups": "Go to Groups: events that are told of together";
+    GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
+        "pending": "Go to Pending: who is notified next, and what holds it";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

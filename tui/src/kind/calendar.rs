@@ -15,9 +15,11 @@ use crate::{
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "CalendarService",
     list: "ListCalendars",
-    create: "CreateCalendar",
+    create: Some("CreateCalendar"),
     update: Some("UpdateCalendar"),
-    delete: "DeleteCalendar",
+    delete: Some("DeleteCalendar"),
+    detail: None,
+    naming: None,
     message: "Calendar",
     nested: true,
     output: &[

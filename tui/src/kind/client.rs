@@ -9,9 +9,11 @@ use crate::{
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "ClientService",
     list: "ListClients",
-    create: "CreateClient",
+    create: Some("CreateClient"),
     update: None,
-    delete: "RevokeClient",
+    delete: Some("RevokeClient"),
+    detail: None,
+    naming: None,
     message: "Client",
     nested: false,
     output: &["createTime", "lastUsedTime"],

@@ -34,9 +34,11 @@ const SEVERITIES: &[(&str, &str)] = &[
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "DestinationService",
     list: "ListDestinations",
-    create: "CreateDestination",
+    create: Some("CreateDestination"),
     update: Some("UpdateDestination"),
-    delete: "DeleteDestination",
+    delete: Some("DeleteDestination"),
+    detail: None,
+    naming: None,
     message: "Destination",
     nested: true,
     output: shared::OUTPUT,

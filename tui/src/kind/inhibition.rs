@@ -14,9 +14,11 @@ use crate::{
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "InhibitionService",
     list: "ListInhibitions",
-    create: "CreateInhibition",
+    create: Some("CreateInhibition"),
     update: Some("UpdateInhibition"),
-    delete: "DeleteInhibition",
+    delete: Some("DeleteInhibition"),
+    detail: None,
+    naming: None,
     message: "Inhibition",
     nested: true,
     output: &[

@@ -31,9 +31,11 @@ const SCHEMES: &[(&str, &str)] = &[
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "IntakeMappingService",
     list: "ListIntakeMappings",
-    create: "CreateIntakeMapping",
+    create: Some("CreateIntakeMapping"),
     update: Some("UpdateIntakeMapping"),
-    delete: "DeleteIntakeMapping",
+    delete: Some("DeleteIntakeMapping"),
+    detail: None,
+    naming: None,
     message: "IntakeMapping",
     nested: true,
     output: &["createTime", "updateTime", "etag"],

@@ -16,9 +16,11 @@ use crate::{
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "RuleService",
     list: "ListRules",
-    create: "CreateRule",
+    create: Some("CreateRule"),
     update: Some("UpdateRule"),
-    delete: "DeleteRule",
+    delete: Some("DeleteRule"),
+    detail: None,
+    naming: None,
     message: "Rule",
     nested: true,
     output: shared::OUTPUT,

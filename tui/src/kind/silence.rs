@@ -15,9 +15,11 @@ use crate::{
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "SilenceService",
     list: "ListSilences",
-    create: "CreateSilence",
+    create: Some("CreateSilence"),
     update: Some("UpdateSilence"),
-    delete: "DeleteSilence",
+    delete: Some("DeleteSilence"),
+    detail: None,
+    naming: None,
     message: "Silence",
     nested: true,
     output: &[

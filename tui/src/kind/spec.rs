@@ -1,5 +1,7 @@
 //! What a kind of resource is made of, and the columns of every list.
 
+use serde_json::Value;
+
 use super::FieldSpec;
 use crate::{
     data::{Kind, Object, Role},
@@ -12,9 +14,14 @@ pub(crate) struct KindSpec {
     /// The service that has it, and the methods for it.
     pub(crate) service: &'static str,
     pub(crate) list: &'static str,
-    pub(crate) create: &'static str,
+    /// Absent where the service alone makes them, and takes them away.
+    pub(crate) create: Option<&'static str>,
     pub(crate) update: Option<&'static str>,
-    pub(crate) delete: &'static str,
+    pub(crate) delete: Option<&'static str>,
+    /// The method that tells more of one of them than the list does; it is asked by its id.
+    pub(crate) detail: Option<&'static str>,
+    /// What is a name to the console where the service has none.
+    pub(crate) naming: Option<fn(&Value) -> String>,
     /// The name of its message.
     pub(crate) message: &'static str,
     /// Whether requests hold it in a field of its word; else their own fields are its fields.

@@ -17,9 +17,11 @@ pub(crate) const CLAUSE: &str = "type.event.query.clause";
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "TriggerService",
     list: "ListTriggers",
-    create: "CreateTrigger",
+    create: Some("CreateTrigger"),
     update: Some("UpdateTrigger"),
-    delete: "DeleteTrigger",
+    delete: Some("DeleteTrigger"),
+    detail: None,
+    naming: None,
     message: "Trigger",
     nested: true,
     output: shared::OUTPUT,

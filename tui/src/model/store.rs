@@ -164,6 +164,24 @@ impl Store {
         rows.find(|row| row.name() == name)
     }
 
+    /// Takes in one resource that was read by itself.
+    pub(crate) fn replace(
+        &mut self,
+        kind: Kind,
+        found: Result<Object, Failure>,
+        now_ms: i64,
+    ) -> bool {
+        let rows = found.map(|found| {
+            let mut rows = self.of(kind).rows().to_vec();
+            match rows.iter_mut().find(|row| row.name() == found.name()) {
+                Some(row) => *row = found,
+                None => rows.push(found),
+            }
+            rows
+        });
+        self.of_mut(kind).set(rows, now_ms)
+    }
+
     /// The events by what a field holds.
     pub(crate) fn grouped(&self) -> Option<&Grouped> {
         self.event_groups.value.as_ref()

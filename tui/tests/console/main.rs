@@ -20,6 +20,7 @@ mod screens;
 mod service;
 mod silences;
 mod trials;
+mod waiting;
 
 use bellwether_proto::{cloud::Severity, v1};
 use bellwether_tui::{Headless, Key, Options, Theme};

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::timeline;
 use crate::{
-    data::{EventRow, Sign, Word, millis, occurrence, structure},
+    data::{EventRow, Sign, Word, occurrence, structure},
     document::{Document, Link, duration, label, span},
+    kind,
     model::{Model, page::Tab},
     route::Route,
     theme::Token,
@@ -106,30 +107,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
 /// What holds back messages about it.
 fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
-        let until = millis(hold.until.as_ref());
-        let until = until.map(|ms| format!(" until {}", model.moment_in_full(ms)));
-        let until = until.unwrap_or_default();
-        let words = match hold.kind() {
-            v1::HoldKind::ActiveTimes => {
-                format!("outside the windows of calendar {}{until}", hold.name)
-            }
-            v1::HoldKind::Inhibition => format!("by inhibition {}: {}", hold.name, hold.detail),
-            v1::HoldKind::AutoPause => {
-                format!("rule {} waits whether it closes{until}", hold.name)
-            }
-            v1::HoldKind::Group => {
-                format!(
-                    "it waits for the next message of its group{until}: {}",
-                    hold.detail
-                )
-            }
-            v1::HoldKind::Delay => format!("rule {} waits{until}", hold.name),
-            _ => format!(
-                "by silence {} ({}, {}){until}",
-                hold.name, hold.author, hold.detail
-            ),
-        };
-        into.field("held", Token::Warning, &words);
+        into.field("held", Token::Warning, &kind::held(model, hold));
     }
 }
 

@@ -207,6 +207,53 @@ pub(super) fn pause(model: &mut Model) {
     );
 }
 
+/// Sending what waits now.
+pub(super) fn release(model: &mut Model) {
+    let name = model.resource_name();
+    let Some(found) = name.and_then(|name| model.store.object(Kind::Pending, &name)) else {
+        return;
+    };
+    let names: Vec<&str> = found.texts("destinationNames").collect();
+    let told = format!("{} hears of it now.", names.join(", "));
+    let rule = found.text("ruleName").to_owned();
+    let request = Request::Release {
+        rule: rule.clone(),
+        event_id: found.text("eventId").to_owned(),
+        occurrence_id: found.text("occurrenceId").to_owned(),
+    };
+    let then = Consequence::Write(Box::new(request), write(format!("{rule} notifies now")));
+    let title = format!("Send what waits of rule {rule}?");
+    let confirm = Confirm::new(title, "Send", then).line(Token::Text, told);
+    ask(
+        model,
+        confirm.line(Token::Dim, "What holds it holds it no more."),
+    );
+}
+
+/// Changing all that is open of a group.
+pub(super) fn group(model: &mut Model, change: StatusChange) {
+    let name = model.resource_name();
+    let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
+        return;
+    };
+    let (verb, done) = match change {
+        StatusChange::Acknowledged(_) => ("Acknowledge", "acknowledged"),
+        StatusChange::Status(Status::Suppressed) => ("Suppress", "suppressed"),
+        StatusChange::Status(_) => ("Close", "closed"),
+    };
+    let open = found.number("openCount").unwrap_or_default();
+    let rule = found.text("ruleName");
+    let title = format!("{verb} the {open} open of this group of rule {rule}?");
+    let id = found.name().to_owned();
+    let request = Request::SetGroupStatus { id, change };
+    let then = Consequence::Write(Box::new(request), write(format!("the group is {done}")));
+    let told = "What has joined meanwhile as well; 1,000 a commit.";
+    ask(
+        model,
+        Confirm::new(title, verb, then).line(Token::Text, told),
+    );
+}
+
 /// Silencing one event for two hours, with what that covers and would have held back.
 pub(super) fn silence(model: &mut Model, event_id: &str, preview: &v1::PreviewSilenceResponse) {
     let ends = timestamp(model.now_ms.saturating_add(SILENCE_MS));

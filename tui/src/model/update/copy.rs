@@ -229,7 +229,11 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     };
     match route {
         Route::Events | Route::Event(_) => below("/v1/events", event),
-        Route::List(Kind::Client) | Route::Object(Kind::Client, _) => None,
+        Route::List(Kind::Client | Kind::Pending)
+        | Route::Object(Kind::Client | Kind::Pending, _) => None,
+        Route::List(Kind::Mapping) | Route::Object(Kind::Mapping, _) => {
+            below("/v1/intake/mappings", id)
+        }
         Route::List(kind) | Route::Object(kind, _) => {
             below(&format!("/v1/notification/{}", kind.plural()), id)
         }

@@ -175,6 +175,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             clash::show_if_read(model, kind);
             touched
         }
+        Answer::Got(kind, found) => store.replace(kind, found, now),
         // With another filter they were asked for again meanwhile.
         Answer::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         Answer::Deliveries { more, page } => deliveries(model, more, page, effects),

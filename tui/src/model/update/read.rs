@@ -18,8 +18,13 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::EventGroups { .. } => grouped::read(model, effects),
         Route::Event(id) => event(model, &id, effects),
         Route::List(kind) => resources(model, &[kind], effects),
-        Route::Object(kind, _) => {
-            resources(model, &[kind], effects);
+        Route::Object(kind, name) => {
+            if kind::spec(kind).detail.is_some() {
+                let ticket = call(model, Request::Get { kind, name }, effects);
+                model.store.of_mut(kind).waiting = Some(ticket);
+            } else {
+                resources(model, &[kind], effects);
+            }
             resources(model, kind::spec(kind).beside, effects);
         }
         Route::Map | Route::Form => resources(model, &JOINED, effects),
@@ -54,6 +59,7 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
         | Route::Events
         | Route::Event(_)
         | Route::List(_)
+        | Route::Object(..)
         | Route::Deliveries
         | Route::Delivery(_) => refresh(model, effects),
         _ => {}

@@ -189,7 +189,12 @@ fn of(object: &Object, what: &str) -> Option<(String, Request)> {
             let request = Request::TestMapping { fields, document };
             (format!("Test of {what}{name}"), request)
         }
-        Kind::Client | Kind::Silence | Kind::Calendar | Kind::Inhibition => return None,
+        Kind::Client
+        | Kind::Silence
+        | Kind::Calendar
+        | Kind::Inhibition
+        | Kind::Group
+        | Kind::Pending => return None,
         Kind::Rule => {
             let fields = kind::draft(object).json;
             let request = Request::PreviewRule { fields, event_id };

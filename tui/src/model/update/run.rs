@@ -57,6 +57,10 @@ fn of(action: Action) -> Run {
         Action::GoMappings => {
             |model, effects| navigate::go(model, Route::List(Kind::Mapping), effects)
         }
+        Action::GoGroups => |model, effects| navigate::go(model, Route::List(Kind::Group), effects),
+        Action::GoPending => {
+            |model, effects| navigate::go(model, Route::List(Kind::Pending), effects)
+        }
         Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
         Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
         Action::GoCriticals => |model, effects| {
@@ -105,6 +109,16 @@ fn of(action: Action) -> Run {
         Action::Suppress => |model, effects| confirm::status(model, Status::Suppressed, effects),
         Action::Reopen => |model, effects| confirm::status(model, Status::Open, effects),
         Action::Undo => confirm::undo,
+        Action::Release => |model, _| confirm::release(model),
+        Action::AcknowledgeGroup => {
+            |model, _| confirm::group(model, StatusChange::Acknowledged(true))
+        }
+        Action::CloseGroup => {
+            |model, _| confirm::group(model, StatusChange::Status(Status::Closed))
+        }
+        Action::SuppressGroup => {
+            |model, _| confirm::group(model, StatusChange::Status(Status::Suppressed))
+        }
         Action::NextState => screen::next_state,
         Action::SendAgain => {
             |model, effects| bulk::deliveries(model, Transition::SendAgain, effects)

@@ -89,6 +89,8 @@ fn object(kind: Kind) -> Object {
         Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
         Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::Group => json!({"name": "g", "id": "g", "ruleName": "r"}),
+        Kind::Pending => json!({"name": "e:1 r", "ruleName": "r", "occurrenceId": "e:1"}),
         Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
         Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
     };
@@ -127,6 +129,7 @@ fn answer(request: &Request) -> Answer {
         Request::TestTrigger { .. } => Answer::Matches(none()),
         Request::PreviewRule { .. } => Answer::Previews(none()),
         Request::TestMapping { .. } => Answer::Mapped(none()),
+        Request::Get { kind, .. } => Answer::Got(*kind, Ok(object(*kind))),
         Request::PreviewSilence { event_id } => Answer::Silenced {
             event_id: event_id.clone(),
             preview: Ok(v1::PreviewSilenceResponse::default()),
@@ -151,6 +154,8 @@ fn answer(request: &Request) -> Answer {
         | Request::SetStatus { .. }
         | Request::RemoveNotes { .. }
         | Request::RetryDelivery { .. }
+        | Request::Release { .. }
+        | Request::SetGroupStatus { .. }
         | Request::CancelDelivery { .. } => Answer::Written(Ok(Taken::All)),
     }
 }

@@ -1,0 +1,173 @@
+//! Groups: the occurrences that one rule tells of in one message.
+
+use serde_json::Value;
+
+use super::{Around, Cell, Column, Key, KindSpec};
+use crate::{
+    data::{Kind, Object, Role, Severity, Status, Word},
+    document::{Document, Link, label, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "GroupService",
+    list: "ListGroups",
+    create: None,
+    update: None,
+    delete: None,
+    detail: Some("GetGroup"),
+    naming: Some(|group| group["id"].as_str().unwrap_or_default().to_owned()),
+    message: "Group",
+    nested: true,
+    output: &[],
+    role: Role::Operator,
+    columns: &[
+        Column::new("State", 7, 0, 0, |_, it: &Object| {
+            let (token, word) = state(it);
+            Cell::new(token, word)
+        })
+        .by(|it| Key::Text(state(it).1.to_owned())),
+        Column::new("Rule", 14, 1, 1, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("ruleName"))
+        })
+        .by(|it| Key::Text(it.text("ruleName").to_owned())),
+        Column::new("By", 20, 3, 0, |_, it: &Object| {
+            Cell::new(Token::Dim, by(it))
+        }),
+        Column::new("Open", 6, 0, 0, |_, it: &Object| {
+            Cell::figure(count(it, "openCount"))
+        })
+        .figures()
+        .falling(|it| Key::Number(count(it, "openCount"))),
+        Column::new("Joined", 7, 0, 2, |_, it: &Object| {
+            Cell::figure(count(it, "memberCount"))
+        })
+        .figures()
+        .falling(|it| Key::Number(count(it, "memberCount"))),
+        Column::new("Sent", 6, 0, 3, |_, it: &Object| {
+            Cell::figure(count(it, "messageCount"))
+        })
+        .figures()
+        .falling(|it| Key::Number(count(it, "messageCount"))),
+        Column::new("Last message", 16, 0, 4, |around, it: &Object| {
+            Cell::moment(around, it.moment("lastMessageTime"))
+        })
+        .falling(|it| Key::Number(it.moment("lastMessageTime").unwrap_or_default())),
+    ],
+    searched: |it| {
+        let values = it.at("by").and_then(Value::as_array).into_iter().flatten();
+        let values = values.filter_map(|pair| pair["value"].as_str());
+        values.chain([it.text("ruleName"), state(it).1]).collect()
+    },
+    fields: &[],
+    document: Some(document),
+    empty: "No groups yet.\n\nA rule with «Group by» tells of several events in one message: a thread for each \
+        group of\nequal fields. They are here with what is open of them.",
+    beside: &[],
+};
+
+/// How it stands, in a word.
+fn state(group: &Object) -> (Token, &'static str) {
+    match group.text("state") {
+        "OPEN" if group.flag("acknowledged") => (Token::Info, "acked"),
+        "OPEN" => (Token::Warning, "open"),
+        "OVER" => (Token::Dim, "over"),
+        _ => (Token::Dim, "unknown"),
+    }
+}
+
+fn count(group: &Object, path: &str) -> i64 {
+    group.number(path).unwrap_or_default()
+}
+
+/// What its members share.
+fn by(group: &Object) -> String {
+    let all = group.at("by").and_then(Value::as_array);
+    let pair = |pair: &Value| {
+        let field = pair["field"].as_str().unwrap_or_default();
+        match pair["value"].as_str() {
+            Some(value) => format!("{field}={value}"),
+            None => format!("{field} missing"),
+        }
+    };
+    let pairs: Vec<String> = all.into_iter().flatten().map(pair).collect();
+    if pairs.is_empty() {
+        "all of the rule".to_owned()
+    } else {
+        pairs.join(" ")
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, group: &Object) {
+    into.field("group", Token::Title, &by(group));
+    into.field("thread", Token::Text, group.name());
+    let rule = group.text("ruleName");
+    let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+    into.link("rule", rule, go);
+    let (token, word) = state(group);
+    let told = format!(
+        "  {} open, {} joined, {} messages",
+        count(group, "openCount"),
+        count(group, "memberCount"),
+        count(group, "messageCount"),
+    );
+    into.line(vec![
+        label("state"),
+        span(token, word),
+        span(Token::Text, &told),
+    ]);
+    for (label, path) in [
+        ("first message", "createTime"),
+        ("last message", "lastMessageTime"),
+        ("next message", "nextMessageTime"),
+        ("end told", "endTime"),
+    ] {
+        if let Some(ms) = group.moment(path) {
+            into.field(label, Token::Text, &around.moment_in_full(ms));
+        }
+    }
+    into.heading("Who hears of it");
+    for name in group.texts("destinationNames") {
+        let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
+        into.linked(vec![span(Token::Link, name)], go);
+    }
+    into.heading("Members");
+    let Some(members) = group.at("members").and_then(Value::as_array) else {
+        return into.text(Token::Dim, 0, "…");
+    };
+    for member in members {
+        let (spans, id) = line(member);
+        into.linked(spans, Link::Go(Route::Event(id)));
+    }
+    if !group.text("nextPageToken").is_empty() {
+        into.text(
+            Token::Dim,
+            0,
+            "and more: open ones first, the most severe of them",
+        );
+    }
+}
+
+/// A member in a line, and its occurrence.
+fn line(member: &Value) -> (Vec<crate::document::Span>, String) {
+    let text = |name: &str| member[name].as_str().unwrap_or_default();
+    let severity = Severity::from_str_name(text("severity")).unwrap_or_default();
+    let status = Status::from_str_name(text("status")).unwrap_or_default();
+    let is_acknowledged = member["acknowledged"] == true;
+    let word = if is_acknowledged {
+        "acked"
+    } else {
+        status.word()
+    };
+    let summary = match text("summary") {
+        "" => text("eventName"),
+        summary => summary,
+    };
+    let spans = vec![
+        span(severity.into(), &format!("{:<9}", severity.word())),
+        span(Token::Dim, &format!("{word:<11}")),
+        span(Token::Link, summary),
+    ];
+    (spans, text("occurrenceId").to_owned())
+}

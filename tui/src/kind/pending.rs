@@ -1,0 +1,157 @@
+//! Pending: what is decided to be told and waits, with what holds it.
+
+use bellwether_proto::{json, v1};
+use serde_json::Value;
+
+use super::{Around, Cell, Column, Key, KindSpec};
+use crate::{
+    data::{Kind, Object, Role, Severity, Word, millis},
+    document::{Document, Link, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "PendingService",
+    list: "ListPending",
+    create: None,
+    update: None,
+    delete: None,
+    detail: None,
+    naming: Some(|pending| {
+        let text = |name: &str| pending[name].as_str().unwrap_or_default();
+        format!("{} {}", text("occurrenceId"), text("ruleName"))
+    }),
+    message: "Pending",
+    nested: true,
+    output: &[],
+    role: Role::Operator,
+    columns: &[
+        Column::new("Due", 16, 0, 0, |around, it: &Object| {
+            match it.moment("dueTime") {
+                Some(due) => Cell::moment(around, Some(due)),
+                None => Cell::new(Token::Dim, "no time ends it"),
+            }
+        })
+        .by(|it| Key::Number(it.moment("dueTime").unwrap_or(i64::MAX))),
+        Column::new("Severity", 8, 0, 2, |_, it: &Object| {
+            let severity = severity(it);
+            Cell::new(severity, severity.word())
+        })
+        .falling(|it| Key::Number(severity(it) as i64)),
+        Column::new("Event", 18, 3, 0, |_, it: &Object| {
+            Cell::new(Token::Text, what(it))
+        })
+        .by(|it| Key::Text(what(it).to_owned())),
+        Column::new("Rule", 12, 1, 1, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("ruleName"))
+        })
+        .by(|it| Key::Text(it.text("ruleName").to_owned())),
+        Column::new("Held by", 18, 2, 0, |_, it: &Object| {
+            Cell::new(Token::Warning, holders(it))
+        }),
+        Column::new("To", 10, 1, 3, |_, it: &Object| {
+            let names: Vec<&str> = it.texts("destinationNames").collect();
+            Cell::new(Token::Dim, names.join(", "))
+        }),
+    ],
+    searched: |it| {
+        let names = it.texts("destinationNames");
+        names
+            .chain([what(it), it.text("ruleName"), it.text("eventName")])
+            .collect()
+    },
+    fields: &[],
+    document: Some(document),
+    empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay or a group holds back is here, \
+        in the order\nin which it is decided anew: who is notified next.",
+    beside: &[],
+};
+
+fn severity(pending: &Object) -> Severity {
+    Severity::from_str_name(pending.text("severity")).unwrap_or_default()
+}
+
+/// What it is about, for people.
+fn what(pending: &Object) -> &str {
+    match pending.text("summary") {
+        "" => pending.text("eventName"),
+        summary => summary,
+    }
+}
+
+fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
+    let all = pending.at("holds").and_then(Value::as_array);
+    let all = all.into_iter().flatten();
+    all.filter_map(|hold| json::from_json(hold.to_string().as_bytes()).ok())
+}
+
+/// What holds it, in few words.
+fn holders(pending: &Object) -> String {
+    let words = holds(pending).map(|hold| {
+        let kind = match hold.kind() {
+            v1::HoldKind::ActiveTimes => "calendar",
+            v1::HoldKind::Inhibition => "inhibition",
+            v1::HoldKind::AutoPause => "pause of",
+            v1::HoldKind::Group => "group of",
+            v1::HoldKind::Delay => "delay of",
+            _ => "silence",
+        };
+        format!("{kind} {}", hold.name)
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A reason why something waits, in a sentence.
+pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
+    let until = millis(hold.until.as_ref());
+    let until = until.map(|ms| format!(" until {}", around.moment_in_full(ms)));
+    let until = until.unwrap_or_default();
+    let (name, detail) = (&hold.name, &hold.detail);
+    match hold.kind() {
+        v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
+        v1::HoldKind::Inhibition => format!("by inhibition {name}: {detail}"),
+        v1::HoldKind::AutoPause => format!("rule {name} waits whether it closes{until}"),
+        v1::HoldKind::Group => {
+            format!("it waits for the next message of its group{until}: {detail}")
+        }
+        v1::HoldKind::Delay => format!("rule {name} waits{until}"),
+        _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
+    let severity = severity(pending);
+    let occurrence = Link::Go(Route::Event(pending.text("occurrenceId").to_owned()));
+    into.linked(
+        vec![
+            span(severity.into(), &format!("{} ", severity.word())),
+            span(Token::Link, what(pending)),
+        ],
+        occurrence,
+    );
+    let rule = pending.text("ruleName");
+    let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+    into.link("rule", rule, go);
+    let word = match pending.text("kind") {
+        "OPENING" => "the first message",
+        "UPDATE" => "an update for those who were told",
+        _ => "of a kind that this console does not know",
+    };
+    into.field("what waits", Token::Text, word);
+    for (label, path) in [("since", "since"), ("decided anew", "dueTime")] {
+        if let Some(ms) = pending.moment(path) {
+            into.field(label, Token::Text, &around.moment_in_full(ms));
+        }
+    }
+    for hold in holds(pending) {
+        into.field("held", Token::Warning, &held(around, &hold));
+    }
+    let words = "‹release› sends it now, whatever holds it";
+    into.text(Token::Dim, 0, &around.tell(words));
+    into.heading("Who would hear of it");
+    for name in pending.texts("destinationNames") {
+        let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
+        into.linked(vec![span(Token::Link, name)], go);
+    }
+}

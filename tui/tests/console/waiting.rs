@@ -1,0 +1,99 @@
+//! What waits and what is gathered: their lists, and what is done from there.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use bellwether_tui::api::Api;
+    use serde_json::{Value, json};
+
+    use super::super::{flows::assert_shows, *};
+    use crate::backend::Real;
+
+    async fn until(console: &mut Headless, wanted: &str) {
+        assert!(
+            console.shows(wanted).await,
+            "no «{wanted}» in\n{}",
+            console.screen()
+        );
+    }
+
+    /// A service on which such a rule about every disk notifies a receiver that is not there.
+    async fn with_rule(rule: &Value) -> Real {
+        let real = Real::start().await;
+        let mut api = Api::connect(real.options(real.address)).await.unwrap();
+        let url = "https://pager.invalid/";
+        let mut rule = rule.clone();
+        rule["name"] = "night".into();
+        rule["enabled"] = true.into();
+        rule["triggerNames"] = json!(["disks"]);
+        rule["destinationNames"] = json!(["pager"]);
+        let destination = json!({"name": "pager", "type": {"webhook": {"url": url}}});
+        let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
+        for (service, method, asked) in [
+            (
+                "DestinationService",
+                "CreateDestination",
+                json!({"destination": destination}),
+            ),
+            (
+                "TriggerService",
+                "CreateTrigger",
+                json!({"trigger": trigger}),
+            ),
+            ("RuleService", "CreateRule", json!({"rule": rule})),
+        ] {
+            api.call(service, method, &asked).await.unwrap();
+        }
+        let hosts = ["db-1", "db-2"].map(str::to_owned);
+        real.send(Severity::Error, hosts.into_iter()).await;
+        real
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_says_what_holds_it_and_is_sent_at_once() {
+        let real = with_rule(&json!({"delay": "3600s"})).await;
+        let mut console = Headless::start(real.options(real.address), 120, 30);
+        until(&mut console, "connected").await;
+        console.press("<A-6>").unwrap();
+        until(&mut console, "delay of night").await;
+        let screen = press(&mut console, "/db-1<Enter>").await;
+        assert_shows(&screen, "the disk of db-1 is full");
+        assert!(!screen.contains("db-2"), "{screen}");
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "rule night waits until").await;
+        assert_shows(&console.screen(), "the first message");
+        press(&mut console, "r").await;
+        until(&mut console, "Send what waits of rule night?").await;
+        press(&mut console, "y").await;
+        until(&mut console, "night notifies now").await;
+        console.press("<A-6>").unwrap();
+        until(&mut console, "the disk of db-2 is full").await;
+        assert!(!console.screen().contains("db-1"), "{}", console.screen());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_group_shows_its_members_and_is_acknowledged_and_closed_whole() {
+        let group = json!({"by": ["name"], "wait": "0s", "interval": "3600s"});
+        let real = with_rule(&json!({"group": group})).await;
+        let mut console = Headless::start(real.options(real.address), 120, 30);
+        until(&mut console, "connected").await;
+        // Its first message makes it.
+        console.press("<A-7>").unwrap();
+        until(&mut console, "name=disk").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "the disk of db-1 is full").await;
+        let screen = console.screen();
+        assert_shows(&screen, "group-");
+        assert_shows(&screen, "pager");
+        press(&mut console, "a").await;
+        until(&mut console, "open of this group of rule night?").await;
+        press(&mut console, "y").await;
+        until(&mut console, "the group is acknowledged").await;
+        until(&mut console, "acked").await;
+        press(&mut console, "c").await;
+        press(&mut console, "y").await;
+        until(&mut console, "the group is closed").await;
+        until(&mut console, "over").await;
+        console.press("2").unwrap();
+        until(&mut console, "No open events.").await;
+    }
+}
