@@ -23,7 +23,7 @@ keys:
 looks:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
 
-# Draw ten screens of the service at ADDRESS at three sizes as SVG into tui/pictures.
+# Draw the screens of the service at ADDRESS at three sizes as SVG into tui/pictures.
 pictures ADDRESS="http://127.0.0.1:8481" KEY_FILE="":
     bash tui/pictures/draw {{ADDRESS}} {{KEY_FILE}}
 

@@ -1,7 +1,10 @@
 //! Text that is read, line by line, with links: what pages are written in.
 
+mod json;
+
 use serde_json::Value;
 
+pub(crate) use self::json::readable;
 use crate::{data::Failure, keymap::Action, limits, route::Route, text, theme::Token};
 
 /// A piece of a line with one meaning.

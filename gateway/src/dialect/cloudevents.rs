@@ -175,7 +175,7 @@ struct CloudEvent<'a> {
 
 impl<'a> CloudEvent<'a> {
     fn of(document: &'a Value, path: impl Into<String>) -> Result<Self, Fault> {
-        let document = Object::of(document, path)?;
+        let document = Object::of(document, path.into())?;
         let version = document.required_text("specversion")?;
         if version != VERSION {
             let (path, found) = (document.path("specversion"), quoted(version));

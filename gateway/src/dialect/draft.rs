@@ -1,8 +1,10 @@
 //! An event as it is put together from what a sender sent.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::cloud::{Event, Status};
-use prost_types::Struct;
-use serde_json::{Map, Value, json};
+use prost_types::{Struct, Value as WireValue};
+use serde_json::Value;
 
 use super::{Severity, json};
 use crate::limits;
@@ -11,7 +13,7 @@ use crate::limits;
 #[derive(Debug)]
 pub(super) struct Draft {
     event: Event,
-    metadata: Map<String, Value>,
+    metadata: BTreeMap<String, WireValue>,
 }
 
 impl Draft {
@@ -23,7 +25,7 @@ impl Draft {
         };
         Self {
             event,
-            metadata: Map::new(),
+            metadata: BTreeMap::new(),
         }
     }
 
@@ -89,8 +91,11 @@ impl Draft {
 
     /// Keeps a further value; nothing for null, and for what is empty.
     pub(super) fn keep(&mut self, key: &str, value: impl Into<Value>) {
-        let value = value.into();
-        let is_empty = match &value {
+        self.keep_one(key, &value.into());
+    }
+
+    fn keep_one(&mut self, key: &str, value: &Value) {
+        let is_empty = match value {
             Value::Null => true,
             Value::String(text) => text.is_empty(),
             Value::Array(list) => list.is_empty(),
@@ -98,14 +103,16 @@ impl Draft {
             Value::Bool(_) | Value::Number(_) => false,
         };
         if !is_empty {
-            self.metadata.insert(key.to_owned(), value);
+            self.metadata.insert(key.to_owned(), json::wire(value));
         }
     }
 
     /// Keeps those of an object's members that have these names.
     pub(super) fn keep_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
-            self.keep(name, object.get(name).cloned().unwrap_or_default());
+            if let Some(value) = object.get(name) {
+                self.keep_one(name, value);
+            }
         }
     }
 
@@ -118,15 +125,12 @@ impl Draft {
             if self.event.body.is_empty() {
                 self.event.body = whole;
             } else {
-                self.metadata.insert("summary".into(), json!(whole));
+                self.keep("summary", whole);
             }
         }
         if !self.metadata.is_empty() {
-            let fields = self.metadata.iter();
-            let fields = fields.map(|(key, value)| (key.clone(), json::wire(value)));
-            self.event.metadata_fields = Some(Struct {
-                fields: fields.collect(),
-            });
+            let fields = self.metadata;
+            self.event.metadata_fields = Some(Struct { fields });
         }
         self.event
     }

@@ -28,7 +28,37 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value, Fault> {
 pub(super) struct Object<'a> {
     /// Its members.
     pub(super) members: &'a Map<String, Value>,
-    path: String,
+    place: Place,
+}
+
+/// Where an object stands: put into words only when something is wrong.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// Its path; empty for the outermost.
+    At(String),
+    /// An element of the list of that path.
+    Element(&'static str, usize),
+}
+
+impl From<&str> for Place {
+    fn from(path: &str) -> Self {
+        Self::At(path.to_owned())
+    }
+}
+
+impl From<String> for Place {
+    fn from(path: String) -> Self {
+        Self::At(path)
+    }
+}
+
+impl Place {
+    fn path(&self) -> String {
+        match self {
+            Self::At(path) => path.clone(),
+            Self::Element(list, at) => format!("{list}[{at}]"),
+        }
+    }
 }
 
 impl<'a> Object<'a> {
@@ -36,20 +66,19 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// When it is none.
-    pub(super) fn of(value: &'a Value, path: impl Into<String>) -> Result<Self, Fault> {
-        let path = path.into();
+    pub(super) fn of(value: &'a Value, place: impl Into<Place>) -> Result<Self, Fault> {
+        let place = place.into();
         match value {
-            Value::Object(members) => Ok(Self { members, path }),
-            other => Err(wrong(&path, "an object", other)),
+            Value::Object(members) => Ok(Self { members, place }),
+            other => Err(wrong(&place.path(), "an object", other)),
         }
     }
 
     /// The name of a member from the outermost object on.
     pub(super) fn path(&self, name: &str) -> String {
-        if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.path)
+        match self.place.path() {
+            path if path.is_empty() => name.to_owned(),
+            path => format!("{path}.{name}"),
         }
     }
 
@@ -109,14 +138,20 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When it is something else.
     pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, &'a str>, Fault> {
-        let Some(object) = self.object(name)? else {
-            return Ok(BTreeMap::new());
+        let members = match self.get(name) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Object(members)) => members,
+            Some(other) => return Err(wrong(&self.path(name), "an object", other)),
         };
-        let mut texts = BTreeMap::new();
-        for key in object.members.keys() {
-            texts.insert(&**key, object.text(key)?.unwrap_or_default());
-        }
-        Ok(texts)
+        let text = |(key, value): (&'a String, &'a Value)| match value {
+            Value::Null => Ok((&**key, "")),
+            Value::String(text) => Ok((&**key, &**text)),
+            other => {
+                let path = format!("{}.{key}", self.path(name));
+                Err(wrong(&path, "a string", other))
+            }
+        };
+        members.iter().map(text).collect()
     }
 }
 

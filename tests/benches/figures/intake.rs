@@ -87,22 +87,25 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, peer: Op
             .goal(peer.map_or(Goal::Nothing, |rate| Goal::Least(1.5 * rate)))
             .beside("Alertmanager", peer),
     );
-    dialect(report, world, numbers, rest.rate, peer).await;
+    dialect(report, world, numbers, rest, peer).await;
 }
 
-/// Batches as Alertmanager sends them, beside the native interface of the same run.
+/// Batches as Alertmanager sends them, beside the native interface of the same run, before and after:
+/// the more is stored, the slower both are.
 async fn dialect(
     report: &mut Report,
     world: &World,
     numbers: &Numbers,
-    native: f64,
+    before: Load,
     peer: Option<f64>,
 ) {
-    let (numbers, client) = (numbers.clone(), world.rest());
+    let (own, client) = (numbers.clone(), world.rest());
     let load = keep_under_way(BATCHES_IN_FLIGHT, BATCH, move || {
-        peer::send_webhook(client.clone(), numbers.take(BATCH), BATCH)
+        peer::send_webhook(client.clone(), own.take(BATCH), BATCH)
     })
     .await;
+    let after = rest_load(world, numbers, BATCHES_IN_FLIGHT, BATCH).await;
+    let native = f64::midpoint(before.rate, after.rate);
     let name = "intake: Alertmanager's webhook, batches of 100, 32 in flight";
     let figure = Figure::new(name, load.rate, "/s");
     report.add(

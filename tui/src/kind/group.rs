@@ -106,11 +106,12 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
     let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
     into.link("rule", rule, go);
     let (token, word) = state(group);
+    let messages = count(group, "messageCount");
     let told = format!(
-        "  {} open, {} joined, {} messages",
+        "  {} open, {} joined, {messages} {}",
         count(group, "openCount"),
         count(group, "memberCount"),
-        count(group, "messageCount"),
+        if messages == 1 { "message" } else { "messages" },
     );
     into.line(vec![
         label("state"),

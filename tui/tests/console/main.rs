@@ -19,6 +19,7 @@ mod remapped;
 mod screens;
 mod service;
 mod silences;
+mod tasks;
 mod trials;
 mod waiting;
 

@@ -1,7 +1,7 @@
 //! What waits and what is gathered: their lists, and what is done from there.
 
 #[cfg(feature = "embedded")]
-mod against_the_service {
+pub(super) mod against_the_service {
     use bellwether_tui::api::Api;
     use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ mod against_the_service {
     }
 
     /// A service on which such a rule about every disk notifies a receiver that is not there.
-    async fn with_rule(rule: &Value) -> Real {
+    pub(crate) async fn with_rule(rule: &Value) -> Real {
         let real = Real::start().await;
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let url = "https://pager.invalid/";
@@ -26,7 +26,11 @@ mod against_the_service {
         rule["enabled"] = true.into();
         rule["triggerNames"] = json!(["disks"]);
         rule["destinationNames"] = json!(["pager"]);
-        let destination = json!({"name": "pager", "type": {"webhook": {"url": url}}});
+        let destination = json!({
+            "name": "pager",
+            "type": {"webhook": {"url": url}},
+            "delivery": {"maxAttempts": 1},
+        });
         let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
         for (service, method, asked) in [
             (

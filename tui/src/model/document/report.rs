@@ -10,7 +10,7 @@ use super::{obligation, transcript};
 use crate::{
     client::Request,
     data::{EventRow, Severity, Status, Word, structure},
-    document::{Document, Link, span},
+    document::{Document, Link, readable, span},
     model::{
         Model,
         page::{Found, Report},
@@ -271,9 +271,9 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {
             match value.as_str() {
-                Some(body) if body.contains('\n') || transcript::readable(body) != body => {
+                Some(body) if body.contains('\n') || readable(body) != body => {
                     into.text(Token::Dim, 0, key);
-                    into.text(Token::Text, 2, &transcript::readable(body));
+                    into.body(2, body);
                 }
                 _ => into.tree(0, key, value),
             }

@@ -1,0 +1,152 @@
+//! JSON in a document: spread over lines, each part in its colour.
+
+use super::{Document, Span, span};
+use crate::{text, theme::Token};
+
+impl Document {
+    /// A body: JSON spread over lines and coloured, anything else as it is.
+    pub(crate) fn body(&mut self, indent: usize, body: &str) {
+        let shown = readable(body);
+        if shown == body {
+            return self.text(Token::Text, indent, body);
+        }
+        let room = self.columns.saturating_sub(indent + 2);
+        for line in shown.lines() {
+            // What has to be wrapped goes without colours: parts of a text look like anything.
+            if text::width(line) > room {
+                self.text(Token::Text, indent, line);
+                continue;
+            }
+            let mut spans = vec![span(Token::Text, &" ".repeat(indent))];
+            spans.extend(coloured(line));
+            self.line(spans);
+        }
+    }
+}
+
+/// The parts of a line of JSON.
+fn coloured(line: &str) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let (length, token) = match first {
+            '"' => {
+                let length = quoted(rest);
+                let is_key = rest[length..].starts_with(": ");
+                (length, if is_key { Token::Info } else { Token::Good })
+            }
+            first if first.is_ascii_alphanumeric() || first == '-' => {
+                let end = rest.find([',', ' ', '}', ']']).unwrap_or(rest.len());
+                (end, Token::Warning)
+            }
+            first => (first.len_utf8(), Token::Dim),
+        };
+        spans.push(span(token, &rest[..length]));
+        rest = &rest[length..];
+    }
+    spans
+}
+
+/// The bytes of the text in quotes that a line begins with.
+fn quoted(line: &str) -> usize {
+    let mut escaped = false;
+    for (at, char) in line.char_indices().skip(1) {
+        if char == '"' && !escaped {
+            return at + 1;
+        }
+        escaped = !escaped && char == '\\';
+    }
+    line.len()
+}
+
+/// JSON spread over lines; anything else as it is.
+pub(crate) fn readable(body: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(body) {
+        Ok(value) if value.is_object() || value.is_array() => spread(body),
+        _ => body.to_owned(),
+    }
+}
+
+/// Valid JSON over several lines, everything in the order it was sent.
+fn spread(json: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    let mut escaped = false;
+    for char in json.chars() {
+        if quoted {
+            out.push(char);
+            quoted = escaped || char != '"';
+            escaped = !escaped && char == '\\';
+            continue;
+        }
+        let line = |out: &mut String, depth: usize| {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", depth));
+        };
+        match char {
+            '{' | '[' => {
+                depth += 1;
+                out.push(char);
+                line(&mut out, depth);
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if out.trim_end().ends_with(['{', '[']) {
+                    out.truncate(out.trim_end().len());
+                } else {
+                    line(&mut out, depth);
+                }
+                out.push(char);
+            }
+            ',' => {
+                out.push(char);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            char if char.is_whitespace() => {}
+            char => {
+                quoted = char == '"';
+                out.push(char);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_spread_in_the_order_it_was_sent() {
+        let sent = r#"{"b": [1,2], "a":{"x\"{":"y, z"},"e":[]}"#;
+        let shown = r#"{
+  "b": [
+    1,
+    2
+  ],
+  "a": {
+    "x\"{": "y, z"
+  },
+  "e": []
+}"#;
+        assert_eq!(readable(sent), shown);
+        assert_eq!(readable("plain, text"), "plain, text");
+    }
+
+    #[test]
+    fn a_line_of_json_is_told_apart_and_nothing_of_it_is_lost() {
+        let line = r#"  "a \" b": "c, 1: {","#;
+        let spans = coloured(line);
+        let words: String = spans.iter().map(|span| span.text.as_str()).collect();
+        assert_eq!(words, line);
+        let of = |token: Token| {
+            let mut found = spans.iter().filter(|span| span.token == token);
+            found.next().map(|span| span.text.as_str())
+        };
+        assert_eq!(of(Token::Info), Some(r#""a \" b""#));
+        assert_eq!(of(Token::Good), Some(r#""c, 1: {""#));
+        assert_eq!(coloured("-1.5e3,")[0].text, "-1.5e3");
+    }
+}

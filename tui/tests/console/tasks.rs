@@ -1,0 +1,107 @@
+//! The commonest tasks take the keys that `tui/TASKS.md` tells, and no more.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use bellwether_tui::api::Api;
+    use serde_json::json;
+
+    use super::super::{waiting::against_the_service::with_rule, *};
+    use crate::backend::Real;
+
+    /// A task, what is pressed, and what the screen shows then.
+    const TASKS: [(&str, &str, &str); 12] = [
+        ("see the open critical events", "!", "severity=critical"),
+        ("acknowledge an event", "2a", "acknowledged"),
+        ("take that back", "U", "undone"),
+        ("why was somebody told, or nobody", "2x", "night"),
+        ("find the events of a host", "2/host=db-1<Enter>", "1/1"),
+        (
+            "silence an event for two hours",
+            "2zy",
+            "silenced for two hours",
+        ),
+        ("write a note", "2wseen<Enter>", "note"),
+        ("test a destination", "4t", "verdict"),
+        ("send a dead message again", "6ry", "on the way again"),
+        ("turn a rule off", "5o", "disabled"),
+        ("edit a rule as text", "5E", "night"),
+        ("who feeds whom", "8", "disks"),
+    ];
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_commonest_tasks_take_the_keys_that_the_document_tells() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/TASKS.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let rows = document.lines().filter(|line| line.starts_with("| "));
+        let rows = rows.skip(1).map(|line| line.split(" | ").collect());
+        let rows: Vec<Vec<&str>> = rows.collect();
+        assert_eq!(rows.len(), TASKS.len());
+        let mut missed = Vec::new();
+        for (row, (task, keys, shows)) in rows.iter().zip(TASKS) {
+            assert_eq!(row[0].trim_start_matches("| "), task);
+            // Keys stand between backticks, typed words beside them.
+            let told: String = row[1].split(' ').map(key).collect();
+            assert_eq!(told, keys, "{task}");
+            let count = row[1].matches('`').count() / 2;
+            assert_eq!(row[2], count.to_string(), "{task}");
+            let real = with_rule(&json!({})).await;
+            both_dead(&real).await;
+            let mut console = Headless::start(real.options(real.address), 120, 30);
+            assert!(console.shows("connected at").await, "{}", console.screen());
+            if task == "take that back" {
+                press(&mut console, "2").await;
+                press(&mut console, "a").await;
+            }
+            // A person sees the screen, and what was asked for, before the next key.
+            for key in stepped(keys) {
+                press(&mut console, &key).await;
+            }
+            if !console.shows(shows).await {
+                missed.push(format!("{task}: {}", console.screen()));
+            }
+        }
+        assert!(missed.is_empty(), "{}", missed.join("\n"));
+    }
+
+    /// Waits until both messages have ended dead.
+    async fn both_dead(real: &Real) {
+        let mut api = Api::connect(real.options(real.address)).await.unwrap();
+        let asked = json!({"states": ["DEAD"]});
+        for _ in 0..600 {
+            let found = api.call("DeliveryService", "ListDeliveries", &asked).await;
+            let found = found.unwrap();
+            if found["deliveries"]
+                .as_array()
+                .is_some_and(|it| it.len() == 2)
+            {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        panic!("messages to nowhere are not dead");
+    }
+
+    /// The keys one by one.
+    fn stepped(keys: &str) -> Vec<String> {
+        let mut steps = Vec::new();
+        let mut rest = keys;
+        while let Some(first) = rest.chars().next() {
+            let end = match first {
+                '<' => rest.find('>').map_or(rest.len(), |at| at + 1),
+                first => first.len_utf8(),
+            };
+            steps.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        }
+        steps
+    }
+
+    /// A key or a word of the document as it is pressed.
+    fn key(told: &str) -> String {
+        match told.strip_prefix('`').and_then(|it| it.strip_suffix('`')) {
+            Some(key) if key.chars().count() > 1 => format!("<{key}>"),
+            Some(key) => key.to_owned(),
+            None => told.to_owned(),
+        }
+    }
+}
