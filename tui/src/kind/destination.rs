@@ -146,7 +146,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "POST, PUT, PATCH or DELETE, for closings. Empty: POST.").only("webhook"),
         FieldSpec::new(
             "type.webhook.onClear.payload",
-            "Closing: payload",
+            "Closing: body",
             FieldKind::Lines,
             "A template for the body of closings. Empty: the standard document.").only("webhook"),
         FieldSpec::new(
