@@ -21,6 +21,9 @@
 //! - A rule that groups sends nothing by itself: what nothing else holds joins a group, waits for its
 //!   next message, and is told of by whoever makes that, with [`StepKind::Tell`]. What a group told
 //!   of, closings as well, is told on with the group. What matches only when it is closed goes alone.
+//! - What a shadow rule decides is recorded as if it were sent, and nobody is owed anything by it. As
+//!   soon as the rule sends, what was only recorded counts for nothing; a rule that became a shadow
+//!   still sends the closings that it owes.
 //! - Whoever got the closing message of what is open again gets an opening message again, and is
 //!   owed the next closing one.
 
@@ -43,10 +46,10 @@ pub use calendars::{Calendars, LoadedCalendar};
 pub use causes::{CauseKey, Causes, GroupAsk, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
-pub use grouping::{group_key, shared_text, shared_values};
+pub use grouping::{freed_key, group_key, shared_text, shared_values};
 pub use hold::{HOLDS, HoldCondition, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
-pub use notify::{Notices, Told, as_told, notify};
+pub use notify::{Notices, Told, as_told, notify, sending_state};
 pub use past::{Past, Wanted};
 pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};

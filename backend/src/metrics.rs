@@ -57,6 +57,8 @@ struct Families {
 pub enum DeliveryStep {
     /// It was decided that there is to be one to a destination of that type.
     Decided(&'static str),
+    /// A shadow rule recorded one to a destination of that type.
+    Shadowed(&'static str),
     /// It ended in that state, so long after it was decided.
     Ended {
         /// The type of its destination.
@@ -209,6 +211,13 @@ impl Metrics {
             match *step {
                 DeliveryStep::Decided(kind) => {
                     add(&self.0.notifications, &[("type", kind)], 1);
+                }
+                DeliveryStep::Shadowed(kind) => {
+                    add(
+                        &self.0.deliveries,
+                        &[("type", kind), ("state", "shadowed")],
+                        1,
+                    );
                 }
                 DeliveryStep::Ended { kind, state, took } => {
                     add(&self.0.deliveries, &[("type", kind), ("state", state)], 1);

@@ -53,6 +53,7 @@ mod running;
 mod samples;
 mod script;
 mod settled;
+mod shadow;
 mod silences;
 mod start;
 mod statistics;

@@ -126,7 +126,9 @@ impl From<DeliveryState> for Token {
             DeliveryState::Dead => Self::Bad,
             DeliveryState::Retry => Self::Warning,
             DeliveryState::Pending | DeliveryState::Leased => Self::Info,
-            DeliveryState::Cancelled | DeliveryState::Unspecified => Self::Dim,
+            DeliveryState::Cancelled | DeliveryState::Shadowed | DeliveryState::Unspecified => {
+                Self::Dim
+            }
         }
     }
 }

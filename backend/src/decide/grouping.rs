@@ -41,8 +41,25 @@ fn start(text: &str) -> String {
     text[..end.unwrap_or_default()].to_owned()
 }
 
-/// A digest of the rule, its fields and their values; absent is a value of its own.
-pub fn group_key(rule: RecordId, shared: &[SharedValue]) -> GroupKey {
+/// A digest of a rule, its fields and their values; absent is a value of its own. What a shadow rule
+/// records joins no group that was told of.
+pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> GroupKey {
+    let shadow = is_shadow.then_some(("shadow", None));
+    let shared = shared.iter();
+    let shared = shared.map(|(field, value)| (field.as_str(), value.as_deref()));
+    digest(rule, shared.chain(shadow))
+}
+
+/// The group of what is freed of a rule at one moment, though the rule does not group.
+pub fn freed_key(rule: RecordId, now_ms: i64) -> GroupKey {
+    let now = now_ms.to_string();
+    digest(rule, std::iter::once(("freed", Some(now.as_str()))))
+}
+
+fn digest<'a>(
+    rule: RecordId,
+    shared: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+) -> GroupKey {
     let mut digest = Sha256::new();
     let mut add = |bytes: &[u8]| {
         digest.update((bytes.len() as u64).to_be_bytes());
@@ -52,7 +69,7 @@ pub fn group_key(rule: RecordId, shared: &[SharedValue]) -> GroupKey {
     for (field, value) in shared {
         add(field.as_bytes());
         add(&[u8::from(value.is_some())]);
-        add(value.as_deref().unwrap_or_default().as_bytes());
+        add(value.unwrap_or_default().as_bytes());
     }
     let digest = digest.finalize();
     let first = digest.first_chunk().copied();
@@ -84,7 +101,9 @@ mod tests {
         let mut one = occurrence();
         one.dimensions.insert("x".into(), String::new());
         let rule = id("rule");
-        let key = |names: &[&str], of: &Occurrence| group_key(rule, &shared_values(&by(names), of));
+        let key = |names: &[&str], of: &Occurrence| {
+            group_key(rule, false, &shared_values(&by(names), of))
+        };
         let mut other = one.clone();
         other.dimensions.remove("x");
         assert_ne!(key(&["x"], &one), key(&["x"], &other));
@@ -95,6 +114,11 @@ mod tests {
         other.dimensions.insert("x".into(), "a".into());
         other.dimensions.insert("y".into(), "bc".into());
         assert_ne!(key(&["x", "y"], &one), key(&["x", "y"], &other));
+        let shared = shared_values(&by(&["x"]), &one);
+        assert_ne!(
+            group_key(rule, false, &shared),
+            group_key(rule, true, &shared)
+        );
         assert_eq!(
             shared_text(&shared_values(&by(&["severity", "z"]), &one)),
             "severity=error, no z"

@@ -75,6 +75,7 @@ pub fn notify(
         Vec::new()
     };
     let mut notified = std::mem::take(&mut occurrence.notified);
+    notified.retain(|it| !it.is_outdated(snapshot.rule(it.rule)));
     let mut writer = Writer {
         step,
         snapshot,
@@ -191,12 +192,19 @@ impl Writer<'_> {
                     (false, false) => MemberChange::Changed,
                 };
                 entry.group = Some(group);
+                if is_opening {
+                    entry.shadow = rule.is_some_and(|it| it.shadow);
+                }
                 self.notices.told = Some(Told { change });
                 continue;
             }
             if is_opening {
                 entry.group = None;
+                entry.shadow = rule.is_some_and(|it| it.shadow);
             }
+            // What is owed is sent, whatever became of the rule since.
+            let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
+            let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = of_update(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
@@ -205,7 +213,8 @@ impl Writer<'_> {
                 if would_pass_again(self.occurrence, entry.rule, destination) {
                     self.notices.stopped.push(entry.rule_name.clone());
                 } else {
-                    self.send(entry.rule, &content, trigger.as_ref(), destination, clear);
+                    let about = (entry.rule, &content, trigger.as_ref());
+                    self.send(about, destination, clear, end);
                 }
             }
         }
@@ -288,7 +297,7 @@ impl Writer<'_> {
                     text => format!("the rule tells of those with {text} at once"),
                 };
                 HeldBy {
-                    id: group_key(rule.id, &shared),
+                    id: group_key(rule.id, rule.shadow, &shared),
                     shared,
                     ..group_hold((rule.id, &rule.name), since_ms, detail)
                 }
@@ -470,7 +479,9 @@ impl Writer<'_> {
                 self.notices.stopped.push(rule.name.clone());
                 continue;
             }
-            self.send(rule.id, &content, Some(found.trigger), destination, clear);
+            let end = sending_state(rule.shadow, self.step.now_ms);
+            let about = (rule.id, &content, Some(found.trigger));
+            self.send(about, destination, clear, end);
             sent.push((destination.id, destination.name.clone()));
         }
         sent
@@ -488,11 +499,10 @@ impl Writer<'_> {
     /// Writes one delivery.
     fn send(
         &mut self,
-        rule: RecordId,
-        content: &RuleContent,
-        trigger: Option<&Trigger>,
+        (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
         destination: &Destination,
         clear: bool,
+        (state, end_ms): (DeliveryState, Option<i64>),
     ) {
         let shown = self.shown.get_or_insert_with(|| as_told(self.occurrence));
         self.notices.deliveries.push(Delivery {
@@ -501,14 +511,12 @@ impl Writer<'_> {
             destination: destination.id,
             destination_name: destination.name.as_str().into(),
             event: Some(self.occurrence.event),
-            state: DeliveryState::Pending {
-                due_ms: self.step.now_ms,
-            },
+            state,
             test: false,
             attempts: 0,
             last_error: String::new(),
             create_ms: self.step.now_ms,
-            end_ms: None,
+            end_ms,
             retry_of: None,
             retried_as: None,
             content: Content {
@@ -520,6 +528,15 @@ impl Writer<'_> {
                 group: None,
             },
         });
+    }
+}
+
+/// How a delivery begins, and when it ended: what is only recorded ends at once.
+pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
+    if is_shadow {
+        (DeliveryState::Shadowed, Some(now_ms))
+    } else {
+        (DeliveryState::Pending { due_ms: now_ms }, None)
     }
 }
 
@@ -581,8 +598,14 @@ fn keep(
             cleared,
             opening: Some(opening()),
             group: None,
+            shadow: rule.shadow,
         });
     };
+    if rule.shadow && !entry.shadow {
+        // Whoever was told before is owed the closing; nobody else is.
+        entry.last_ms = now_ms;
+        return None;
+    }
     if entry.cleared || entry.opening.is_none() {
         entry.opening = Some(opening());
     }

@@ -77,7 +77,7 @@ impl Retention {
     /// Those of the store; what was forgotten before stays forgotten.
     pub async fn forget(&mut self) -> Result<usize, Error> {
         let mut forgotten = 0;
-        for number in 1..=DeliveryState::Cancelled.number() {
+        for number in 1..=DeliveryState::NUMBER_MAX {
             let mut start = Key::new().byte(number).build();
             while let Some(next) = self.step(&mut start, number).await? {
                 forgotten += next;

@@ -124,12 +124,14 @@ impl Numbers {
 pub type Counted = (Counter, Tally);
 
 impl Delivery {
-    /// What counts it. Tests are not counted: nobody was to know of anything.
+    /// What counts it. Tests, and what a shadow rule recorded, are not counted: nobody was to know of
+    /// anything.
     pub fn counted(&self) -> Vec<Counted> {
         if self.test {
             return Vec::new();
         }
         let end = match self.state {
+            DeliveryState::Shadowed => return Vec::new(),
             DeliveryState::Delivered => Some(Tally::Delivered),
             DeliveryState::Dead => Some(Tally::Dead),
             DeliveryState::Cancelled => Some(Tally::Cancelled),

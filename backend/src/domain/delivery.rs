@@ -61,6 +61,8 @@ pub enum DeliveryState {
     Dead,
     /// Ended by an operator, or its destination is gone.
     Cancelled,
+    /// Of a shadow rule: recorded, and never sent.
+    Shadowed,
 }
 
 impl DeliveryState {
@@ -69,7 +71,7 @@ impl DeliveryState {
         match self {
             Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
             Self::Leased { until_ms } => Some(until_ms),
-            Self::Delivered | Self::Dead | Self::Cancelled => None,
+            Self::Delivered | Self::Dead | Self::Cancelled | Self::Shadowed => None,
         }
     }
 
@@ -82,8 +84,12 @@ impl DeliveryState {
             Self::Delivered => 4,
             Self::Dead => 5,
             Self::Cancelled => 6,
+            Self::Shadowed => 8,
         }
     }
+
+    /// The largest of these numbers.
+    pub const NUMBER_MAX: u8 = Self::Shadowed.number();
 }
 
 /// What there is to tell. It does not change after the decision, so that every attempt of a

@@ -38,6 +38,8 @@ pub struct Group {
     pub told_ms: i64,
     /// When its last open member was told to be closed, in milliseconds since 1970.
     pub end_ms: Option<i64>,
+    /// Whether its messages are only recorded.
+    pub shadow: bool,
 }
 
 impl Group {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    CauseMark, EventId, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId, Severity,
-    Status,
+    CauseMark, EventId, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId, Rule,
+    Severity, Status,
     value::{Fields, json_bytes},
 };
 
@@ -241,6 +241,15 @@ pub struct Notified {
     pub opening: Option<Opening>,
     /// The group that it is told of with; none for an occurrence on its own.
     pub group: Option<RecordId>,
+    /// Whether it only recorded what it would have sent: nobody knows, and nobody is owed anything.
+    pub shadow: bool,
+}
+
+impl Notified {
+    /// Whether it is of no meaning any more: only recorded, by a rule that sends by now or is gone.
+    pub fn is_outdated(&self, rule: Option<&Rule>) -> bool {
+        self.shadow && rule.is_none_or(|it| !it.shadow)
+    }
 }
 
 /// What an opening message rested on.

@@ -7,6 +7,10 @@ pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 
 /// Joins triggers to destinations with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent of each other"
+)]
 pub struct Rule {
     /// Tells it from an earlier rule of the same name.
     pub id: RecordId,
@@ -40,6 +44,8 @@ pub struct Rule {
     pub active_calendar: Option<Name>,
     /// How it gathers occurrences into one message; none for a message each.
     pub group: Option<Grouping>,
+    /// Whether it only records what it would send.
+    pub shadow: bool,
     /// Counts its edits from 1; the etag is made of it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.

@@ -6,6 +6,7 @@ mod bulk;
 mod list;
 mod obligation;
 pub(crate) mod sequencing;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -25,6 +26,7 @@ use again::Templates;
 pub use bulk::{BulkAction, BulkTally, Selection, Skip};
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
+pub use shadow::would_send;
 pub use waiting::{Hold, Holds, Waiting};
 
 /// Reads and steers deliveries.
@@ -71,8 +73,8 @@ impl Deliveries {
     /// current templates; what waits is due now. Answers the delivery that will be tried.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests, while an attempt is under way,
-    /// and when the destination is gone.
+    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests and for what a shadow rule
+    /// recorded, while an attempt is under way, and when the destination is gone.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
@@ -80,6 +82,11 @@ impl Deliveries {
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test is not sent again; test the destination once more".into(),
+                ));
+            }
+            if old.value.state == DeliveryState::Shadowed {
+                return Err(Error::FailedPrecondition(
+                    "a shadow rule only recorded it, and it is not sent; preview it instead".into(),
                 ));
             }
             if let DeliveryState::Leased { .. } = old.value.state {
@@ -197,5 +204,6 @@ fn word(state: DeliveryState) -> &'static str {
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
         DeliveryState::Cancelled => "cancelled",
+        DeliveryState::Shadowed => "recorded by a shadow rule",
     }
 }

@@ -217,6 +217,13 @@ pub struct SentDelivery {
     pub attempts: Vec<Attempt>,
 }
 
+impl SentDelivery {
+    /// Whether a shadow rule only recorded it.
+    fn is_shadow(&self) -> bool {
+        self.delivery.state == DeliveryState::Shadowed
+    }
+}
+
 /// Explains every rule, by name, also those that were deleted since and told something or were in
 /// force when something was decided.
 ///
@@ -293,12 +300,14 @@ fn one(
     subject: &Subject<'_>,
     deleted_ms: Option<i64>,
 ) -> Option<RuleExplanation> {
-    let notified = subject.told.is_some() || !subject.sent.is_empty();
+    let decided = subject.told.is_some() || !subject.sent.is_empty();
+    let is_told = subject.told.is_some_and(|it| !it.shadow);
+    let notified = is_told || subject.sent.iter().any(|it| !it.is_shadow());
     let now = judge.now(subject);
     let decisions = judge.states.len();
     let mut others = Vec::new();
     let main = match judge.opening(subject) {
-        Some(mut opening) if notified => {
+        Some(mut opening) if decided => {
             let last = judge.states.first().map(|(point, _)| *point);
             if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
                 others.push(judge.decision(subject, 0));
@@ -310,7 +319,7 @@ fn one(
         _ => {
             let held_back = (0..decisions).find(|at| judge.was_held_back(subject, *at));
             let existed = (0..decisions).find(|at| judge.existed(subject, *at));
-            let gone = deleted_ms.is_some() && existed.is_none() && !notified;
+            let gone = deleted_ms.is_some() && existed.is_none() && !decided;
             if gone {
                 return None;
             }
@@ -386,7 +395,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
         rule_name: told.rule_name.clone(),
         deleted: true,
         deleted_ms: None,
-        notified: true,
+        notified: !told.shadow,
         main: Judgement {
             basis: Basis::Notification,
             at_ms,
@@ -413,7 +422,9 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
 fn told_so_far(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.delivery.state == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
+    let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {
+        count if count > 0 && shadows == count => format!("; {count} recorded, none sent"),
         0 => "; its deliveries are no longer kept".into(),
         1 => format!("; 1 message, {delivered} delivered, {dead} given up"),
         count => format!("; {count} messages, {delivered} delivered, {dead} given up"),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::{
     decide::{Causes, Snapshot, Step, StepKind, Transition, notify},
-    domain::{Delivery, Name, Occurrence, RecordId, Rule, Status, Trigger},
+    domain::{Delivery, Name, Notified, Occurrence, RecordId, Rule, Status, Trigger},
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
@@ -119,7 +119,8 @@ impl NotifyOpen {
                 let mut next = stored.value.clone();
                 let decided = self.decide(&snapshot, &rules, &mut next).await?;
                 reports.append(decided.reports);
-                if decided.notifications > 0 || next.pending != stored.value.pending {
+                let is_same = next.notified == stored.value.notified;
+                if !is_same || next.pending != stored.value.pending {
                     count += decided.notifications;
                     changes.update(&stored, &next);
                 }
@@ -139,7 +140,9 @@ impl NotifyOpen {
         occurrence: &mut Occurrence,
     ) -> Result<Decided, Error> {
         let mut matches = snapshot.matches(occurrence);
-        let known: HashSet<_> = occurrence.notified.iter().map(|it| it.rule).collect();
+        let is_known = |it: &&Notified| !it.is_outdated(snapshot.rule(it.rule));
+        let known = occurrence.notified.iter().filter(is_known);
+        let known: HashSet<_> = known.map(|it| it.rule).collect();
         matches.retain(|it| rules.contains(&it.rule.id) && !known.contains(&it.rule.id));
         if matches.is_empty() {
             return Ok(Decided::default());
@@ -170,7 +173,10 @@ impl NotifyOpen {
         let mut reports = Reports::default();
         reports.note(&notices, occurrence, now_ms);
         Ok(Decided {
-            notifications: occurrence.notified.len() - known.len(),
+            notifications: {
+                let told = occurrence.notified.iter().filter(|it| !it.shadow);
+                told.filter(|it| !known.contains(&it.rule)).count()
+            },
             deliveries: notices.deliveries,
             reports,
         })

@@ -38,6 +38,14 @@ impl Recent {
         self.count(Index::DeliveryByRule, rule).await
     }
 
+    /// Messages that a shadow rule only recorded in the last 24 hours, at most [`RECENT_MAX`].
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn shadows_of_rule(&self, rule: RecordId) -> Result<usize, Error> {
+        self.count(Index::NotificationByTrigger, rule).await
+    }
+
     /// Notifications that a trigger caused in the last 24 hours, at most [`RECENT_MAX`].
     ///
     /// # Errors

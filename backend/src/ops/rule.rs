@@ -28,6 +28,10 @@ pub use preview::{Installation, Preview, Previews};
 
 /// A rule as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent of each other"
+)]
 pub struct RuleDraft {
     /// Its name.
     pub name: String,
@@ -55,6 +59,8 @@ pub struct RuleDraft {
     pub auto_pause_ms: Option<i64>,
     /// How it gathers occurrences into one message.
     pub group: Option<GroupingDraft>,
+    /// Whether it only records what it would send.
+    pub shadow: bool,
     /// The calendar inside whose windows it notifies; empty for none.
     pub active_calendar: String,
     /// For an update: the etag that must be current; empty asks for no check.
@@ -79,6 +85,8 @@ pub struct RuleView {
     pub rule: Rule,
     /// Its notifications in the last 24 hours.
     pub recent_notifications: usize,
+    /// What it only recorded in the last 24 hours.
+    pub recent_shadows: usize,
     /// When it notified last, in milliseconds since 1970.
     pub last_notification_ms: Option<i64>,
 }
@@ -143,6 +151,7 @@ impl Drafted for Rule {
             auto_pause_ms,
             active_calendar: active_calendar.map(|it| it.value.name),
             group,
+            shadow: draft.shadow,
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -160,6 +169,7 @@ impl Drafted for Rule {
     async fn view(all: &Rules, rule: Self) -> Result<(RuleView, usize), Error> {
         let view = RuleView {
             recent_notifications: all.recent.of_rule(rule.id).await?,
+            recent_shadows: all.recent.shadows_of_rule(rule.id).await?,
             last_notification_ms: all.recent.last_of_rule(rule.id).await?,
             rule,
         };
@@ -170,6 +180,7 @@ impl Drafted for Rule {
         RuleView {
             rule: self,
             recent_notifications: 0,
+            recent_shadows: 0,
             last_notification_ms: None,
         }
     }

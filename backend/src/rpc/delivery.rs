@@ -5,24 +5,31 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     audit,
-    convert::{bulk, delivery as convert, obligation},
+    convert::{bulk, delivery as convert, json, obligation},
 };
 use crate::{
     domain::{Attempt, Delivery},
     error::Error,
-    ops::delivery::{BulkAction, Deliveries},
+    ops::{
+        delivery::{BulkAction, Deliveries, would_send},
+        rule::Installation,
+    },
 };
 
 /// Serves deliveries.
 #[derive(Debug, Clone)]
 pub struct DeliveryCalls {
     deliveries: Deliveries,
+    installation: Installation,
 }
 
 impl DeliveryCalls {
-    /// Serves what those operations give.
-    pub fn new(deliveries: Deliveries) -> Self {
-        Self { deliveries }
+    /// Serves what those operations give; what was only recorded is rendered for that installation.
+    pub fn new(deliveries: Deliveries, installation: Installation) -> Self {
+        Self {
+            deliveries,
+            installation,
+        }
     }
 
     /// A delivery, with why it waits.
@@ -61,7 +68,11 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let delivery = Some(self.shown(delivery, attempts).await?);
+        let rendered = would_send(&delivery, &self.installation);
+        let delivery = Some(v1::Delivery {
+            rendered: rendered.map(json::object),
+            ..self.shown(delivery, attempts).await?
+        });
         Ok(Response::new(v1::GetDeliveryResponse { delivery }))
     }
 

@@ -319,10 +319,11 @@ impl Rooms {
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config)),
-            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation),
+            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(Configuration::new(store(), clock(), Arc::clone(&self.egress))),
-            DeliveryServiceServer: DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone())),
+            DeliveryServiceServer:
+                DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone()), installation),
             EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams.clone()),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SilenceServiceServer:

@@ -194,6 +194,7 @@ pub(crate) fn rule(name_of_it: &str) -> Rule {
         auto_pause_ms: 0,
         active_calendar: None,
         group: None,
+        shadow: false,
         revision: 5,
         create_ms: AT_MS,
         update_ms: AT_MS + 3,
@@ -222,6 +223,21 @@ pub(crate) fn sender(name_of_it: &str) -> Client {
     Client {
         dialects: [Dialect::Prometheus, Dialect::Otlp].into(),
         ..client(name_of_it)
+    }
+}
+
+/// That a rule told of an occurrence to its end.
+fn notified() -> Notified {
+    Notified {
+        rule: id(31),
+        rule_name: name("page"),
+        last_ms: AT_MS + 1,
+        send_updates: true,
+        destinations: vec![(id(20), name("to 0"))],
+        cleared: true,
+        opening: None,
+        group: None,
+        shadow: false,
     }
 }
 
@@ -274,16 +290,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
             from: "open".into(),
             to: "closed".into(),
         }],
-        notified: vec![Notified {
-            rule: id(31),
-            rule_name: name("page"),
-            last_ms: AT_MS + 1,
-            send_updates: true,
-            destinations: vec![(id(20), name("to 0"))],
-            cleared: true,
-            opening: None,
-            group: None,
-        }],
+        notified: vec![notified()],
         chain: vec![id(32)],
         review_ms: AT_MS + 2_592_000_000,
         content_ms: None,
@@ -509,6 +516,31 @@ pub(crate) fn group() -> Group {
         last_ms: AT_MS + 3,
         told_ms: AT_MS + 2,
         end_ms: Some(AT_MS + 3),
+        shadow: false,
+    }
+}
+
+/// A rule that only records.
+pub(crate) fn shadow_rule() -> Rule {
+    Rule {
+        shadow: true,
+        ..rule("shadow")
+    }
+}
+
+/// An occurrence of which a rule only recorded what it would have sent.
+pub(crate) fn shadowed_occurrence() -> Occurrence {
+    let mut occurrence = occurrence(7);
+    occurrence.notified[0].shadow = true;
+    occurrence
+}
+
+/// A group whose messages are only recorded.
+pub(crate) fn shadow_group() -> Group {
+    Group {
+        id: id(84),
+        shadow: true,
+        ..group()
     }
 }
 

@@ -632,6 +632,7 @@ fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
         Reason::Test => "a test",
         Reason::UnderWay => "under way just now",
         Reason::RetriedAlready => "sent again before",
+        Reason::Shadowed => "recorded by a shadow rule",
         Reason::DestinationGone => "its destination is gone",
         Reason::Ended => "ended before",
         Reason::Unspecified => "for a reason that this console does not know",

@@ -53,7 +53,7 @@ words! {
     }
     DeliveryState {
         Unspecified "unknown", Pending "pending", Leased "sending", Retry "retry",
-        Delivered "delivered", Dead "dead", Cancelled "cancelled"
+        Delivered "delivered", Dead "dead", Cancelled "cancelled", Shadowed "shadowed"
     }
     Outcome {
         Unspecified "under way", Delivered "delivered", Rejected "rejected",
@@ -75,13 +75,14 @@ pub(crate) const WORST_FIRST: [Severity; 5] = [
 ];
 
 /// The states that deliveries can be filtered by.
-pub(crate) const DELIVERY_STATES: [DeliveryState; 6] = [
+pub(crate) const DELIVERY_STATES: [DeliveryState; 7] = [
     DeliveryState::Pending,
     DeliveryState::Leased,
     DeliveryState::Retry,
     DeliveryState::Delivered,
     DeliveryState::Dead,
     DeliveryState::Cancelled,
+    DeliveryState::Shadowed,
 ];
 
 /// The known states of a destination, worst first.

@@ -27,7 +27,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     role: Role::Editor,
     columns: &[
         Column::new("On", 3, 0, 0, |_, it: &Object| {
-            if it.flag("enabled") {
+            if it.flag("enabled") && it.flag("shadow") {
+                Cell::new(Token::Info, "sha")
+            } else if it.flag("enabled") {
                 Cell::new(Token::Good, "on")
             } else {
                 Cell::new(Token::Dim, "off")
@@ -132,6 +134,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "How long after a message the next one goes out, as 300s, which it is when left empty.",
         ),
+        FieldSpec::new(
+            "shadow",
+            "Shadow",
+            FieldKind::Toggle,
+            "Only record what it would send: nobody hears of anything, and nobody is owed anything.",
+        ),
         DESCRIPTION,
         TAGS,
     ],
@@ -149,8 +157,22 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
     } else {
         (Token::Warning, "disabled")
     };
-    into.line(vec![label("state"), span(token, word)]);
+    let shadow = if rule.flag("shadow") {
+        ", a shadow: it only records what it would send"
+    } else {
+        ""
+    };
+    let shadow = span(Token::Warning, shadow);
+    into.line(vec![label("state"), span(token, word), shadow]);
     shared::notifications(into, rule);
+    match rule.number("recentShadowCount").unwrap_or_default() {
+        0 => {}
+        count => into.field(
+            "recorded",
+            Token::Text,
+            &format!("{count} in 24 h, sent to nobody"),
+        ),
+    }
     if let Some(last) = rule.moment("lastNotificationTime") {
         into.field("last decided", Token::Text, &around.moment_in_full(last));
     }

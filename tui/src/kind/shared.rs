@@ -14,6 +14,7 @@ use crate::{
 pub(super) const OUTPUT: &[&str] = &[
     "ruleNames",
     "recentNotificationCount",
+    "recentShadowCount",
     "lastNotificationTime",
     "health",
     "createTime",

@@ -3,6 +3,7 @@
 mod delay;
 mod held;
 mod model;
+mod shadow;
 
 use std::{collections::BTreeMap, sync::Arc};
 

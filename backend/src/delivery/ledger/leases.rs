@@ -131,7 +131,10 @@ impl Ledger {
                 DeliveryState::Pending { .. } | DeliveryState::Retry { .. } => {
                     self.plan_lease(plan, &delivery, due).await?;
                 }
-                DeliveryState::Delivered | DeliveryState::Dead | DeliveryState::Cancelled => {}
+                DeliveryState::Delivered
+                | DeliveryState::Dead
+                | DeliveryState::Cancelled
+                | DeliveryState::Shadowed => {}
             }
         }
         Ok(())

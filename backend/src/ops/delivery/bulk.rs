@@ -67,6 +67,8 @@ pub enum Skip {
     DestinationGone,
     /// It has ended already.
     Ended,
+    /// A shadow rule only recorded it.
+    Shadowed,
 }
 
 /// What was decided in one step.
@@ -251,7 +253,9 @@ impl Batch<'_> {
 
     async fn retry(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let id = old.value.id;
-        if let DeliveryState::Leased { .. } = old.value.state {
+        if old.value.state == DeliveryState::Shadowed {
+            self.step.skip(Skip::Shadowed);
+        } else if let DeliveryState::Leased { .. } = old.value.state {
             self.step.skip(Skip::UnderWay);
         } else if let Some(hastened) = super::hastened(&old.value, self.now_ms) {
             self.step.handle(&old.value, id);

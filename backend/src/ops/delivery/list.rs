@@ -41,10 +41,10 @@ pub(super) struct Reach {
     pub(super) below: Option<RecordId>,
 }
 
-/// Where to look: the prefixes of an index below which deliveries are sorted by identity.
+/// Where to look: the prefixes of indexes below which deliveries are sorted by identity.
 pub(super) enum Walk {
     All,
-    Under(Index, Vec<Vec<u8>>),
+    Under(Vec<Index>, Vec<Vec<u8>>),
 }
 
 impl Filter {
@@ -135,22 +135,24 @@ impl Deliveries {
     pub(super) async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();
-            return Ok(Walk::Under(Index::DeliveryByEvent, vec![prefix]));
+            return Ok(Walk::Under(vec![Index::DeliveryByEvent], vec![prefix]));
         }
         let destinations = self
             .ids(&filter.destination_names, |found: Destination| found.id)
             .await?;
         if let Some(prefixes) = destinations {
-            return Ok(Walk::Under(Index::DeliveryByDestination, prefixes));
+            return Ok(Walk::Under(vec![Index::DeliveryByDestination], prefixes));
         }
         if let Some(prefixes) = self.ids(&filter.rule_names, |found: Rule| found.id).await? {
-            return Ok(Walk::Under(Index::DeliveryByRule, prefixes));
+            // What shadow rules recorded lies apart.
+            let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
+            return Ok(Walk::Under(indexes, prefixes));
         }
         if filter.states.is_empty() {
             return Ok(Walk::All);
         }
         let prefixes = filter.states.iter().map(|state| vec![*state]).collect();
-        Ok(Walk::Under(Index::DeliveryByState, prefixes))
+        Ok(Walk::Under(vec![Index::DeliveryByState], prefixes))
     }
 
     /// The identities behind names; none when there are no names, or not every one is borne now.
@@ -193,14 +195,16 @@ impl Deliveries {
                     .await?;
                 ids.extend(page.into_iter().map(|delivery| delivery.value.id));
             }
-            Walk::Under(index, prefixes) => {
-                for prefix in prefixes {
-                    let engine = self.store.engine();
-                    let entries = engine
-                        .entries(*index, range(prefix), descending, limit)
-                        .await?;
-                    let found = entries.iter().filter_map(|(_, key)| id_at(key, 0));
-                    ids.extend(found);
+            Walk::Under(indexes, prefixes) => {
+                for index in indexes {
+                    for prefix in prefixes {
+                        let engine = self.store.engine();
+                        let entries = engine
+                            .entries(*index, range(prefix), descending, limit)
+                            .await?;
+                        let found = entries.iter().filter_map(|(_, key)| id_at(key, 0));
+                        ids.extend(found);
+                    }
                 }
                 ids.sort_unstable_by(|a, b| b.cmp(a));
                 ids.dedup();

@@ -206,7 +206,10 @@ impl Deliveries {
         if occurrence.status == Status::Closed {
             return Ok(owing);
         }
-        for entry in occurrence.notified.iter().filter(|it| !it.cleared) {
+        for entry in &occurrence.notified {
+            if entry.cleared || entry.shadow {
+                continue;
+            }
             let sends = match known.get(&entry.rule) {
                 Some(sends) => *sends,
                 None => self.sends_updates(entry).await?,

@@ -60,7 +60,10 @@ pub(super) fn sentence(held_by: &[HeldBy], tense: Tense) -> Option<String> {
 /// What is to come of what waits.
 pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     let rule = snapshot.rule(pending.rule);
-    let condition = if pending.is_opening {
+    let is_shadow = rule.is_some_and(|it| it.shadow);
+    let condition = if is_shadow {
+        "as it is a shadow rule, which only records what it would send"
+    } else if pending.is_opening {
         "if it is still open and the rule still matches"
     } else if pending.repeat_due {
         "once, as it is then"
@@ -69,7 +72,9 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     };
     NextStep {
         at_ms: pending.due_ms(),
-        destinations: rule.map_or_else(Vec::new, |it| it.destination_names.clone()),
+        destinations: rule
+            .filter(|_| !is_shadow)
+            .map_or_else(Vec::new, |it| it.destination_names.clone()),
         condition,
     }
 }

@@ -169,7 +169,7 @@ impl Judge<'_> {
                 Some((Some(by), (by.detail)(&case, Some(hold), tense)))
             }
         };
-        let notifies = tells || matched && held.is_none() && now;
+        let notifies = !rule.shadow && (tells || matched && held.is_none() && now);
         // What it has told it need not tell: that is no fault.
         let again = match held {
             Some((Some(by), _)) if by.about_repeats.is_some() => " again",
@@ -178,6 +178,7 @@ impl Judge<'_> {
         let held = held.map(|(_, detail)| detail);
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
+            _ if rule.shadow && (tells || matched && held.is_none()) => shadowed(tense),
             _ if tells => "it told then what had changed, or told it again".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
@@ -284,6 +285,15 @@ fn is_for_open_only(definitions: &mut Definitions, loaded: &LoadedTrigger, state
     let is_closed = state.occurrence.status == Status::Closed;
     let query = definitions.query(loaded).filter(|_| is_closed);
     query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
+}
+
+/// What a shadow rule made of it.
+fn shadowed(tense: Tense) -> String {
+    match tense {
+        Tense::Now => "it would only record what it would send: it is a shadow rule",
+        Tense::Then => "it recorded then what it would have sent: it was a shadow rule",
+    }
+    .into()
 }
 
 /// Why no trigger is known to match.

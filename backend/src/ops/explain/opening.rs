@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     decide::{Case, LoadedTrigger, Tense},
-    domain::{Delivery, Name, Opening, Rule},
+    domain::{Delivery, DeliveryState, Name, Opening, Rule},
 };
 
 impl Judge<'_> {
@@ -57,14 +57,21 @@ impl Judge<'_> {
             gates.push(destination_paused(&destinations, &self.pauses, at));
             gates
         });
-        let mut reason = format!("it notified: trigger `{}` matched", opening.trigger.name);
+        let is_shadow = subject.told.is_some_and(|it| it.shadow);
+        let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
+        let did = if is_shadow {
+            "it recorded what it would have sent, as it was a shadow rule"
+        } else {
+            "it notified"
+        };
+        let mut reason = format!("{did}: trigger `{}` matched", opening.trigger.name);
         if found.is_none() {
             reason.push_str("; the rule as it was then is no longer kept");
         }
         Some(Judgement {
             basis: Basis::Notification,
             at_ms: opening.at_ms,
-            notifies: true,
+            notifies: !is_shadow,
             held_back: false,
             reason,
             definition: found.map(|(_, definition)| definition),

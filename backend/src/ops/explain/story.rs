@@ -134,13 +134,21 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
         } else {
             "told of it"
         };
+        let is_shadow = sent.first().is_some_and(|it| it.is_shadow());
         let group = sent
             .first()
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
+        let (kind, text) = if is_shadow {
+            let whom = names.join(", ");
+            let text = format!("{whom} would have been {what}{with}; only recorded, as a shadow");
+            ("shadowed", text)
+        } else {
+            ("told", format!("{whom} {what}{with}"))
+        };
         Moment {
             rule_name: Some(rule.rule_name.clone()),
-            ..moment(notification.at_ms, "told", format!("{whom} {what}{with}"))
+            ..moment(notification.at_ms, kind, text)
         }
     })
 }

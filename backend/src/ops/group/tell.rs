@@ -8,13 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     decide::{
-        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_told, notify, of_update,
-        trigger_of_update, would_pass_again,
+        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_told, group_key, notify,
+        of_update, sending_state, trigger_of_update, would_pass_again,
     },
     domain::{
-        Content, Delivery, DeliveryState, Destination, DestinationKind, Group, GroupContent,
-        MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
-        hold::SharedValue,
+        Content, Delivery, Destination, DestinationKind, Group, GroupContent, MemberChange, Name,
+        Notified, Occurrence, Pending, RecordId, Rule, Status, hold::SharedValue,
     },
     error::Error,
     limits::{
@@ -287,6 +286,9 @@ impl Making<'_> {
     /// Decides a member anew, and takes what there is to tell of it.
     fn add(&mut self, stored: &Stored<Occurrence>, changes: &mut Changes, outcome: &mut Outcome) {
         let (due, now_ms) = (self.due, self.now_ms);
+        if self.is_stale(&stored.value) {
+            return;
+        }
         let mut next = stored.value.clone();
         let step = Step {
             kind: StepKind::Tell {
@@ -313,6 +315,18 @@ impl Making<'_> {
             self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
         }
         self.told.extend(notices.told.map(|it| (it.change, next)));
+    }
+
+    /// Whether it joined while its rule was a shadow and is none any more, or the other way round: it
+    /// is decided anew first.
+    fn is_stale(&self, member: &Occurrence) -> bool {
+        let mut pending = member.pending.iter();
+        let waits = pending.find(|it| it.rule == self.due.rule && it.is_opening);
+        let hold = waits.and_then(Pending::group_hold);
+        let rule = self.snapshot.rule(self.due.rule);
+        let rule = rule.filter(|it| it.group.is_some());
+        hold.zip(rule)
+            .is_some_and(|(hold, rule)| group_key(rule.id, !rule.shadow, &hold.shared) == hold.id)
     }
 
     fn count(&self, change: MemberChange) -> u32 {
@@ -443,6 +457,7 @@ impl Making<'_> {
             last_ms: self.now_ms,
             told_ms: self.now_ms,
             end_ms: None,
+            shadow: rule.shadow,
         }
     }
 
@@ -492,7 +507,9 @@ impl Making<'_> {
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
         let mut receivers: Vec<&Destination> = Vec::new();
-        if is_told && let Some(rule) = rule {
+        // A rule that became a shadow tells nobody anew of a group that knows of it.
+        let sends = rule.filter(|it| it.shadow == group.shadow);
+        if is_told && let Some(rule) = sends {
             let names = rule.destination_names.iter();
             receivers.extend(names.filter_map(|name| self.snapshot.destination_named(name)));
         }
@@ -548,6 +565,7 @@ impl Making<'_> {
             cleared: false,
             opening: None,
             group: Some(self.id),
+            shadow: group.shadow,
         });
         let matches = self.snapshot.matches(main);
         let in_force = (self.snapshot, self.past);
@@ -563,20 +581,22 @@ impl Making<'_> {
         }
         chain.truncate(CHAIN_MAX);
         occurrence.chain = chain;
+        // What is owed is sent, whatever became of the rule since.
+        let is_owed = !group.shadow && content.closed_count > 0;
+        let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
+        let (state, end_ms) = sending_state(is_shadow && !is_owed, self.now_ms);
         Delivery {
             id: new_id(self.now_ms),
             rule: Some(self.due.rule),
             destination: destination.id,
             destination_name: destination.name.as_str().into(),
             event: Some(occurrence.event),
-            state: DeliveryState::Pending {
-                due_ms: self.now_ms,
-            },
+            state,
             test: false,
             attempts: 0,
             last_error: String::new(),
             create_ms: self.now_ms,
-            end_ms: None,
+            end_ms,
             retry_of: None,
             retried_as: None,
             content: Content {

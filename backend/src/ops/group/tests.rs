@@ -20,6 +20,7 @@ use crate::{
 };
 
 mod edits;
+mod shadow;
 
 struct World {
     store: Store,

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tracing::error;
 
 use crate::{
-    decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, group_key, notify},
+    decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, freed_key, notify},
     domain::{
         CauseMark, GroupKey, HeldBy, HoldKind, Inhibition, Occurrence, Pending, Progress, RecordId,
         Status,
@@ -199,10 +199,7 @@ impl Looks {
             *count > self.deciding.released_singly_max && rule.is_some_and(|it| it.group.is_none())
         });
         let now_ms = self.deciding.clock.now_ms();
-        let key = |rule| {
-            let freed = ("freed".to_owned(), Some(now_ms.to_string()));
-            (rule, group_key(rule, &[freed]))
-        };
+        let key = |rule| (rule, freed_key(rule, now_ms));
         Ok(counts.into_keys().map(key).collect())
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::{
     clock::Clock,
     decide::{LoadedSilence, Snapshot},
-    domain::{Delivery, Occurrence, Query, RecordId, Status},
+    domain::{Delivery, DeliveryState, Occurrence, Query, RecordId, Status},
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX, TRIGGER_TEST_TIME_MAX},
     ops::search::{Filter, NEWEST_FIRST, Walk},
@@ -129,6 +129,7 @@ pub(super) async fn sent(
             let rule = &delivery.content.rule.name;
             let is_counted = !delivery.test
                 && delivery.retry_of.is_none()
+                && delivery.state != DeliveryState::Shadowed
                 && occurrence.status != Status::Closed;
             let names = &silence.silence.rule_names;
             let is_for = names.is_empty() || names.iter().any(|name| name.as_str() == rule);

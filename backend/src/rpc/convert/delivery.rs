@@ -69,6 +69,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .map(|id| id.to_string())
             .unwrap_or_default(),
         clear: Some(content.clear),
+        rendered: None,
         trigger_name: content
             .trigger
             .map(|trigger| trigger.name.to_string())
@@ -85,6 +86,7 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
         DeliveryState::Delivered => v1::delivery::State::Delivered,
         DeliveryState::Dead => v1::delivery::State::Dead,
         DeliveryState::Cancelled => v1::delivery::State::Cancelled,
+        DeliveryState::Shadowed => v1::delivery::State::Shadowed,
     }
 }
 
@@ -220,7 +222,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         match v1::delivery::State::try_from(number) {
             Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
                 &format!("states[{at}]"),
-                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED".into(),
+                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, SHADOWED".into(),
             ),
             Ok(_) => states.push(u8::try_from(number).unwrap_or_default()),
         }

@@ -126,6 +126,7 @@ pub fn group(view: GroupView) -> v1::Group {
         last_message_time: Some(timestamp(group.last_ms)),
         next_message_time: is_open.then(|| timestamp(next_ms)),
         end_time: group.end_ms.map(timestamp),
+        shadow: group.shadow,
     }
 }
 

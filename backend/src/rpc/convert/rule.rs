@@ -28,6 +28,7 @@ impl From<v1::Rule> for RuleDraft {
             delay_ms: wire.delay.as_ref().map(time::length_ms),
             auto_pause_ms: wire.auto_pause.as_ref().map(time::length_ms),
             group: wire.group.map(grouping),
+            shadow: wire.shadow.unwrap_or_default(),
             active_calendar: wire.active_calendar_name,
             etag: wire.etag,
         }
@@ -70,6 +71,8 @@ impl From<RuleView> for v1::Rule {
                 wait: Some(time::length(it.wait_ms)),
                 interval: Some(time::length(it.interval_ms)),
             }),
+            shadow: Some(rule.shadow),
+            recent_shadow_count: Some(count(view.recent_shadows)),
             recent_notification_count: Some(count(view.recent_notifications)),
             last_notification_time: view.last_notification_ms.map(timestamp),
             create_time: Some(timestamp(rule.create_ms)),

@@ -27,13 +27,13 @@ pub enum Index {
     DeliveryByEvent = 9,
     /// Destination id, delivery.
     DeliveryByDestination = 10,
-    /// Rule id, delivery.
+    /// Rule id, delivery. Without what a shadow rule recorded.
     DeliveryByRule = 11,
     /// State (1 byte), delivery.
     DeliveryByState = 12,
-    /// Trigger id, delivery. Without tests.
+    /// Trigger id, delivery. Without tests. For what a shadow rule recorded: rule id, delivery.
     NotificationByTrigger = 13,
-    /// Destination id, delivery. Without tests.
+    /// Destination id, delivery. Without tests, and without what a shadow rule recorded.
     NotificationByDestination = 14,
     /// When it was made in ms (8 bytes), client, idempotency key. Leads to the receipt.
     ReceiptByTime = 15,

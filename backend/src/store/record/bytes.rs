@@ -9,6 +9,12 @@ pub struct Key(Vec<u8>);
 /// Room for most keys, so that a key is one allocation.
 const KEY_BYTES: usize = 64;
 
+impl Default for Key {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Key {
     /// An empty key.
     pub fn new() -> Self {

@@ -85,6 +85,14 @@ impl Differences {
     }
 }
 
+/// What a shadow rule leaves behind.
+fn shadows(differences: &mut Differences) {
+    differences.record("shadow rule", &samples::shadow_rule(), false);
+    let shadowed = samples::shadowed_occurrence();
+    differences.record("shadowed occurrence", &shadowed, false);
+    differences.record("shadow group", &samples::shadow_group(), false);
+}
+
 #[test]
 fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     let mut differences = Differences::default();
@@ -106,6 +114,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
         DeliveryState::Delivered,
         DeliveryState::Dead,
         DeliveryState::Cancelled,
+        DeliveryState::Shadowed,
     ];
     for state in states {
         let name = format!("delivery {}", state.number());
@@ -123,6 +132,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     let expiring = samples::expiring_occurrence();
     differences.record("expiring occurrence", &expiring, false);
     differences.record("silence", &samples::silence("db patch"), false);
+    shadows(&mut differences);
     differences.record("timed rule", &samples::timed_rule(), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);

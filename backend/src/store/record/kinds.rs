@@ -582,11 +582,13 @@ impl Record for Delivery {
             let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));
         }
-        if !self.test {
+        let is_shadowed = self.state == DeliveryState::Shadowed;
+        if !self.test && !is_shadowed {
             let destination = Key::new().id(self.destination).id(self.id);
             entries.push(entry(Index::NotificationByDestination, destination));
         }
-        if let (Some(trigger), false) = (&self.content.trigger, self.test) {
+        let is_notification = !self.test && !is_shadowed;
+        if let (Some(trigger), true) = (&self.content.trigger, is_notification) {
             let trigger = Key::new().id(trigger.id).id(self.id);
             entries.push(entry(Index::NotificationByTrigger, trigger));
         }
@@ -602,10 +604,12 @@ impl Record for Delivery {
             entries.push(entry(Index::DeliveryByGroup, key));
         }
         if let Some(rule) = self.rule {
-            entries.push(entry(
-                Index::DeliveryByRule,
-                Key::new().id(rule).id(self.id),
-            ));
+            let index = if is_shadowed {
+                Index::NotificationByTrigger
+            } else {
+                Index::DeliveryByRule
+            };
+            entries.push(entry(index, Key::new().id(rule).id(self.id)));
         }
         entries
     }
@@ -626,7 +630,11 @@ impl Record for Delivery {
         let kind = self.content.destination_kind.word();
         let Some(before) = before else {
             let is_decided = !self.test && self.retry_of.is_none();
-            return is_decided.then_some(DeliveryStep::Decided(kind));
+            let step = match self.state {
+                DeliveryState::Shadowed => DeliveryStep::Shadowed(kind),
+                _ => DeliveryStep::Decided(kind),
+            };
+            return is_decided.then_some(step);
         };
         let state = end_of(self.state).filter(|_| end_of(before.state).is_none())?;
         if self.test {
@@ -647,6 +655,7 @@ fn end_of(state: DeliveryState) -> Option<&'static str> {
         DeliveryState::Delivered => Some("delivered"),
         DeliveryState::Dead => Some("dead"),
         DeliveryState::Cancelled => Some("cancelled"),
+        DeliveryState::Shadowed => Some("shadowed"),
     }
 }
 

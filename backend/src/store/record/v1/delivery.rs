@@ -58,6 +58,7 @@ enum StateV1 {
     Delivered = 4,
     Dead = 5,
     Cancelled = 6,
+    Shadowed = 8,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -103,6 +104,7 @@ impl From<&Delivery> for DeliveryV1 {
             DeliveryState::Delivered => (StateV1::Delivered, 0),
             DeliveryState::Dead => (StateV1::Dead, 0),
             DeliveryState::Cancelled => (StateV1::Cancelled, 0),
+            DeliveryState::Shadowed => (StateV1::Shadowed, 0),
         };
         let bytes = |id: RecordId| id.to_bytes().to_vec();
         Self {
@@ -136,6 +138,7 @@ impl DeliveryV1 {
             StateV1::Delivered => DeliveryState::Delivered,
             StateV1::Dead => DeliveryState::Dead,
             StateV1::Cancelled => DeliveryState::Cancelled,
+            StateV1::Shadowed => DeliveryState::Shadowed,
         };
         let event = match self.event {
             None => None,

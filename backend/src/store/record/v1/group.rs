@@ -36,6 +36,8 @@ pub(crate) struct GroupV1 {
     told_ms: i64,
     #[prost(int64, optional, tag = "14")]
     end_ms: Option<i64>,
+    #[prost(bool, tag = "15")]
+    shadow: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -67,6 +69,7 @@ impl From<&Group> for GroupV1 {
             last_ms: group.last_ms,
             told_ms: group.told_ms,
             end_ms: group.end_ms,
+            shadow: group.shadow,
         }
     }
 }
@@ -92,6 +95,7 @@ impl GroupV1 {
             last_ms: self.last_ms,
             told_ms: self.told_ms,
             end_ms: self.end_ms,
+            shadow: self.shadow,
         })
     }
 }

@@ -169,6 +169,8 @@ struct NotifiedV1 {
     opening: Option<OpeningV1>,
     #[prost(bytes = "vec", tag = "8")]
     group: Vec<u8>,
+    #[prost(bool, tag = "9")]
+    shadow: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -447,6 +449,7 @@ impl From<&Notified> for NotifiedV1 {
             group: notified
                 .group
                 .map_or_else(Vec::new, |it| it.to_bytes().into()),
+            shadow: notified.shadow,
         }
     }
 }
@@ -476,6 +479,7 @@ impl NotifiedV1 {
             } else {
                 Some(record_id(self.group)?)
             },
+            shadow: self.shadow,
         })
     }
 }

@@ -3,6 +3,10 @@
 use crate::domain::{Grouping, Name, RecordId, Rule};
 
 #[derive(Clone, PartialEq, prost::Message)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent of each other"
+)]
 pub(crate) struct RuleV1 {
     #[prost(bytes = "vec", tag = "1")]
     id: Vec<u8>,
@@ -40,6 +44,8 @@ pub(crate) struct RuleV1 {
     auto_pause_ms: i64,
     #[prost(message, optional, tag = "18")]
     group: Option<GroupingV1>,
+    #[prost(bool, tag = "19")]
+    shadow: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -77,6 +83,7 @@ impl From<&Rule> for RuleV1 {
                 wait_ms: it.wait_ms,
                 interval_ms: it.interval_ms,
             }),
+            shadow: rule.shadow,
         }
     }
 }
@@ -106,6 +113,7 @@ impl RuleV1 {
                 wait_ms: it.wait_ms,
                 interval_ms: it.interval_ms,
             }),
+            shadow: self.shadow,
         })
     }
 }

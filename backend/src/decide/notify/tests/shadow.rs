@@ -1,0 +1,106 @@
+//! A shadow rule decides and records, and owes nobody anything.
+
+use super::*;
+use crate::domain::DeliveryState::{Pending, Shadowed};
+
+fn shadow(is_shadow: bool) -> Rule {
+    Rule {
+        shadow: is_shadow,
+        ..with_updates()
+    }
+}
+
+/// What the deliveries of the last step were made as.
+fn made(life: &Life) -> Vec<DeliveryState> {
+    life.sent.iter().map(|it| it.state).collect()
+}
+
+fn pending(life: &Life) -> DeliveryState {
+    Pending {
+        due_ms: life.now_ms,
+    }
+}
+
+#[test]
+fn everything_is_recorded_as_it_would_be_sent_and_ends_at_once() {
+    let mut life = Life::under(vec![shadow(true)]);
+    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(life.sent[0].end_ms, Some(START_MS));
+    life.wait(1);
+    assert!(life.event(|_| {}).is_empty(), "once for an occurrence");
+    life.event(|it| it.severity = Some(Severity::Critical));
+    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(made(&life), [Shadowed]);
+}
+
+#[test]
+fn once_it_sends_what_lies_behind_counts_for_nothing_and_the_next_match_opens() {
+    let mut life = Life::under(vec![shadow(true)]);
+    life.event(|_| {});
+    life.rules = vec![shadow(false)];
+    life.wait(1);
+    assert!(life.look().is_empty(), "an edit alone tells nothing");
+    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert_eq!(made(&life), [pending(&life)]);
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(made(&life), [pending(&life)]);
+}
+
+#[test]
+fn nobody_hears_the_closing_of_what_was_only_recorded() {
+    for rules in [vec![shadow(false)], Vec::new()] {
+        let mut life = Life::under(vec![shadow(true)]);
+        life.event(|_| {});
+        life.rules = rules;
+        life.wait(1);
+        assert!(life.event(close).is_empty());
+    }
+}
+
+#[test]
+fn what_is_owed_when_it_becomes_a_shadow_is_sent_and_nothing_else() {
+    let mut life = Life::under(vec![Rule {
+        repeat: true,
+        repeat_interval_seconds: 0,
+        ..shadow(false)
+    }]);
+    life.event(|_| {});
+    life.rules[0].shadow = true;
+    life.rules[0].destination_names.push(samples::name("mail"));
+    life.wait(1);
+    let both = [told("page", "hook", false), told("page", "mail", false)];
+    assert_eq!(life.event(|_| {}), both);
+    assert_eq!(made(&life), [Shadowed, Shadowed]);
+    life.event(|it| it.severity = Some(Severity::Critical));
+    assert!(made(&life).iter().all(|it| *it == Shadowed));
+    life.wait(1);
+    assert_eq!(
+        life.event(close),
+        [told("page", "hook", true)],
+        "who only would have been told is owed nothing"
+    );
+    assert_eq!(made(&life), [pending(&life)]);
+    life.wait(1);
+    life.status(Status::Open);
+    assert!(made(&life).iter().all(|it| *it == Shadowed));
+    life.wait(1);
+    life.event(close);
+    assert!(
+        made(&life).iter().all(|it| *it == Shadowed),
+        "the reopening was not told"
+    );
+}
+
+#[test]
+fn what_a_hold_kept_is_recorded_when_it_ends() {
+    let mut life = Life::under(vec![Rule {
+        delay_ms: 60_000,
+        ..shadow(true)
+    }]);
+    assert!(life.event(|_| {}).is_empty());
+    life.wait(60);
+    assert_eq!(life.look(), [told("page", "hook", false)]);
+    assert_eq!(made(&life), [Shadowed]);
+}

@@ -1,0 +1,112 @@
+//! A rule that only records, over the wire: what it would send is there to look at, nobody hears of it,
+//! and it is promoted without telling of what lies behind.
+
+use std::time::Duration;
+
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const RULES: &str = "/v1/notification/rules";
+const DELIVERIES: &str = "/v1/notification/deliveries";
+
+async fn send(rest: &Rest, host: &str) -> String {
+    let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+    let body = samples::events(&[event]);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+    let search = json!({"query": {"filter": format!("host={host}")}});
+    let found = rest.post("/v1/events:search", &search).await.ok();
+    found["results"][0]["id"].as_str().unwrap().to_owned()
+}
+
+fn rule(shadow: bool) -> Value {
+    let mut rule = samples::rule(
+        "page",
+        "disk",
+        "hook",
+        "{{event.summary}} on {{event.dimensions.host}}",
+    );
+    rule["sendUpdates"] = json!(true);
+    rule["shadow"] = json!(shadow);
+    rule
+}
+
+async fn until_received(receiver: &Receiver, count: usize) {
+    eventually("the messages to arrive", async || {
+        (receiver.count() >= count).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.count(), count);
+}
+
+#[tokio::test]
+async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let rest = world.rest();
+    let trigger = samples::trigger("disk", "disk");
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let hook = samples::webhook("hook", &receiver.url("/"));
+    rest.post("/v1/notification/destinations", &hook).await.ok();
+    let made = rest.post(RULES, &rule(true)).await.ok();
+    assert_eq!(made["rule"]["shadow"], true);
+    let event = send(&rest, "a").await;
+
+    let listed = rest.get(&format!("{DELIVERIES}?ruleNames=page")).await.ok();
+    let listed = listed["deliveries"].as_array().unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["state"], "SHADOWED");
+    assert_eq!(listed[0]["endTime"], listed[0]["createTime"]);
+    let by_state = rest
+        .get(&format!("{DELIVERIES}?states=SHADOWED"))
+        .await
+        .ok();
+    assert_eq!(by_state["deliveries"].as_array().unwrap(), listed);
+    let path = format!("{DELIVERIES}/{}", listed[0]["id"].as_str().unwrap());
+    let read = rest.get(&path).await.ok();
+    let rendered = read["delivery"]["rendered"].to_string();
+    assert!(rendered.contains("disk is full on a"), "{rendered}");
+    assert_eq!(read["delivery"]["attemptCount"], 0);
+    let refused = rest.post(&format!("{path}:retry"), &json!({})).await;
+    assert_eq!(refused.status, 400);
+    let text = refused.json().to_string();
+    assert!(text.contains("a shadow rule only recorded it"), "{text}");
+    let many = json!({"filter": {"states": ["SHADOWED"]}});
+    let many = rest.post(&format!("{DELIVERIES}:retry"), &many).await.ok();
+    assert_eq!(many["skipped"][0]["reason"], "SHADOWED");
+    assert_eq!(many["count"], 0);
+
+    let shown = rest.get(&format!("{RULES}/page")).await.ok();
+    assert_eq!(shown["rule"]["recentNotificationCount"], 0);
+    assert_eq!(shown["rule"]["recentShadowCount"], 1);
+    assert!(shown["rule"]["lastNotificationTime"].is_null());
+    let owed = rest.get("/v1/notification/obligations").await.ok();
+    assert!(owed["obligations"].as_array().is_none_or(Vec::is_empty));
+    let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
+    let of_rule = &explained["rules"][0];
+    assert_eq!(of_rule["notified"], false);
+    assert_eq!(
+        of_rule["reason"],
+        "it recorded what it would have sent, as it was a shadow rule: trigger `disk` matched; 1 \
+         recorded, none sent"
+    );
+    let timeline = explained["timeline"].as_array().unwrap();
+    let kinds: Vec<_> = timeline.iter().map(|it| it["kind"].clone()).collect();
+    assert_eq!(json!(kinds), json!(["opened", "shadowed"]));
+
+    // A kill changes nothing of it, and the rule that sends tells of the next match only.
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    rest.put(&format!("{RULES}/page"), &rule(false)).await.ok();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(receiver.count(), 0);
+    send(&rest, "a").await;
+    until_received(&receiver, 1).await;
+    let shown = rest.get(&format!("{RULES}/page")).await.ok();
+    assert_eq!(shown["rule"]["recentNotificationCount"], 1);
+    assert_eq!(shown["rule"]["recentShadowCount"], 1);
+    let owed = rest.get("/v1/notification/obligations").await.ok();
+    assert_eq!(owed["obligations"].as_array().unwrap().len(), 1);
+}
