@@ -5,7 +5,7 @@ use crate::{
     client::Request,
     data::{Kind, Word, covers},
     keymap::{Action, Entry, Need, Place},
-    kind::{self, FieldKind},
+    kind::{self, FieldKind, FieldSpec},
     route::Route,
 };
 
@@ -107,7 +107,11 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     };
     match entry.action {
         Action::FormAddClause | Action::FormRemoveClause | Action::FormClauseView => {
-            has(|kind| *kind == FieldKind::Clause)
+            // What a form is about from anywhere in it, what may be left out only from there.
+            let is_meant = |spec: &FieldSpec| spec.required || spec.path == form.spec().path;
+            let specs = (0..form.specs.len()).filter(|index| form.is_shown(*index));
+            let mut specs = specs.map(|index| &form.specs[index]);
+            specs.any(|spec| spec.kind == FieldKind::Clause && is_meant(spec))
         }
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
         Action::FormText => kind::spec(form.kind).nested,

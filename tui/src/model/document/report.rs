@@ -21,33 +21,7 @@ use crate::{
 
 pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     into.text(Token::Title, 0, &report.title);
-    let event = match &report.request {
-        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
-            Some(event_id.as_str())
-        }
-        Request::TestMapping { document, .. } => {
-            into.text(Token::Dim, 0, document);
-            let told = model.tell("‹test_with_document› takes another document");
-            into.text(Token::Dim, 0, &told);
-            None
-        }
-        Request::ListObligations(asked) => {
-            obligation::about(into, asked);
-            None
-        }
-        _ => None,
-    };
-    match event {
-        Some("") => {
-            let told = model.tell("with a sample event; ‹test_with_event› takes a stored one");
-            into.text(Token::Dim, 0, &told);
-        }
-        Some(id) => {
-            let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
-            into.linked(line, Link::Go(Route::Event(id.to_owned())));
-        }
-        None => {}
-    }
+    about(into, model, report);
     into.blank();
     if report.found.waiting.is_some() {
         return under_way(into, model, report);
@@ -94,6 +68,37 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             }
         }
         None => into.missing(false, None),
+    }
+}
+
+/// What was asked.
+fn about(into: &mut Document, model: &Model, report: &Report) {
+    let event = match &report.request {
+        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
+            Some(event_id.as_str())
+        }
+        Request::TestMapping { document, .. } => {
+            into.text(Token::Dim, 0, document);
+            let told = model.tell("‹test_with_document› takes another document");
+            into.text(Token::Dim, 0, &told);
+            None
+        }
+        Request::ListObligations(asked) => {
+            obligation::about(into, asked);
+            None
+        }
+        _ => None,
+    };
+    match event {
+        Some("") => {
+            let told = model.tell("with a sample event; ‹test_with_event› takes a stored one");
+            into.text(Token::Dim, 0, &told);
+        }
+        Some(id) => {
+            let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
+            into.linked(line, Link::Go(Route::Event(id.to_owned())));
+        }
+        None => {}
     }
 }
 
