@@ -21,6 +21,10 @@
 //! - A rule that groups sends nothing by itself: what nothing else holds joins a group, waits for its
 //!   next message, and is told of by whoever makes that, with [`StepKind::Tell`]. What a group told
 //!   of, closings as well, is told on with the group. What matches only when it is closed goes alone.
+//! - An event that opens too often within a rule's window flaps for it, until nothing opened or closed
+//!   for a while. Who was told of it hears neither that it closes nor that it opens meanwhile: the next
+//!   occurrences take over what is owed, in the same thread, and when it settles one message says how
+//!   it stands. Other changes are told of at once.
 //! - What a shadow rule decides is recorded as if it were sent, and nobody is owed anything by it. As
 //!   soon as the rule sends, what was only recorded counts for nothing; a rule that became a shadow
 //!   still sends the closings that it owes.
@@ -31,6 +35,7 @@ mod calendars;
 mod causes;
 pub mod condition;
 mod content;
+mod flapping;
 mod grouping;
 pub mod hold;
 mod inhibitions;
@@ -46,6 +51,7 @@ pub use calendars::{Calendars, LoadedCalendar};
 pub use causes::{CauseKey, Causes, GroupAsk, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
+pub use flapping::{hand_over, told as told_flapping};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
 pub use hold::{HOLDS, HoldCondition, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};

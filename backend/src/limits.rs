@@ -152,6 +152,14 @@ pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 /// The same, at most.
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
+/// Openings with which a rule takes an event for flapping, at least.
+pub const FLAPPING_OPENINGS_MIN: u32 = 3;
+/// The same, at most.
+pub const FLAPPING_OPENINGS_MAX: u32 = 50;
+/// Within what time these are counted, and for how long nothing opens or closes at the end: at least.
+pub const FLAPPING_TIME_MIN: Duration = Duration::from_secs(60);
+/// The same, at most.
+pub const FLAPPING_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Triggers or destinations of a rule.
 pub const RULE_NAMES_MAX: usize = 100;
 /// Earlier revisions that are kept of one trigger or rule.

@@ -20,6 +20,7 @@ mod dialects;
 mod disk;
 mod events;
 mod explain;
+mod flapping;
 mod foreign;
 mod groups;
 mod grpc;

@@ -364,3 +364,50 @@ async fn a_rule_with_a_delay_notifies_of_what_lasts_and_says_what_it_waits_for()
         "c"
     );
 }
+
+#[tokio::test]
+async fn a_flexible_silence_begins_with_what_it_first_covers_and_lasts_through_a_kill() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let mut swap = silence("swap", "a", 3_600);
+    let mut flexible = swap["span"].clone();
+    flexible["duration"] = json!("0s");
+    swap["flexible"] = flexible.clone();
+    let refused = rest.post(SILENCES, &swap).await;
+    assert_eq!(refused.status, 400, "beside a span");
+    swap.as_object_mut().unwrap().remove("span");
+    let refused = rest.post(SILENCES, &swap).await.json().to_string();
+    assert!(refused.contains("flexible.duration"), "{refused}");
+    swap["flexible"]["duration"] = json!("5s");
+    let made = rest.post(SILENCES, &swap).await.ok();
+    let made = &made["silence"];
+    assert_eq!(made["state"], "SCHEDULED");
+    assert_eq!(made["flexible"]["duration"], "5s");
+    assert!(made["span"].is_null() && made["startedTime"].is_null());
+    send(&rest, "a", json!({})).await;
+    world.kill();
+    world.start_again();
+    let rest = world.rest();
+    let path = format!("{SILENCES}/swap");
+    eventually("the silence to begin", async || {
+        let found = rest.get(&path).await.ok();
+        (found["silence"]["state"] != "SCHEDULED").then_some(())
+    })
+    .await;
+    until_received(&receiver, 1).await;
+    let found = rest.get(&path).await.ok();
+    let found = &found["silence"];
+    assert_eq!(found["state"], "EXPIRED");
+    let moment = |field: &str| -> jiff::Timestamp {
+        let text = found[field].as_str().unwrap();
+        text.parse().unwrap()
+    };
+    let lasted = moment("endsTime").duration_since(moment("startedTime"));
+    assert_eq!(lasted.as_secs(), 5);
+    let decided = rest.get("/v1/notification/deliveries").await.ok();
+    let decided = decided["deliveries"][0]["createTime"].as_str().unwrap();
+    let decided: jiff::Timestamp = decided.parse().unwrap();
+    assert!(decided >= moment("endsTime"), "it was sent before the end");
+}

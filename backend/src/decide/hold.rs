@@ -4,6 +4,7 @@
 mod active_times;
 mod auto_pause;
 mod delay;
+pub(super) mod flapping;
 mod group;
 mod inhibition;
 mod silence;
@@ -26,6 +27,8 @@ pub struct Sending<'a> {
     pub calendars: &'a Calendars,
     /// The occurrences of the event before it.
     pub earlier: &'a [Earlier],
+    /// What holds it while the event flaps.
+    pub flapping: Option<&'a HeldBy>,
     /// What it waits for together with others of its group, when nothing else holds it.
     pub group: Option<&'a HeldBy>,
     /// Whether nobody takes the occurrence for open yet.
@@ -63,12 +66,13 @@ pub struct HoldCondition {
 }
 
 /// All of them, in the order in which they are asked.
-pub static HOLDS: [HoldCondition; 6] = [
+pub static HOLDS: [HoldCondition; 7] = [
     inhibition::HOLD,
     silence::HOLD,
     active_times::HOLD,
     delay::HOLD,
     auto_pause::HOLD,
+    flapping::HOLD,
     group::HOLD,
 ];
 

@@ -6,14 +6,15 @@ use super::{
     Case, GroupAsk, GroupAt, LoadedSilence, Match, Sending, Snapshot, Step, StepKind, Verdict,
     condition::would_pass_again,
     content::{of_update, rule_content, trigger_of_update},
+    flapping::{self, flaps, has_settled},
     grouping::{group_key, shared_text, shared_values},
     silences::covering,
     waiting::Waiting,
 };
 use crate::domain::{
     Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, HoldKind, LastTold,
-    MemberChange, Name, Notified, Occurrence, Opening, RecordId, Rule, Status, Trigger,
-    delivery::RuleContent,
+    MemberChange, Name, Notified, Occurrence, Opening, Pending, RecordId, Rule, Status, ThreadOf,
+    Trigger, delivery::RuleContent,
 };
 
 /// What a step causes.
@@ -49,6 +50,7 @@ pub fn notify(
         rules_ms: snapshot.newest_edit_ms(),
         by_event: step.kind == StepKind::Event,
     };
+    flapping::note(occurrence, step, snapshot);
     let silences = snapshot.silences().matching(occurrence, step.now_ms);
     occurrence.covered_by = covering(&silences, occurrence, || {
         let matches = snapshot.matches(occurrence);
@@ -89,12 +91,14 @@ pub fn notify(
     };
     let updated = writer.updates(&mut notified);
     writer.openings(&mut notified, &updated);
+    writer.settling(&notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
     let changes = waiting.finish(occurrence, step, snapshot);
     if !step.kind.is_look() || changes || !notices.deliveries.is_empty() {
         occurrence.evaluation = Some(evaluation);
     }
     occurrence.notified = notified;
+    flapping::end(occurrence, snapshot, step.now_ms);
     notices
 }
 
@@ -166,7 +170,8 @@ impl Writer<'_> {
                 self.telling(entry, self.occurrence.status == Status::Closed)
             };
             let held_by = if news.is_owed {
-                group.iter().cloned().collect()
+                let flaps = self.flaps(rule);
+                flaps.or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
                 self.held_by(named, is_opening, group.as_ref())
@@ -200,6 +205,7 @@ impl Writer<'_> {
             }
             if is_opening {
                 entry.group = None;
+                entry.thread = None;
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
             // What is owed is sent, whatever became of the rule since.
@@ -214,7 +220,7 @@ impl Writer<'_> {
                     self.notices.stopped.push(entry.rule_name.clone());
                 } else {
                     let about = (entry.rule, &content, trigger.as_ref());
-                    self.send(about, destination, clear, end);
+                    self.send(about, destination, (clear, entry.thread), end);
                 }
             }
         }
@@ -227,9 +233,12 @@ impl Writer<'_> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
-                // A closing waits for the next message of its group, and for nothing else.
+                // A closing waits until the event settles, for the next message of its group, and for
+                // nothing else.
                 let waited = self.waiting.before(entry.rule);
-                let waits = waited.is_some_and(|it| !it.is_opening && it.group_hold().is_some());
+                let waits = waited.is_some_and(|it| {
+                    !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
+                });
                 let owed = (transition.closed || waits) && !entry.cleared;
                 let last = rule.or_else(|| self.step.past.deleted(entry.rule));
                 let sends = last.map_or(entry.send_updates, |it| it.send_updates);
@@ -251,14 +260,35 @@ impl Writer<'_> {
                 let last_told = last_told.or(transition.before);
                 let current = self.current();
                 let is_other = last_told.is_some_and(|it| it != current);
-                (is_other && follows).then_some(News {
+                let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
+                ((is_other || has_settled) && follows).then_some(News {
                     clear: true,
                     is_owed: false,
-                    last_told,
+                    last_told: last_told.or(Some(current)),
                 })
             }
             Status::Suppressed => None,
         }
+    }
+
+    /// Has those who were told of what flaps hear of it when it has settled.
+    fn settling(&mut self, notified: &[Notified]) {
+        if self.occurrence.flapping.is_empty() || self.occurrence.status != Status::Open {
+            return;
+        }
+        for entry in notified.iter().filter(|it| !it.cleared) {
+            let rule = self.snapshot.rule(entry.rule).filter(|it| it.send_updates);
+            if let Some(flaps) = self.flaps(rule) {
+                let named = (entry.rule, &entry.rule_name);
+                let told = Some(self.current());
+                self.waiting.wait(named, told, false, vec![flaps]);
+            }
+        }
+    }
+
+    /// What holds back what a rule is to tell while the event flaps.
+    fn flaps(&self, rule: Option<&Rule>) -> Option<HeldBy> {
+        flaps(self.occurrence, rule, self.step.now_ms)
     }
 
     /// The state that receivers hear of.
@@ -321,7 +351,10 @@ impl Writer<'_> {
     fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
         let group = self.group_of(entry)?;
-        let is_last = is_close && (!self.step.kind.is_look() || !group.is_open);
+        let waited = self.waiting.before(entry.rule);
+        let has_settled = waited.is_some_and(Pending::is_flapping);
+        let is_news = !self.step.kind.is_look() || has_settled;
+        let is_last = is_close && (is_news || !group.is_open);
         let until_ms = if is_last {
             self.step.now_ms
         } else {
@@ -358,6 +391,7 @@ impl Writer<'_> {
             inhibited: self.inhibited,
             calendars: self.snapshot.calendars(),
             earlier: &self.occurrence.earlier,
+            flapping: None,
             group,
             // What is closed already is told of when it matches, or never.
             is_opening: is_opening && self.occurrence.status != Status::Closed,
@@ -434,7 +468,8 @@ impl Writer<'_> {
             let all = destinations.iter();
             all.map(|it| (it.id, it.name.clone())).collect()
         } else {
-            self.send_opening(found, &destinations, clear)
+            let thread = known.and_then(|at| notified[at].thread);
+            self.send_opening(found, &destinations, (clear, thread))
         };
         let entry = known.map(|at| &mut notified[at]);
         if let Some(new) = keep(entry, found, sent, (now_ms, clear)) {
@@ -469,7 +504,7 @@ impl Writer<'_> {
         &mut self,
         found: &Match<'_>,
         destinations: &[&Destination],
-        clear: bool,
+        (clear, thread): (bool, Option<ThreadOf>),
     ) -> Vec<(RecordId, Name)> {
         let rule = found.rule;
         let content = rule_content(rule);
@@ -481,7 +516,7 @@ impl Writer<'_> {
             }
             let end = sending_state(rule.shadow, self.step.now_ms);
             let about = (rule.id, &content, Some(found.trigger));
-            self.send(about, destination, clear, end);
+            self.send(about, destination, (clear, thread), end);
             sent.push((destination.id, destination.name.clone()));
         }
         sent
@@ -501,10 +536,12 @@ impl Writer<'_> {
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
         destination: &Destination,
-        clear: bool,
+        (clear, thread): (bool, Option<ThreadOf>),
         (state, end_ms): (DeliveryState, Option<i64>),
     ) {
         let shown = self.shown.get_or_insert_with(|| as_told(self.occurrence));
+        let of_rule = self.snapshot.rule(rule);
+        shown.flapping = flapping::told(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
             id: (self.new_id)(),
             rule: Some(rule),
@@ -526,6 +563,7 @@ impl Writer<'_> {
                 trigger: trigger.cloned(),
                 destination_kind: destination.kind.clone(),
                 group: None,
+                thread,
             },
         });
     }
@@ -569,6 +607,7 @@ pub fn as_told(occurrence: &Occurrence) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        flapping: Vec::new(),
         ..occurrence.clone()
     }
 }
@@ -599,6 +638,7 @@ fn keep(
             opening: Some(opening()),
             group: None,
             shadow: rule.shadow,
+            thread: None,
         });
     };
     if rule.shadow && !entry.shadow {

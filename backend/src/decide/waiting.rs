@@ -62,6 +62,8 @@ impl Waiting {
             self.note(rule, Held::Waits, held_by.clone());
         }
         let told_before = before.as_ref().and_then(|it| it.last_told);
+        // Of what is sent in this step they know now.
+        let told_before = told_before.filter(|_| !self.sent.contains(&rule));
         self.after.push(Pending {
             rule,
             rule_name: rule_name.clone(),

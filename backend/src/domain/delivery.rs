@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::domain::{DestinationKind, EventId, GroupContent, Name, Occurrence, RecordId, Trigger};
+use crate::domain::{
+    DestinationKind, EventId, GroupContent, Name, Occurrence, OccurrenceId, RecordId, ThreadOf,
+    Trigger,
+};
 
 /// One notification on its way to one destination.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,9 +112,17 @@ pub struct Content {
     /// The group that it tells of; none for an occurrence on its own. `occurrence` is its most severe
     /// open member, then the oldest; after its end the one that was closed last.
     pub group: Option<GroupContent>,
+    /// For an occurrence on its own: the one that its receivers know it by, where that is another.
+    pub thread: Option<ThreadOf>,
 }
 
 impl Content {
+    /// The occurrence that receivers know it by.
+    pub fn known_as(&self) -> OccurrenceId {
+        let own = self.occurrence.id();
+        self.thread.map_or(own, |it| it.id(own))
+    }
+
     /// The occurrences that it names, each once: all, or the most severe of a group.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let members = self.group.iter().flat_map(|it| &it.members);

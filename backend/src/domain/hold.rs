@@ -23,11 +23,13 @@ pub enum HoldKind {
     AutoPause = 6,
     /// The rule tells of several occurrences in one message.
     Group = 7,
+    /// The event opens and closes too often, and the rule waits until it settles.
+    Flapping = 8,
 }
 
 impl HoldKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Suppressed,
         Self::Inhibition,
         Self::Silence,
@@ -35,6 +37,7 @@ impl HoldKind {
         Self::Delay,
         Self::AutoPause,
         Self::Group,
+        Self::Flapping,
     ];
 
     /// The word for it.
@@ -47,6 +50,7 @@ impl HoldKind {
             Self::Delay => "delay",
             Self::AutoPause => "auto-pause",
             Self::Group => "group",
+            Self::Flapping => "flapping",
         }
     }
 }
@@ -97,6 +101,12 @@ impl Pending {
     /// What it waits for together with others of its group; none where it does not.
     pub fn group_hold(&self) -> Option<&HeldBy> {
         self.held_by.iter().find(|it| it.kind == HoldKind::Group)
+    }
+
+    /// Whether it waits until the event settles.
+    pub fn is_flapping(&self) -> bool {
+        let mut held_by = self.held_by.iter();
+        held_by.any(|it| it.kind == HoldKind::Flapping)
     }
 
     /// When to look again, in milliseconds since 1970: at the first moment at which all that holds it
@@ -151,11 +161,13 @@ pub enum Held {
     Blocked = 8,
     /// Spared: the state was again what had been told.
     Unchanged = 9,
+    /// It goes on waiting with the next occurrence of the event, which flaps.
+    HandedOver = 10,
 }
 
 impl Held {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Waits,
         Self::Released,
         Self::ReleasedByHand,
@@ -165,12 +177,13 @@ impl Held {
         Self::RuleDeleted,
         Self::Blocked,
         Self::Unchanged,
+        Self::HandedOver,
     ];
 
     /// Why something was spared, for people; none when it was not.
     pub fn spared_reason(self) -> Option<&'static str> {
         match self {
-            Self::Waits | Self::Released | Self::ReleasedByHand => None,
+            Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,
             Self::Closed => Some("the occurrence was closed before"),
             Self::NoLongerMatched => Some("it no longer matched"),
             Self::RuleDisabled => Some("the rule was disabled"),

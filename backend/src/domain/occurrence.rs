@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    CauseMark, EventId, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId, Rule,
-    Severity, Status,
+    CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId,
+    Rule, Severity, Status, ThreadOf,
     value::{Fields, json_bytes},
 };
 
@@ -78,9 +78,22 @@ pub struct Occurrence {
     /// When it is closed unless it is sent again, in milliseconds since 1970; none when its sender
     /// said nothing of that, and when it is closed.
     pub expire_ms: Option<i64>,
+    /// How often the event opened lately, for the rules that count that. What a message tells of has an
+    /// entry when it flaps, and when it has settled.
+    pub flapping: Vec<Flapping>,
 }
 
 impl Occurrence {
+    /// Whether a message tells that it flaps.
+    pub fn is_told_flapping(&self) -> bool {
+        self.flapping.iter().any(|it| it.since_ms.is_some())
+    }
+
+    /// Whether a message tells that it flaps no more.
+    pub fn is_told_settled(&self) -> bool {
+        !self.flapping.is_empty() && !self.is_told_flapping()
+    }
+
     /// The identity that callers see.
     pub fn id(&self) -> OccurrenceId {
         OccurrenceId {
@@ -243,6 +256,8 @@ pub struct Notified {
     pub group: Option<RecordId>,
     /// Whether it only recorded what it would have sent: nobody knows, and nobody is owed anything.
     pub shadow: bool,
+    /// The occurrence that those who were told know it by; none for this one.
+    pub thread: Option<ThreadOf>,
 }
 
 impl Notified {

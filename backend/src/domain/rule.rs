@@ -1,6 +1,6 @@
 //! Rules: what joins triggers to destinations.
 
-use crate::domain::{Name, RecordId};
+use crate::domain::{FlappingLimits, Name, RecordId};
 
 /// Seconds between repeats when a rule states none.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
@@ -44,6 +44,8 @@ pub struct Rule {
     pub active_calendar: Option<Name>,
     /// How it gathers occurrences into one message; none for a message each.
     pub group: Option<Grouping>,
+    /// When it takes an event for flapping; none for never.
+    pub flapping: Option<FlappingLimits>,
     /// Whether it only records what it would send.
     pub shadow: bool,
     /// Counts its edits from 1; the etag is made of it.

@@ -23,7 +23,10 @@ pub struct Silence {
     pub rule_names: Vec<Name>,
     /// The calendar inside whose windows it holds, within its bounds; none for all the time.
     pub calendar: Option<Name>,
-    /// The first moment at which it holds, in milliseconds since 1970.
+    /// How it begins by itself; none when it begins at its start.
+    pub flexible: Option<Flexible>,
+    /// The first moment at which it holds, or from which on it may begin by itself, in milliseconds since
+    /// 1970.
     pub start_ms: i64,
     /// The first moment at which it does not any more, in milliseconds since 1970; [`NEVER_MS`] when
     /// no time ends it.
@@ -50,6 +53,18 @@ pub struct Silence {
     pub update_ms: i64,
 }
 
+/// How a silence begins by itself: at the first moment in a span at which it covers something open.
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flexible {
+    /// The first moment at which it may begin, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// The first moment at which it may not any more, in milliseconds since 1970.
+    pub end_ms: i64,
+    /// How long it lasts from where it begins, in milliseconds.
+    pub duration_ms: i64,
+}
+
 /// A note on a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
@@ -73,6 +88,8 @@ pub struct Progress {
     /// Since when it covers nothing that is open, having covered something, in milliseconds since
     /// 1970.
     pub idle_since_ms: Option<i64>,
+    /// Whether it has begun by itself.
+    pub has_begun: bool,
 }
 
 /// How far the event that tells of a silence is. Numbers are written to disk.
@@ -116,10 +133,24 @@ impl Silence {
     pub fn state(&self, now_ms: i64) -> SilenceState {
         if now_ms >= self.end_ms || self.progress.stage == Stage::Over {
             SilenceState::Expired
-        } else if now_ms < self.start_ms {
+        } else if now_ms < self.start_ms || self.is_armed() {
             SilenceState::Scheduled
         } else {
             SilenceState::Active
+        }
+    }
+
+    /// Whether it is to begin by itself, and has not yet.
+    pub fn is_armed(&self) -> bool {
+        self.flexible.is_some() && !self.progress.has_begun
+    }
+
+    /// Begins by itself at a moment, in milliseconds since 1970.
+    pub fn begin(&mut self, at_ms: i64) {
+        if let Some(flexible) = self.flexible {
+            self.start_ms = at_ms;
+            self.end_ms = at_ms.saturating_add(flexible.duration_ms);
+            self.progress.has_begun = true;
         }
     }
 
@@ -130,7 +161,7 @@ impl Silence {
 
     /// When it warns of its end, in milliseconds since 1970; none when it does not.
     pub fn warns_ms(&self) -> Option<i64> {
-        if self.calendar.is_some() {
+        if self.calendar.is_some() || self.is_armed() {
             return None;
         }
         let length_ms = self.end_ms.saturating_sub(self.start_ms);

@@ -60,6 +60,7 @@ pub(super) fn occurrence() -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        flapping: Vec::new(),
     }
 }
 

@@ -102,12 +102,13 @@ impl<'a> Facts<'a> {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// What became of the occurrence, when the message tells of a change; else nothing.
+    /// What became of the occurrence, when the message tells of a change, and that it flaps; else nothing.
     pub(crate) fn change(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
         match (self.content.clear, occurrence.status) {
-            (false, _) => None,
+            (false, _) => occurrence.is_told_flapping().then_some("flapping"),
             (true, _) if self.is_over() => Some("closed"),
+            (true, _) if occurrence.is_told_settled() => Some("settled, still open"),
             (true, _) if self.is_acknowledged() => Some("acknowledged"),
             (true, _) => Some("changed"),
         }
@@ -129,7 +130,7 @@ impl<'a> Facts<'a> {
     pub(crate) fn thread_id(&self) -> String {
         match &self.content.group {
             Some(group) => GroupId(group.id).to_string(),
-            None => self.occurrence().id().to_string(),
+            None => self.content.known_as().to_string(),
         }
     }
 
@@ -198,6 +199,7 @@ impl<'a> Facts<'a> {
             trigger,
             destination_kind,
             group,
+            thread: _,
         } = self.content;
         let mut variables = json!({
             "clear": clear,
@@ -260,6 +262,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "is_open": occurrence.status == Status::Open,
         "is_closed": occurrence.status == Status::Closed,
         "acknowledged": occurrence.acknowledged,
+        "flapping": occurrence.is_told_flapping(),
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),
         "start_time": domain_json::time(occurrence.start_ms),

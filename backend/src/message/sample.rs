@@ -51,6 +51,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        flapping: Vec::new(),
     }
 }
 
@@ -112,5 +113,6 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         trigger: None,
         destination_kind: kind,
         group: None,
+        thread: None,
     }
 }

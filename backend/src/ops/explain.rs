@@ -92,6 +92,7 @@ impl HoldChange {
             Held::Waits => format!("it waits: {held}"),
             Held::Released => format!("it was sent; before, {held}"),
             Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
+            Held::HandedOver => format!("it goes on waiting with the next occurrence; {held}"),
             other => {
                 let why = other.spared_reason().unwrap_or_default();
                 format!("it was spared: {why}, while {held}")

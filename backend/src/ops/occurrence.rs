@@ -196,6 +196,7 @@ fn open(
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: expire_ms(event, status),
+        flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened

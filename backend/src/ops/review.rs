@@ -107,7 +107,7 @@ impl Reviewer {
     async fn holds(&self) -> Result<(), Error> {
         let said = keeper::say(&self.deciding, &self.intake).await;
         self.looks.pass().await?;
-        keeper::end_idle(&self.deciding).await?;
+        keeper::begin_and_end(&self.deciding).await?;
         said
     }
 

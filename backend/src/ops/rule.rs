@@ -6,10 +6,12 @@ use std::{collections::HashSet, time::Duration};
 
 use crate::{
     domain::{
-        Calendar, Destination, Grouping, Name, Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+        Calendar, Destination, FlappingLimits, Grouping, Name, Rule, Trigger,
+        rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
     },
     error::Error,
     limits::{
+        FLAPPING_OPENINGS_MAX, FLAPPING_OPENINGS_MIN, FLAPPING_TIME_MAX, FLAPPING_TIME_MIN,
         GROUP_BY_MAX, GROUP_INTERVAL_DEFAULT, GROUP_INTERVAL_MAX, GROUP_INTERVAL_MIN,
         GROUP_WAIT_DEFAULT, GROUP_WAIT_MAX, REPEAT_INTERVAL_SECONDS_MAX, RULE_AUTO_PAUSE_MAX,
         RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX, RULE_NAMES_MAX,
@@ -59,6 +61,8 @@ pub struct RuleDraft {
     pub auto_pause_ms: Option<i64>,
     /// How it gathers occurrences into one message.
     pub group: Option<GroupingDraft>,
+    /// When it takes an event for flapping.
+    pub flapping: Option<FlappingDraft>,
     /// Whether it only records what it would send.
     pub shadow: bool,
     /// The calendar inside whose windows it notifies; empty for none.
@@ -76,6 +80,17 @@ pub struct GroupingDraft {
     pub wait_ms: Option<i64>,
     /// How long after a message the next one goes out, in milliseconds.
     pub interval_ms: Option<i64>,
+}
+
+/// When a rule is to take an event for flapping.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FlappingDraft {
+    /// With how many openings it begins.
+    pub open_count: i32,
+    /// Within what time these are, in milliseconds.
+    pub window_ms: Option<i64>,
+    /// For how long nothing opens or closes when it ends, in milliseconds.
+    pub settle_ms: Option<i64>,
 }
 
 /// A rule, and what is known about its use.
@@ -117,6 +132,7 @@ impl Drafted for Rule {
         let delay_ms = delay(draft, &mut faults);
         let auto_pause_ms = auto_pause(draft, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
+        let flapping = draft.flapping.map(|it| flapping(it, &mut faults));
         let triggers = all
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
@@ -151,6 +167,7 @@ impl Drafted for Rule {
             auto_pause_ms,
             active_calendar: active_calendar.map(|it| it.value.name),
             group,
+            flapping,
             shadow: draft.shadow,
             revision: origin.revision,
             create_ms: origin.create_ms,
@@ -308,6 +325,36 @@ pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
         by: draft.by.clone(),
         wait_ms,
         interval_ms: length("interval", draft.interval_ms, intervals),
+    }
+}
+
+fn flapping(draft: FlappingDraft, faults: &mut Faults) -> FlappingLimits {
+    let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+    let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
+    let open_count = u32::try_from(draft.open_count).unwrap_or_default();
+    if !openings.contains(&open_count) {
+        let (found, least, most) = (draft.open_count, openings.start(), openings.end());
+        let fault = format!("is {found}; give {least} to {most} openings");
+        faults.add("flapping.openCount", fault);
+    }
+    let mut length = |field: &str, given: Option<i64>| {
+        let (least, most) = (FLAPPING_TIME_MIN, FLAPPING_TIME_MAX);
+        let is_taken = |it: &i64| (millis(least)..=millis(most)).contains(it);
+        if !given.is_some_and(|it| is_taken(&it)) {
+            let found = given.map_or_else(
+                || "is required".to_owned(),
+                |found| format!("is {} s", found / 1_000),
+            );
+            let (least, most) = (least.as_secs(), most.as_secs());
+            let fault = format!("{found}; give {least} to {most} s");
+            faults.add(format!("flapping.{field}"), fault);
+        }
+        given.unwrap_or_default()
+    };
+    FlappingLimits {
+        open_count,
+        window_ms: length("window", draft.window_ms),
+        settle_ms: length("settle", draft.settle_ms),
     }
 }
 

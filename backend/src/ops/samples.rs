@@ -174,6 +174,7 @@ pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
         auto_pause_ms: 0,
         active_calendar: None,
         group: None,
+        flapping: None,
         shadow: false,
         revision: 1,
         create_ms: START_MS,

@@ -2,6 +2,7 @@
 
 mod act;
 mod breadth;
+mod flexible;
 pub mod keeper;
 mod preview;
 
@@ -50,6 +51,9 @@ pub struct SilenceDraft {
     pub rule_names: Vec<String>,
     /// The calendar inside whose windows it holds; empty for none.
     pub calendar: String,
+    /// How long it lasts when it begins by itself between start and end, in milliseconds; none when it
+    /// begins at the start.
+    pub flexible_ms: Option<i64>,
     /// When it begins, in milliseconds since 1970.
     pub start_ms: Option<i64>,
     /// When it ends, in milliseconds since 1970.
@@ -128,8 +132,16 @@ impl Drafted for Silence {
         if let Some(calendar) = &calendar {
             changes.touch(calendar);
         }
-        let span = span(draft, stored, now_ms, &mut faults);
-        lengths(draft, span, &mut faults);
+        let flexible = match draft.flexible_ms {
+            Some(ms) => flexible::span((draft, ms), stored, now_ms, &mut faults),
+            None => None,
+        };
+        let span = match (draft.flexible_ms, &flexible) {
+            (None, _) => span(draft, stored, now_ms, &mut faults),
+            (Some(_), flexible) => flexible.as_ref().map(|it| (it.start_ms, it.end_ms)),
+        };
+        let lasts = draft.flexible_ms.map(|ms| (0, ms)).or(span);
+        lengths(draft, lasts, &mut faults);
         let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
             id: origin.id,
             name,
@@ -139,6 +151,7 @@ impl Drafted for Silence {
             query: draft.query.clone(),
             rule_names: rules.iter().map(|it| it.value.name.clone()).collect(),
             calendar: calendar.map(|it| it.value.name),
+            flexible: flexible.map(|it| it.flexible),
             start_ms,
             end_ms,
             expire_when_idle_ms: draft.expire_when_idle_ms,
@@ -187,7 +200,7 @@ impl Drafted for Silence {
         let loaded = loaded.as_ref();
         let view = SilenceView {
             state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
-            ends_ms: loaded.and_then(|it| {
+            ends_ms: loaded.filter(|it| !it.silence.is_armed()).and_then(|it| {
                 let first_ms = it.begins_ms(now_ms).unwrap_or(now_ms);
                 it.ends_ms(first_ms)
             }),

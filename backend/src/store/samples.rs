@@ -10,12 +10,13 @@ use super::{audit::By, record::chained};
 use crate::domain::{
     Annotation, Attempt, AuditAction, AuditEntry, AuditState, Calendar, CauseMark, Clause, Client,
     Close, CloseReason, Comment, Content, Delivery, DeliverySettings, DeliveryState, Destination,
-    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Group,
-    GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange, HoldKind,
-    Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity, MemberChange, Name,
-    Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates, Receipt, RecordId,
-    Refusal, Revision, Role, Rule, Secret, Severity, SignatureScheme, Silence, Stage, Status,
-    Transcript, Trigger, Value, Was, WebhookSignature,
+    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Flapping,
+    FlappingLimits, Flexible, Group, GroupContent, Grouping, Health, HealthState, Held, HeldBy,
+    HistoryEntry, HoldChange, HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent,
+    MappedSeverity, MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress,
+    Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity,
+    SignatureScheme, Silence, Stage, Status, ThreadOf, Transcript, Trigger, Value, Was,
+    WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -194,6 +195,7 @@ pub(crate) fn rule(name_of_it: &str) -> Rule {
         auto_pause_ms: 0,
         active_calendar: None,
         group: None,
+        flapping: None,
         shadow: false,
         revision: 5,
         create_ms: AT_MS,
@@ -238,6 +240,7 @@ fn notified() -> Notified {
         opening: None,
         group: None,
         shadow: false,
+        thread: None,
     }
 }
 
@@ -303,6 +306,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        flapping: Vec::new(),
     }
 }
 
@@ -411,6 +415,7 @@ pub(crate) fn silence(called: &str) -> Silence {
         query: Some(trigger("disk").query),
         rule_names: vec![name("page")],
         calendar: None,
+        flexible: None,
         start_ms: AT_MS,
         end_ms: AT_MS + 90,
         expire_when_idle_ms: Some(0),
@@ -428,6 +433,7 @@ pub(crate) fn silence(called: &str) -> Silence {
             counted_revision: 1,
             has_covered: true,
             idle_since_ms: Some(AT_MS + 8),
+            has_begun: false,
         },
         revision: 2,
         create_ms: AT_MS,
@@ -520,6 +526,69 @@ pub(crate) fn group() -> Group {
     }
 }
 
+/// A rule that counts how often an event opens.
+pub(crate) fn flapping_rule() -> Rule {
+    Rule {
+        flapping: Some(FlappingLimits {
+            open_count: 5,
+            window_ms: 3_600_000,
+            settle_ms: 900_000,
+        }),
+        ..rule("flapping")
+    }
+}
+
+/// The occurrence that receivers know another one by.
+fn thread() -> ThreadOf {
+    ThreadOf {
+        key: id(51),
+        number: 1,
+    }
+}
+
+/// A flapping occurrence that goes on with the thread of an earlier one.
+pub(crate) fn flapping_occurrence() -> Occurrence {
+    let mut occurrence = occurrence(8);
+    occurrence.notified[0].thread = Some(thread());
+    occurrence.notified[0].group = Some(id(83));
+    occurrence.notified[0].cleared = false;
+    occurrence.flapping = vec![Flapping {
+        rule: id(31),
+        openings: vec![AT_MS - 2, AT_MS],
+        number: 8,
+        changed_ms: AT_MS + 20,
+        since_ms: Some(AT_MS),
+    }];
+    occurrence.pending = vec![Pending {
+        rule: id(31),
+        rule_name: name("page"),
+        is_opening: false,
+        since_ms: AT_MS + 20,
+        repeat_due: false,
+        last_told: None,
+        held_by: vec![HeldBy {
+            kind: HoldKind::Flapping,
+            id: id(31),
+            name: name("page"),
+            revision: 5,
+            since_ms: AT_MS,
+            until_ms: Some(AT_MS + 900_020),
+            author: None,
+            shared: Vec::new(),
+            detail: "it opened 5 times".into(),
+        }],
+    }];
+    occurrence
+}
+
+/// A delivery about an occurrence that receivers know by an earlier one.
+pub(crate) fn thread_delivery() -> Delivery {
+    let mut delivery = delivery(901, DeliveryState::Delivered);
+    delivery.content.thread = Some(thread());
+    delivery.content.occurrence.flapping = flapping_occurrence().flapping;
+    delivery
+}
+
 /// A rule that only records.
 pub(crate) fn shadow_rule() -> Rule {
     Rule {
@@ -603,6 +672,18 @@ pub(crate) fn nightly_silence() -> Silence {
         end_ms: i64::MAX,
         ..silence("nightly")
     }
+}
+
+/// A silence that began by itself.
+pub(crate) fn flexible_silence() -> Silence {
+    let mut silence = silence("flexible");
+    silence.flexible = Some(Flexible {
+        start_ms: AT_MS,
+        end_ms: AT_MS + 3_600_000,
+        duration_ms: 7_200_000,
+    });
+    silence.begin(AT_MS + 60_000);
+    silence
 }
 
 /// An intake mapping that has all that one can have.
@@ -733,6 +814,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             trigger: Some(trigger("disk")),
             destination_kind: destinations().swap_remove(1).kind,
             group: None,
+            thread: None,
         },
     }
 }

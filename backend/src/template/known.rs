@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 59] = [
+pub(crate) const VARIABLES: [&str; 60] = [
     "clear",
     "destination",
     "destination.name",
@@ -15,6 +15,7 @@ pub(crate) const VARIABLES: [&str; 59] = [
     "event.body",
     "event.count",
     "event.dimensions",
+    "event.flapping",
     "event.headline",
     "event.id",
     "event.is_closed",

@@ -94,6 +94,7 @@ fn holders(pending: &Object) -> String {
             v1::HoldKind::Inhibition => "inhibition",
             v1::HoldKind::AutoPause => "pause of",
             v1::HoldKind::Group => "group of",
+            v1::HoldKind::Flapping => "flapping of",
             v1::HoldKind::Delay => "delay of",
             _ => "silence",
         };
@@ -112,6 +113,7 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
         v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
         v1::HoldKind::Inhibition => format!("by inhibition {name}: {detail}"),
         v1::HoldKind::AutoPause => format!("rule {name} waits whether it closes{until}"),
+        v1::HoldKind::Flapping => format!("it flaps: {detail}{until}"),
         v1::HoldKind::Group => {
             format!("it waits for the next message of its group{until}: {detail}")
         }

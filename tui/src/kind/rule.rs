@@ -135,6 +135,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "How long after a message the next one goes out, as 300s, which it is when left empty.",
         ),
         FieldSpec::new(
+            "flapping.openCount",
+            "Flaps from",
+            FieldKind::Number(3, 50),
+            "Openings within the time below that make an event flap. Empty here and below: never.",
+        ),
+        FieldSpec::new(
+            "flapping.window",
+            "Flaps within",
+            FieldKind::Text,
+            "Within what time these openings are, as 3600s.",
+        ),
+        FieldSpec::new(
+            "flapping.settle",
+            "Settles after",
+            FieldKind::Text,
+            "How long nothing opens or closes until it has settled and is told of again, as 900s.",
+        ),
+        FieldSpec::new(
             "shadow",
             "Shadow",
             FieldKind::Toggle,
@@ -213,7 +231,7 @@ fn timing(rule: &Object) -> Option<String> {
         pause => Some(format!("{pause} where it mostly closes by itself")),
     };
     let parts = calendar.into_iter().chain(delay).chain(pause);
-    let parts: Vec<_> = parts.chain(grouping(rule)).collect();
+    let parts: Vec<_> = parts.chain(grouping(rule)).chain(flapping(rule)).collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
@@ -227,6 +245,15 @@ fn grouping(rule: &Object) -> Option<String> {
     };
     let (wait, interval) = (rule.text("group.wait"), rule.text("group.interval"));
     Some(format!("{by}, {wait}, then every {interval}"))
+}
+
+/// When it takes an event for flapping.
+fn flapping(rule: &Object) -> Option<String> {
+    let openings = rule.number("flapping.openCount")?;
+    let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
+    Some(format!(
+        "flaps from {openings} in {window}, until quiet for {settle}"
+    ))
 }
 
 /// What the rule joins, and with which message.

@@ -113,6 +113,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "In force in each window of this calendar, instead of from and until.",
         ),
         FieldSpec::new(
+            "flexible.startTime",
+            "Begins from",
+            FieldKind::Moment,
+            "From when on it may begin by itself, when it first covers something. Empty: now.",
+        ),
+        FieldSpec::new(
+            "flexible.endTime",
+            "Begins until",
+            FieldKind::Moment,
+            "Until when it may begin by itself, instead of from and until.",
+        ),
+        FieldSpec::new(
+            "flexible.duration",
+            "Lasts",
+            FieldKind::Text,
+            "How long it lasts when it begins by itself, as 7200s.",
+        ),
+        FieldSpec::new(
             "expireWhenIdle",
             "Idle",
             FieldKind::Text,
@@ -170,6 +188,14 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
         ("spared", "sparedCount"),
     ] {
         into.field(name, Token::Text, &count(silence, path).to_string());
+    }
+    if let Some(end) = silence.moment("flexible.endTime") {
+        let (until, lasts) = (
+            around.moment_in_full(end),
+            silence.text("flexible.duration"),
+        );
+        let words = format!("by itself until {until}, for {lasts} from its first event");
+        into.field("flexible", Token::Text, &words);
     }
     for (name, path) in [
         ("begins", "nextStartTime"),

@@ -1,6 +1,7 @@
 //! Tests of the notifications that steps cause.
 
 mod delay;
+mod flapping;
 mod held;
 mod model;
 mod shadow;
@@ -10,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     config::LifetimeConfig,
-    decide::{LoadedTrigger, Past, Silences, Transition},
+    decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
     domain::{CloseReason, IncomingEvent, Revision, Rule, Severity, Was},
     limits::CHAIN_MAX,
     matching::compile,
@@ -24,6 +25,8 @@ use crate::{
 struct Life {
     rules: Vec<Rule>,
     occurrence: Option<Occurrence>,
+    /// Those before it, oldest first.
+    earlier: Vec<Occurrence>,
     now_ms: i64,
     last_id: u128,
     stopped: usize,
@@ -45,6 +48,7 @@ impl Life {
         Self {
             rules,
             occurrence: None,
+            earlier: Vec::new(),
             now_ms: START_MS,
             last_id: 0,
             stopped: 0,
@@ -98,7 +102,13 @@ impl Life {
         let key = samples::id("occurrence");
         let (occurrence, transition) =
             match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
-                Received::Opened(opened) => (*opened, Transition::default()),
+                Received::Opened(mut opened) => {
+                    if let Some(mut before) = self.occurrence.take() {
+                        hand_over(&mut before, &mut opened, &self.snapshot(), self.now_ms);
+                        self.earlier.push(before);
+                    }
+                    (*opened, Transition::default())
+                }
                 Received::Repeated(transition) => (self.occurrence.take().unwrap(), transition),
                 Received::Counted => return Vec::new(),
             };

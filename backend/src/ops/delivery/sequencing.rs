@@ -63,7 +63,9 @@ pub(crate) async fn before(
 fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
     let thread = |it: &Delivery| {
         let group = it.content.group.as_ref();
-        group.map_or(it.content.occurrence.key, |group| group.id)
+        let own = it.content.occurrence.key;
+        let known_as = it.content.thread.map_or(own, |thread| thread.key);
+        group.map_or(known_as, |group| group.id)
     };
     let about = |it: &Delivery| (it.rule, it.destination, thread(it));
     let place = |it: &Delivery| (it.create_ms, it.content.clear, it.id);

@@ -12,7 +12,7 @@ pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<H
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
     let held = last.filter(|it| match it.what {
         Held::Waits => true,
-        Held::Released | Held::ReleasedByHand => false,
+        Held::Released | Held::ReleasedByHand | Held::HandedOver => false,
         // What was over when it was decided was never noted to wait.
         _ => it.at_ms == at_ms,
     });
@@ -65,6 +65,8 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
         "as it is a shadow rule, which only records what it would send"
     } else if pending.is_opening {
         "if it is still open and the rule still matches"
+    } else if pending.is_flapping() {
+        "as it is then, if it neither opens nor closes before"
     } else if pending.repeat_due {
         "once, as it is then"
     } else {

@@ -230,6 +230,10 @@ impl Judge<'_> {
             inhibited: &inhibited,
             calendars: self.snapshot.calendars(),
             earlier: &occurrence.earlier,
+            flapping: waits.and_then(|it| {
+                let mut held_by = it.held_by.iter();
+                held_by.find(|it| it.kind == HoldKind::Flapping)
+            }),
             group: waits.and_then(|it| it.group_hold()),
             is_opening: subject.told.is_none(),
             first_ms: waits.map_or(point.at_ms, |it| it.since_ms),

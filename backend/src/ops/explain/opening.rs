@@ -64,10 +64,17 @@ impl Judge<'_> {
         } else {
             "it notified"
         };
-        let mut reason = format!("{did}: trigger `{}` matched", opening.trigger.name);
-        if found.is_none() {
-            reason.push_str("; the rule as it was then is no longer kept");
-        }
+        let thread = subject.told.and_then(|it| it.thread);
+        let thread = thread.map_or(String::new(), |it| {
+            let number = it.number;
+            format!("; that was occurrence {number}, and the event flaps: this one goes on with it")
+        });
+        let unkept = match found {
+            None => "; the rule as it was then is no longer kept",
+            Some(_) => "",
+        };
+        let trigger = &opening.trigger.name;
+        let reason = format!("{did}: trigger `{trigger}` matched{thread}{unkept}");
         Some(Judgement {
             basis: Basis::Notification,
             at_ms: opening.at_ms,

@@ -108,6 +108,7 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
         let kind = match change.what {
             Held::Waits => "held",
             Held::Released | Held::ReleasedByHand => "released",
+            Held::HandedOver => "handed over",
             _ => "spared",
         };
         Moment {

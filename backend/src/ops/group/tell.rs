@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     decide::{
         Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_told, group_key, notify,
-        of_update, sending_state, trigger_of_update, would_pass_again,
+        of_update, sending_state, told_flapping, trigger_of_update, would_pass_again,
     },
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, MemberChange, Name,
@@ -421,7 +421,7 @@ impl Making<'_> {
                 break;
             }
             room_bytes = room_bytes.saturating_sub(bytes);
-            shown.push((change, as_told(member)));
+            shown.push((change, self.as_told(member)));
         }
         let content = GroupContent {
             id: self.id,
@@ -458,6 +458,15 @@ impl Making<'_> {
             told_ms: self.now_ms,
             end_ms: None,
             shadow: rule.shadow,
+        }
+    }
+
+    /// A member as the message carries it: whether it flaps as well.
+    fn as_told(&self, member: &Occurrence) -> Occurrence {
+        let rule = self.snapshot.rule(self.due.rule);
+        Occurrence {
+            flapping: told_flapping(member, rule, self.now_ms),
+            ..as_told(member)
         }
     }
 
@@ -566,10 +575,11 @@ impl Making<'_> {
             opening: None,
             group: Some(self.id),
             shadow: group.shadow,
+            thread: None,
         });
         let matches = self.snapshot.matches(main);
         let in_force = (self.snapshot, self.past);
-        let mut occurrence = as_told(main);
+        let mut occurrence = self.as_told(main);
         // What an event is made of that stands for all of them.
         let mut chain: Vec<RecordId> = Vec::new();
         let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
@@ -606,6 +616,7 @@ impl Making<'_> {
                 trigger: trigger_of_update(&entry, rule, &matches, in_force),
                 destination_kind: destination.kind.clone(),
                 group: Some(content.clone()),
+                thread: None,
             },
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use super::job::{Accepted, Job, Outcome};
 use crate::{
-    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, notify},
+    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, hand_over, notify},
     domain::{
         Delivery, EventId, Occurrence, OccurrenceId, Receipt, Severity, Status, counter::Subject,
     },
@@ -41,6 +41,17 @@ impl Line {
         let is_over = |it: &Occurrence| it.status == Status::Closed;
         let reopened = self.reopened.as_ref();
         self.occurrences.last().is_some_and(is_over) && reopened.is_some_and(|(_, it)| !is_over(it))
+    }
+}
+
+impl Line {
+    /// Adds an occurrence that follows the newest one.
+    fn open(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
+        let is_stored = self.stored.is_some() && self.occurrences.len() == 1;
+        if let Some(before) = self.occurrences.last_mut() {
+            self.is_changed |= hand_over(before, &mut next, snapshot, now_ms) && is_stored;
+        }
+        self.occurrences.push(next);
     }
 }
 
@@ -368,7 +379,7 @@ impl Decision<'_> {
         let transition = match received {
             Received::Opened(opened) => {
                 self.opened += 1;
-                line.occurrences.push(*opened);
+                line.open(*opened, self.snapshot, now_ms);
                 Some(Transition::default())
             }
             Received::Repeated(transition) => Some(transition),

@@ -109,6 +109,7 @@ impl Rules {
                 trigger: trigger.clone(),
                 destination_kind: destination.kind,
                 group: group.clone(),
+                thread: None,
             };
             self.render(&content, destination.name, installation, &mut room_bytes)
         };

@@ -1,6 +1,8 @@
 //! Tests of silences, on a service without a wire whose clock stands still unless it is moved.
 
 mod edits;
+mod flapping;
+mod flexible;
 mod holds;
 mod inhibitions;
 mod itself;
@@ -96,6 +98,7 @@ impl World {
                 .map(|it| Query { clause: it.clause }),
             rule_names: Vec::new(),
             calendar: String::new(),
+            flexible_ms: None,
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * MINUTE_MS),
             expire_when_idle_ms: None,

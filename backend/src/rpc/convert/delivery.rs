@@ -29,6 +29,7 @@ pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters an
 /// A delivery with its attempts; a list leaves them out.
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {
     let content = delivery.content;
+    let known_as = delivery.event.map(|_| content.known_as().to_string());
     // A test has a stand-in for a rule, and tells about a sample unless its event is named.
     let rule_name = if delivery.test {
         String::new()
@@ -45,10 +46,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .event
             .map(|event| event.to_string())
             .unwrap_or_default(),
-        thread_id: group_id
-            .clone()
-            .or(occurrence_id.clone())
-            .unwrap_or_default(),
+        thread_id: group_id.clone().or(known_as).unwrap_or_default(),
         group_id: group_id.unwrap_or_default(),
         occurrence_id: occurrence_id.unwrap_or_default(),
         state: state(delivery.state).into(),

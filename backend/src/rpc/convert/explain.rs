@@ -70,6 +70,7 @@ fn hold_step(change: &HoldChange) -> v1::HoldStep {
         Held::Waits => "held",
         Held::Released => "released",
         Held::ReleasedByHand => "released by hand",
+        Held::HandedOver => "handed over",
         _ => "spared",
     };
     v1::HoldStep {

@@ -34,6 +34,7 @@ fn hold(held_by: &HeldBy) -> v1::Hold {
         HoldKind::Delay => v1::HoldKind::Delay,
         HoldKind::AutoPause => v1::HoldKind::AutoPause,
         HoldKind::Group => v1::HoldKind::Group,
+        HoldKind::Flapping => v1::HoldKind::Flapping,
     };
     v1::Hold {
         kind: kind.into(),
@@ -44,7 +45,8 @@ fn hold(held_by: &HeldBy) -> v1::Hold {
             | HoldKind::ActiveTimes
             | HoldKind::Delay
             | HoldKind::AutoPause
-            | HoldKind::Group => held_by.name.to_string(),
+            | HoldKind::Group
+            | HoldKind::Flapping => held_by.name.to_string(),
         },
         revision: i64::try_from(held_by.revision).unwrap_or(i64::MAX),
         since: Some(timestamp(held_by.since_ms)),

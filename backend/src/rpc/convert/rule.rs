@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ops::{
     etag::etag,
-    rule::{GroupingDraft, Preview, Previews, RuleDraft, RuleView},
+    rule::{FlappingDraft, GroupingDraft, Preview, Previews, RuleDraft, RuleView},
 };
 
 impl From<v1::Rule> for RuleDraft {
@@ -28,6 +28,11 @@ impl From<v1::Rule> for RuleDraft {
             delay_ms: wire.delay.as_ref().map(time::length_ms),
             auto_pause_ms: wire.auto_pause.as_ref().map(time::length_ms),
             group: wire.group.map(grouping),
+            flapping: wire.flapping.map(|it| FlappingDraft {
+                open_count: it.open_count,
+                window_ms: it.window.as_ref().map(time::length_ms),
+                settle_ms: it.settle.as_ref().map(time::length_ms),
+            }),
             shadow: wire.shadow.unwrap_or_default(),
             active_calendar: wire.active_calendar_name,
             etag: wire.etag,
@@ -70,6 +75,11 @@ impl From<RuleView> for v1::Rule {
                 by: it.by,
                 wait: Some(time::length(it.wait_ms)),
                 interval: Some(time::length(it.interval_ms)),
+            }),
+            flapping: rule.flapping.map(|it| v1::Flapping {
+                open_count: it.open_count.try_into().unwrap_or(i32::MAX),
+                window: Some(time::length(it.window_ms)),
+                settle: Some(time::length(it.settle_ms)),
             }),
             shadow: Some(rule.shadow),
             recent_shadow_count: Some(count(view.recent_shadows)),

@@ -93,6 +93,50 @@ fn shadows(differences: &mut Differences) {
     differences.record("shadow group", &samples::shadow_group(), false);
 }
 
+/// What a flapping event leaves behind.
+fn flaps(differences: &mut Differences) {
+    differences.record("flapping rule", &samples::flapping_rule(), false);
+    let flapping = samples::flapping_occurrence();
+    differences.record("flapping occurrence", &flapping, false);
+    differences.record("delivery of a thread", &samples::thread_delivery(), false);
+}
+
+/// What can become of an occurrence.
+fn occurrences(differences: &mut Differences) {
+    differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
+    let reopened = samples::reopened_occurrence();
+    differences.record("reopened occurrence", &reopened, false);
+    differences.record("held occurrence", &samples::held_occurrence(), false);
+    let returned = samples::returned_occurrence();
+    differences.record("returned occurrence", &returned, false);
+    let expiring = samples::expiring_occurrence();
+    differences.record("expiring occurrence", &expiring, false);
+}
+
+/// Silences of every kind.
+fn silences(differences: &mut Differences) {
+    differences.record("silence", &samples::silence("db patch"), false);
+    differences.record("nightly silence", &samples::nightly_silence(), false);
+    let flexible = samples::flexible_silence();
+    differences.record("flexible silence", &flexible, false);
+    let was = Revision {
+        was: Was::Silence(samples::silence("db patch")),
+        until_ms: 9,
+        deleted: false,
+    };
+    differences.record("revision of a silence", &was, false);
+}
+
+/// What a rule that groups leaves behind.
+fn groups(differences: &mut Differences) {
+    differences.record("grouping rule", &samples::grouping_rule(), false);
+    differences.record("group", &samples::group(), false);
+    differences.record("open group", &samples::open_group(), false);
+    let grouped = samples::grouped_occurrence();
+    differences.record("grouped occurrence", &grouped, false);
+    differences.record("group delivery", &samples::group_delivery(), false);
+}
+
 #[test]
 fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     let mut differences = Differences::default();
@@ -123,34 +167,16 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("attempt", &samples::attempt(1, 2), false);
     differences.record("health", &samples::health(), false);
     differences.record("tried health", &samples::tried_health(), false);
-    differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
-    let reopened = samples::reopened_occurrence();
-    differences.record("reopened occurrence", &reopened, false);
-    differences.record("held occurrence", &samples::held_occurrence(), false);
-    let returned = samples::returned_occurrence();
-    differences.record("returned occurrence", &returned, false);
-    let expiring = samples::expiring_occurrence();
-    differences.record("expiring occurrence", &expiring, false);
-    differences.record("silence", &samples::silence("db patch"), false);
+    occurrences(&mut differences);
+    silences(&mut differences);
     shadows(&mut differences);
+    flaps(&mut differences);
     differences.record("timed rule", &samples::timed_rule(), false);
-    differences.record("nightly silence", &samples::nightly_silence(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);
     differences.record("cause", &samples::cause(), false);
-    differences.record("grouping rule", &samples::grouping_rule(), false);
-    differences.record("group", &samples::group(), false);
-    differences.record("open group", &samples::open_group(), false);
-    let grouped = samples::grouped_occurrence();
-    differences.record("grouped occurrence", &grouped, false);
-    differences.record("group delivery", &samples::group_delivery(), false);
+    groups(&mut differences);
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("calendar", &samples::calendar("nights"), false);
-    let was = Revision {
-        was: Was::Silence(samples::silence("db patch")),
-        until_ms: 9,
-        deleted: false,
-    };
-    differences.record("revision of a silence", &was, false);
     differences.record("audit entry", &samples::audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);
     differences.record("retried delivery", &samples::retried_delivery(), false);

@@ -490,7 +490,10 @@ fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         let Some(group) = notified.group else {
             continue;
         };
-        if notified.cleared || occurrence.status == Status::Closed {
+        let mut pending = occurrence.pending.iter();
+        // What flaps counts as open until it settles.
+        let flaps = pending.any(|it| it.rule == notified.rule && it.is_flapping());
+        if notified.cleared || occurrence.status == Status::Closed && !flaps {
             let key = standing(Membership::Closed, group).id(occurrence.key);
             entries.push(entry(Index::OccurrenceByGroup, key));
             continue;

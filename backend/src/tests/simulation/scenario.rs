@@ -291,6 +291,7 @@ impl Scenario {
         let text = Literal::Text(format!("s{site}"));
         SilenceDraft {
             calendar: String::new(),
+            flexible_ms: None,
             name: format!("q{}", self.silences),
             description: String::new(),
             tags: Vec::new(),

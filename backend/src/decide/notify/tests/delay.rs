@@ -16,7 +16,7 @@ fn opening() -> Vec<Told> {
     vec![told("page", "hook", false)]
 }
 
-fn waits(life: &Life) -> &[crate::domain::Pending] {
+fn waits(life: &Life) -> &[Pending] {
     &life.occurrence.as_ref().unwrap().pending
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{
     destination::{DestinationKindV1, Secrets},
     group::GroupContentV1,
-    occurrence::{OccurrenceV1, record_id},
+    occurrence::{OccurrenceV1, ThreadV1, record_id},
     rule::{names, texts},
     trigger::TriggerV1,
 };
@@ -75,6 +75,8 @@ struct ContentV1 {
     destination_kind: Option<DestinationKindV1>,
     #[prost(message, optional, tag = "6")]
     group: Option<GroupContentV1>,
+    #[prost(message, optional, tag = "7")]
+    thread: Option<ThreadV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -177,6 +179,7 @@ impl From<&Content> for ContentV1 {
             trigger: content.trigger.as_ref().map(TriggerV1::from),
             destination_kind: Some(kind),
             group: content.group.as_ref().map(GroupContentV1::from),
+            thread: content.thread.map(ThreadV1::from),
         }
     }
 }
@@ -196,6 +199,10 @@ impl ContentV1 {
             group: match self.group {
                 None => None,
                 Some(group) => Some(group.into_content()?),
+            },
+            thread: match self.thread {
+                None => None,
+                Some(thread) => Some(thread.into_thread()?),
             },
         })
     }

@@ -10,8 +10,8 @@ use super::{
     value::FieldsV1,
 };
 use crate::domain::{
-    Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, HistoryEntry, Name,
-    Notified, Occurrence, Opening, RecordId, RevisionId, Severity, Status,
+    Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, Flapping, HistoryEntry,
+    Name, Notified, Occurrence, Opening, RecordId, RevisionId, Severity, Status, ThreadOf,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -82,6 +82,31 @@ pub(crate) struct OccurrenceV1 {
     causes: Vec<CauseMarkV1>,
     #[prost(int64, optional, tag = "33")]
     expire_ms: Option<i64>,
+    #[prost(message, repeated, tag = "34")]
+    flapping: Vec<FlappingV1>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct FlappingV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    rule: Vec<u8>,
+    #[prost(int64, repeated, tag = "2")]
+    openings: Vec<i64>,
+    #[prost(uint32, tag = "3")]
+    number: u32,
+    #[prost(int64, tag = "4")]
+    changed_ms: i64,
+    #[prost(int64, optional, tag = "5")]
+    since_ms: Option<i64>,
+}
+
+/// The occurrence that receivers know another one by.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ThreadV1 {
+    #[prost(bytes = "vec", tag = "1")]
+    key: Vec<u8>,
+    #[prost(uint32, tag = "2")]
+    number: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -171,6 +196,8 @@ struct NotifiedV1 {
     group: Vec<u8>,
     #[prost(bool, tag = "9")]
     shadow: bool,
+    #[prost(message, optional, tag = "10")]
+    thread: Option<ThreadV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -241,6 +268,7 @@ impl From<&Occurrence> for OccurrenceV1 {
             earlier: occurrence.earlier.iter().map(EarlierV1::from).collect(),
             causes: occurrence.causes.iter().map(CauseMarkV1::from).collect(),
             expire_ms: occurrence.expire_ms,
+            flapping: occurrence.flapping.iter().map(FlappingV1::from).collect(),
         }
     }
 }
@@ -262,6 +290,48 @@ impl From<&Evaluation> for EvaluationV1 {
             rules_ms: evaluation.rules_ms,
             by_event: evaluation.by_event,
         }
+    }
+}
+
+impl From<&Flapping> for FlappingV1 {
+    fn from(flapping: &Flapping) -> Self {
+        Self {
+            rule: flapping.rule.to_bytes().into(),
+            openings: flapping.openings.clone(),
+            number: flapping.number,
+            changed_ms: flapping.changed_ms,
+            since_ms: flapping.since_ms,
+        }
+    }
+}
+
+impl FlappingV1 {
+    fn into_flapping(self) -> Option<Flapping> {
+        Some(Flapping {
+            rule: record_id(self.rule)?,
+            openings: self.openings,
+            number: self.number,
+            changed_ms: self.changed_ms,
+            since_ms: self.since_ms,
+        })
+    }
+}
+
+impl From<ThreadOf> for ThreadV1 {
+    fn from(thread: ThreadOf) -> Self {
+        Self {
+            key: thread.key.to_bytes().into(),
+            number: thread.number,
+        }
+    }
+}
+
+impl ThreadV1 {
+    pub(super) fn into_thread(self) -> Option<ThreadOf> {
+        Some(ThreadOf {
+            key: record_id(self.key)?,
+            number: self.number,
+        })
     }
 }
 
@@ -301,6 +371,7 @@ impl OccurrenceV1 {
         let history = self.history.into_iter().map(HistoryEntryV1::into_entry);
         let notified = self.notified.into_iter().map(NotifiedV1::into_notified);
         let pending = self.pending.into_iter().map(PendingV1::into_pending);
+        let flapping = self.flapping.into_iter().map(FlappingV1::into_flapping);
         let causes = self.causes.into_iter().map(CauseMarkV1::into_mark);
         let hold_changes = self.hold_changes.into_iter();
         let hold_changes = hold_changes.map(HoldChangeV1::into_change);
@@ -344,6 +415,7 @@ impl OccurrenceV1 {
             earlier: self.earlier.into_iter().map(Into::into).collect(),
             causes: causes.collect::<Option<_>>()?,
             expire_ms: self.expire_ms,
+            flapping: flapping.collect::<Option<_>>()?,
         })
     }
 }
@@ -450,6 +522,7 @@ impl From<&Notified> for NotifiedV1 {
                 .group
                 .map_or_else(Vec::new, |it| it.to_bytes().into()),
             shadow: notified.shadow,
+            thread: notified.thread.map(ThreadV1::from),
         }
     }
 }
@@ -480,6 +553,10 @@ impl NotifiedV1 {
                 Some(record_id(self.group)?)
             },
             shadow: self.shadow,
+            thread: match self.thread {
+                None => None,
+                Some(thread) => Some(thread.into_thread()?),
+            },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Rules.
 
-use crate::domain::{Grouping, Name, RecordId, Rule};
+use crate::domain::{FlappingLimits, Grouping, Name, RecordId, Rule};
 
 #[derive(Clone, PartialEq, prost::Message)]
 #[expect(
@@ -46,6 +46,8 @@ pub(crate) struct RuleV1 {
     group: Option<GroupingV1>,
     #[prost(bool, tag = "19")]
     shadow: bool,
+    #[prost(message, optional, tag = "20")]
+    flapping: Option<FlappingLimitsV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -56,6 +58,16 @@ struct GroupingV1 {
     wait_ms: i64,
     #[prost(int64, tag = "3")]
     interval_ms: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct FlappingLimitsV1 {
+    #[prost(uint32, tag = "1")]
+    open_count: u32,
+    #[prost(int64, tag = "2")]
+    window_ms: i64,
+    #[prost(int64, tag = "3")]
+    settle_ms: i64,
 }
 
 impl From<&Rule> for RuleV1 {
@@ -84,6 +96,11 @@ impl From<&Rule> for RuleV1 {
                 interval_ms: it.interval_ms,
             }),
             shadow: rule.shadow,
+            flapping: rule.flapping.map(|it| FlappingLimitsV1 {
+                open_count: it.open_count,
+                window_ms: it.window_ms,
+                settle_ms: it.settle_ms,
+            }),
         }
     }
 }
@@ -114,6 +131,11 @@ impl RuleV1 {
                 interval_ms: it.interval_ms,
             }),
             shadow: self.shadow,
+            flapping: self.flapping.map(|it| FlappingLimits {
+                open_count: it.open_count,
+                window_ms: it.window_ms,
+                settle_ms: it.settle_ms,
+            }),
         })
     }
 }

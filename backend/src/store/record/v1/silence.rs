@@ -5,7 +5,7 @@ use super::{
     query::ClauseV1,
     rule::{names, optional_name, texts},
 };
-use crate::domain::{Comment, EventId, Name, Progress, Silence, Stage};
+use crate::domain::{Comment, EventId, Flexible, Name, Progress, Silence, Stage};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct SilenceV1 {
@@ -56,6 +56,21 @@ pub(crate) struct SilenceV1 {
     update_ms: i64,
     #[prost(string, optional, tag = "23")]
     calendar: Option<String>,
+    #[prost(message, optional, tag = "24")]
+    flexible: Option<FlexibleV1>,
+    #[prost(bool, tag = "25")]
+    has_begun: bool,
+}
+
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct FlexibleV1 {
+    #[prost(int64, tag = "1")]
+    start_ms: i64,
+    #[prost(int64, tag = "2")]
+    end_ms: i64,
+    #[prost(int64, tag = "3")]
+    duration_ms: i64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -99,6 +114,12 @@ impl From<&Silence> for SilenceV1 {
             create_ms: silence.create_ms,
             update_ms: silence.update_ms,
             calendar: silence.calendar.as_ref().map(ToString::to_string),
+            flexible: silence.flexible.map(|it| FlexibleV1 {
+                start_ms: it.start_ms,
+                end_ms: it.end_ms,
+                duration_ms: it.duration_ms,
+            }),
+            has_begun: silence.progress.has_begun,
         }
     }
 }
@@ -144,11 +165,17 @@ impl SilenceV1 {
                 counted_revision: self.counted_revision,
                 has_covered: self.has_covered,
                 idle_since_ms: self.idle_since_ms,
+                has_begun: self.has_begun,
             },
             revision: self.revision,
             create_ms: self.create_ms,
             update_ms: self.update_ms,
             calendar: optional_name(self.calendar.as_deref()).ok()?,
+            flexible: self.flexible.map(|it| Flexible {
+                start_ms: it.start_ms,
+                end_ms: it.end_ms,
+                duration_ms: it.duration_ms,
+            }),
         })
     }
 }

@@ -9,7 +9,8 @@ use prost::{
 };
 
 use super::{
-    AnnotationV1, EarlierV1, EvaluationV1, FieldV1, HistoryEntryV1, NotifiedV1, close_reason,
+    AnnotationV1, EarlierV1, EvaluationV1, FieldV1, FlappingV1, HistoryEntryV1, NotifiedV1,
+    close_reason,
 };
 use crate::{
     domain::{HistoryEntry, Occurrence},
@@ -83,6 +84,9 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     }
     if let Some(expire_ms) = occurrence.expire_ms {
         encoding::int64::encode(33, &expire_ms, to);
+    }
+    for flapping in &occurrence.flapping {
+        message(34, &FlappingV1::from(flapping), to);
     }
 }
 

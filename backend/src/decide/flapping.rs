@@ -1,0 +1,186 @@
+//! What opens and closes too often: counted by each rule that asks for it, over the occurrences of an
+//! event. Whoever was told stays with one thread until nothing opened or closed for a while.
+
+use super::{Snapshot, Step, StepKind, hold};
+use crate::domain::{
+    Flapping, Held, HeldBy, HoldChange, Notified, Occurrence, RecordId, Rule, Status, ThreadOf,
+};
+
+/// Notes in an occurrence that it opened or closed, for the rules that count that.
+pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
+    let mut matches = step.matches.iter();
+    let is_counted = matches.any(|it| it.rule.flapping.is_some());
+    if occurrence.flapping.is_empty() && !is_counted {
+        return;
+    }
+    let now_ms = step.now_ms;
+    let mut known = std::mem::take(&mut occurrence.flapping);
+    known.retain(|it| limits_of(snapshot.rule(it.rule)).is_some());
+    let changes = changes(occurrence, step);
+    for flapping in &mut known {
+        let limits = limits_of(snapshot.rule(flapping.rule));
+        let Some(limits) = limits else { continue };
+        let ends_ms = flapping.until_ms(limits);
+        if step.kind == StepKind::Release(flapping.rule) && ends_ms.is_some() {
+            // An operator does not want to wait for that.
+            flapping.changed_ms = now_ms.saturating_sub(limits.settle_ms);
+        }
+        if changes {
+            if ends_ms.is_some_and(|it| it <= now_ms) {
+                flapping.since_ms = None;
+            }
+            flapping.changed_ms = now_ms;
+        }
+    }
+    if occurrence.status == Status::Open && !step.kind.is_look() {
+        for found in step.matches {
+            count(&mut known, found.rule, occurrence.number, (now_ms, changes));
+        }
+    }
+    occurrence.flapping = known;
+}
+
+/// Whether the step opened or closed the occurrence.
+fn changes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
+    let transition = step.transition;
+    let is_first = step.kind == StepKind::Event && transition.from.is_none();
+    let is_closed = occurrence.status == Status::Closed;
+    is_first || transition.closed || transition.from == Some(Status::Closed) && !is_closed
+}
+
+/// Counts an opening, once for an occurrence and each time it is reopened.
+fn count(known: &mut Vec<Flapping>, rule: &Rule, number: u32, (now_ms, changes): (i64, bool)) {
+    let Some(limits) = limits_of(Some(rule)) else {
+        return;
+    };
+    let at = known.iter().position(|it| it.rule == rule.id);
+    let at = at.unwrap_or_else(|| {
+        known.push(Flapping {
+            rule: rule.id,
+            openings: Vec::new(),
+            number: 0,
+            changed_ms: now_ms,
+            since_ms: None,
+        });
+        known.len() - 1
+    });
+    let flapping = &mut known[at];
+    if flapping.number == number && !changes {
+        return;
+    }
+    flapping.number = number;
+    let since_ms = now_ms.saturating_sub(limits.window_ms);
+    flapping.openings.retain(|at_ms| *at_ms > since_ms);
+    flapping.openings.push(now_ms);
+    let most = usize::try_from(limits.open_count).unwrap_or(usize::MAX);
+    let too_many = flapping.openings.len().saturating_sub(most);
+    flapping.openings.drain(..too_many);
+    if flapping.since_ms.is_none() && flapping.openings.len() >= most {
+        flapping.since_ms = Some(now_ms);
+    }
+}
+
+fn limits_of(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
+    rule.filter(|it| it.enabled)?.flapping.as_ref()
+}
+
+/// What holds back how the event fares while it flaps; none when it does not, as far as the rule counts.
+pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Option<HeldBy> {
+    let (rule, limits) = (rule?, limits_of(rule)?);
+    let mut known = occurrence.flapping.iter();
+    let flapping = known.find(|it| it.rule == rule.id)?;
+    let until_ms = flapping.until_ms(limits)?;
+    (until_ms > now_ms).then(|| hold::flapping::held_by(rule, limits, flapping, until_ms))
+}
+
+/// How a message of a rule tells of it: flapping, or settled by now; else nothing.
+pub fn told(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
+    let is_settled = has_settled(occurrence, rule, now_ms);
+    if !is_settled && flaps(occurrence, rule, now_ms).is_none() {
+        return Vec::new();
+    }
+    let known = occurrence.flapping.iter();
+    let of_rule = known.filter(|it| rule.is_some_and(|rule| rule.id == it.rule));
+    let told = of_rule.map(|it| Flapping {
+        openings: Vec::new(),
+        since_ms: it.since_ms.filter(|_| !is_settled),
+        ..it.clone()
+    });
+    told.collect()
+}
+
+/// Whether it flapped until now, and that was not told yet.
+pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> bool {
+    let settled = || {
+        let (rule, limits) = (rule?, limits_of(rule)?);
+        let mut known = occurrence.flapping.iter();
+        let flapping = known.find(|it| it.rule == rule.id)?;
+        Some(flapping.until_ms(limits)? <= now_ms)
+    };
+    settled().unwrap_or_default()
+}
+
+/// Ends what flapped until now and of which nothing waits any more.
+pub(super) fn end(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
+    let pending = &occurrence.pending;
+    for flapping in &mut occurrence.flapping {
+        let limits = limits_of(snapshot.rule(flapping.rule));
+        let ends_ms = limits.and_then(|it| flapping.until_ms(it));
+        let waits = pending.iter().any(|it| it.rule == flapping.rule);
+        if !waits && ends_ms.is_some_and(|it| it <= now_ms) {
+            flapping.since_ms = None;
+        }
+    }
+}
+
+/// Hands over what a flapping event owes to its next occurrence: whoever was told goes on in the same
+/// thread. Answers whether the one before changed.
+pub fn hand_over(
+    before: &mut Occurrence,
+    next: &mut Occurrence,
+    snapshot: &Snapshot,
+    now_ms: i64,
+) -> bool {
+    if before.flapping.is_empty() {
+        return false;
+    }
+    let is_flapping = |it: &&Notified| {
+        let rule = snapshot.rule(it.rule);
+        !it.cleared && !it.is_outdated(rule) && flaps(before, rule, now_ms).is_some()
+    };
+    let rules: Vec<RecordId> = before
+        .notified
+        .iter()
+        .filter(is_flapping)
+        .map(|it| it.rule)
+        .collect();
+    let own = ThreadOf {
+        key: before.key,
+        number: before.number,
+    };
+    for entry in &mut before.notified {
+        if !rules.contains(&entry.rule) {
+            continue;
+        }
+        next.notified.push(Notified {
+            thread: entry.thread.or(Some(own)),
+            ..entry.clone()
+        });
+        entry.cleared = true;
+        entry.group = None;
+    }
+    for at in (0..before.pending.len()).rev() {
+        if !rules.contains(&before.pending[at].rule) {
+            continue;
+        }
+        let pending = before.pending.remove(at);
+        before.hold_changes.push(HoldChange {
+            at_ms: now_ms,
+            rule: pending.rule,
+            what: Held::HandedOver,
+            held_by: pending.held_by.clone(),
+        });
+        next.pending.push(pending);
+    }
+    !rules.is_empty()
+}

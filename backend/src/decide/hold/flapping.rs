@@ -1,0 +1,51 @@
+//! What opens and closes too often is told of again when it has settled.
+
+use super::{super::condition::moment, HoldCondition, length};
+use crate::{
+    decide::Tense,
+    domain::{Flapping, FlappingLimits, HeldBy, HoldKind, Rule},
+};
+
+pub(super) const HOLD: HoldCondition = HoldCondition {
+    name: "flapping",
+    kind: HoldKind::Flapping,
+    held_by: |sending| sending.flapping.into_iter().cloned().collect(),
+    detail: |all, tense| {
+        let until = all.iter().filter_map(|it| it.until_ms).max();
+        let until = until.map_or_else(String::new, |at_ms| {
+            format!(", at {} at the earliest", moment(at_ms))
+        });
+        let waits = if tense == Tense::Now {
+            "waits"
+        } else {
+            "waited"
+        };
+        let why = all.first().map_or("", |it| &it.detail);
+        format!("it {waits} until the event settles{until}: {why}")
+    },
+};
+
+/// What holds back how a flapping event fares.
+pub(in super::super) fn held_by(
+    rule: &Rule,
+    limits: &FlappingLimits,
+    flapping: &Flapping,
+    until_ms: i64,
+) -> HeldBy {
+    HeldBy {
+        kind: HoldKind::Flapping,
+        id: rule.id,
+        name: rule.name.clone(),
+        revision: rule.revision,
+        since_ms: flapping.since_ms.unwrap_or(flapping.changed_ms),
+        until_ms: Some(until_ms),
+        author: None,
+        shared: Vec::new(),
+        detail: format!(
+            "it opened {} times within {}, and neither opens nor closes for {} when it has settled",
+            limits.open_count,
+            length(limits.window_ms),
+            length(limits.settle_ms)
+        ),
+    }
+}

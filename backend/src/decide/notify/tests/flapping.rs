@@ -1,0 +1,220 @@
+//! An event that opens too often is told of once, and again when it has settled.
+
+use super::*;
+use crate::domain::{FlappingLimits, Held};
+
+fn calm() -> Rule {
+    Rule {
+        flapping: Some(FlappingLimits {
+            open_count: 5,
+            window_ms: 3_600_000,
+            settle_ms: 900_000,
+        }),
+        ..with_updates()
+    }
+}
+
+impl Life {
+    /// What those who are told know it by, whether it flaps, and whether the message says `clear`.
+    fn messages(&self) -> Vec<(u32, bool, bool)> {
+        let all = self.sent.iter().map(|it| &it.content);
+        all.map(|it| {
+            (
+                it.known_as().number,
+                it.occurrence.is_told_flapping(),
+                it.clear,
+            )
+        })
+        .collect()
+    }
+
+    /// Opens and closes, a minute apart; answers all that is told.
+    fn swing(&mut self, times: usize) -> Vec<(u32, bool, bool)> {
+        let mut all = Vec::new();
+        for _ in 0..times {
+            self.event(|_| {});
+            all.extend(self.messages());
+            self.wait(60);
+            self.event(close);
+            all.extend(self.messages());
+            self.wait(60);
+        }
+        all
+    }
+
+    /// What is told when that time has passed, at once and a moment before.
+    fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
+        self.wait(seconds - 1);
+        assert!(self.look().is_empty(), "it has not settled");
+        self.wait(1);
+        self.look();
+        self.messages()
+    }
+}
+
+/// The first four openings with their closings, and the fifth opening.
+fn begun() -> Vec<(u32, bool, bool)> {
+    let each = |number| [(number, false, false), (number, false, true)];
+    let mut all: Vec<_> = (1..5).flat_map(each).collect();
+    all.push((5, true, false));
+    all
+}
+
+#[test]
+fn twenty_changes_then_closed_are_one_closing_in_the_thread_that_was_told() {
+    let mut life = Life::under(vec![calm()]);
+    assert_eq!(life.swing(10), begun());
+    assert_eq!(life.settled(900 - 60), [(5, false, true)]);
+    assert!(life.look().is_empty());
+    life.wait(3_600);
+    assert_eq!(life.swing(1), [(11, false, false), (11, false, true)]);
+    let waits = |it: &Occurrence| !it.pending.is_empty() || !it.notified[0].cleared;
+    assert!(!life.earlier.iter().any(waits), "nothing is left behind");
+}
+
+#[test]
+fn twenty_changes_then_open_are_one_word_that_it_has_settled_and_is_open() {
+    let mut life = Life::under(vec![calm()]);
+    assert_eq!(life.swing(9), begun());
+    life.event(|_| {});
+    assert!(life.messages().is_empty());
+    assert_eq!(life.settled(900), [(5, false, true)]);
+    let told = &life.sent[0].content.occurrence;
+    assert_eq!((told.status, told.number), (Status::Open, 10));
+    assert!(told.is_told_settled());
+    life.wait(60);
+    assert!(life.look().is_empty(), "once");
+    assert!(life.event(|_| {}).is_empty());
+    life.event(close);
+    assert_eq!(life.messages(), [(5, false, true)], "the same thread ends");
+}
+
+#[test]
+fn the_opening_with_which_it_begins_may_be_the_last_change() {
+    let mut life = Life::under(vec![calm()]);
+    life.swing(4);
+    life.event(|_| {});
+    assert_eq!(life.messages(), [(5, true, false)]);
+    assert_eq!(life.settled(900), [(5, false, true)]);
+}
+
+#[test]
+fn another_severity_is_told_of_at_once_and_only_once() {
+    let mut life = Life::under(vec![calm()]);
+    life.swing(5);
+    life.event(|_| {});
+    assert!(life.messages().is_empty());
+    let critical = |it: &mut IncomingEvent| it.severity = Some(Severity::Critical);
+    life.event(critical);
+    assert_eq!(life.messages(), [(5, true, true)]);
+    life.wait(60);
+    assert!(life.event(critical).is_empty());
+    assert_eq!(life.settled(900 - 60), [(5, false, true)]);
+}
+
+#[test]
+fn openings_that_are_far_apart_are_no_flapping() {
+    let mut life = Life::under(vec![calm()]);
+    for _ in 0..12 {
+        let told = life.swing(1);
+        assert_eq!(told.len(), 2);
+        assert!(!told[0].1);
+        life.wait(800);
+    }
+}
+
+#[test]
+fn what_comes_late_neither_begins_nor_prolongs_it() {
+    let mut life = Life::under(vec![calm()]);
+    life.swing(6);
+    for _ in 0..5 {
+        let late = life.now_ms - 3_600_000;
+        assert!(life.event(|it| it.timestamp_ms = late).is_empty());
+    }
+    assert_eq!(life.settled(900 - 60), [(5, false, true)]);
+}
+
+#[test]
+fn a_rule_that_counts_no_more_or_is_disabled_sends_the_closing_that_it_owes() {
+    let edits: [fn(&mut Rule); 2] = [|it| it.flapping = None, |it| it.enabled = false];
+    for edit in edits {
+        let mut life = Life::under(vec![calm()]);
+        life.swing(7);
+        edit(&mut life.rules[0]);
+        assert_eq!(life.look().len(), 1);
+        assert_eq!(life.messages(), [(5, false, true)]);
+    }
+}
+
+#[test]
+fn without_updates_it_is_told_of_once_until_it_has_settled() {
+    let mut life = Life::under(vec![Rule {
+        send_updates: false,
+        ..calm()
+    }]);
+    let openings = [1, 2, 3, 4].map(|number| (number, false, false));
+    let mut all = openings.to_vec();
+    all.push((5, true, false));
+    assert_eq!(life.swing(9), all);
+    life.wait(3_600);
+    assert!(life.look().is_empty());
+    life.event(|_| {});
+    assert_eq!(life.messages(), [(10, false, false)]);
+}
+
+#[test]
+fn where_nobody_was_told_the_next_opening_that_nothing_holds_is() {
+    let mut life = Life::under(vec![Rule {
+        delay_ms: 90_000,
+        ..calm()
+    }]);
+    assert!(life.swing(6).is_empty(), "each is over before the delay");
+    life.event(|_| {});
+    life.wait(90);
+    life.look();
+    assert_eq!(life.messages(), [(7, true, false)]);
+    life.event(close);
+    assert!(life.messages().is_empty());
+    assert_eq!(life.settled(900), [(7, false, true)]);
+}
+
+#[test]
+fn an_operator_ends_it_by_hand() {
+    let mut life = Life::under(vec![calm()]);
+    life.swing(6);
+    let id = life.rules[0].id;
+    let occurrence = life.occurrence.take().unwrap();
+    let closed = life.step(StepKind::Release(id), occurrence, Transition::default());
+    assert_eq!(closed, [told("page", "hook", true)]);
+    life.wait(3_600);
+    assert!(life.look().is_empty());
+}
+
+#[test]
+fn what_waits_is_handed_over_and_says_so() {
+    let mut life = Life::under(vec![calm()]);
+    life.swing(5);
+    let waits = &life.occurrence.as_ref().unwrap().pending[0];
+    let until_ms = life.now_ms - 60_000 + 900_000;
+    assert_eq!(waits.due_ms(), Some(until_ms));
+    assert!(waits.is_flapping() && !waits.is_opening);
+    life.event(|_| {});
+    let last = |it: &Occurrence| it.hold_changes.last().map(|it| it.what);
+    assert_eq!(life.earlier.last().and_then(last), Some(Held::HandedOver));
+    let waits = &life.occurrence.as_ref().unwrap().pending[0];
+    assert_eq!(waits.due_ms(), Some(life.now_ms + 900_000));
+}
+
+#[test]
+fn a_repeat_does_not_wait_and_changes_nothing_of_it() {
+    let mut life = Life::under(vec![Rule {
+        repeat: true,
+        repeat_interval_seconds: 60,
+        ..calm()
+    }]);
+    life.swing(4);
+    life.event(|_| {});
+    life.wait(61);
+    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert_eq!(life.settled(900 - 61), [(5, false, true)]);
+}

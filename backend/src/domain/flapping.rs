@@ -1,0 +1,58 @@
+//! Events that open and close too often to be told of each time.
+
+use crate::domain::{OccurrenceId, RecordId};
+
+/// When a rule takes an event for flapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlappingLimits {
+    /// With how many openings it begins.
+    pub open_count: u32,
+    /// Within what time these are, in milliseconds.
+    pub window_ms: i64,
+    /// For how long nothing opens or closes when it ends, in milliseconds.
+    pub settle_ms: i64,
+}
+
+/// How often an event opened lately, as one rule counts it. Each occurrence takes it over from the one
+/// before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flapping {
+    /// The rule, by identity.
+    pub rule: RecordId,
+    /// When it opened, in milliseconds since 1970, oldest first; as many as the rule counts at most.
+    pub openings: Vec<i64>,
+    /// The occurrence whose opening was counted last, by number.
+    pub number: u32,
+    /// When it opened or closed last, in milliseconds since 1970.
+    pub changed_ms: i64,
+    /// Since when it flaps, in milliseconds since 1970; none when it does not.
+    pub since_ms: Option<i64>,
+}
+
+impl Flapping {
+    /// Until when it flaps if nothing opens or closes any more, in milliseconds since 1970; none when it
+    /// does not.
+    pub fn until_ms(&self, limits: &FlappingLimits) -> Option<i64> {
+        self.since_ms?;
+        Some(self.changed_ms.saturating_add(limits.settle_ms))
+    }
+}
+
+/// The occurrence that those who were told know an event by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadOf {
+    /// Its key in the store.
+    pub key: RecordId,
+    /// Its number.
+    pub number: u32,
+}
+
+impl ThreadOf {
+    /// The identity that callers see, given that of another occurrence of the event.
+    pub fn id(self, other: OccurrenceId) -> OccurrenceId {
+        OccurrenceId {
+            number: self.number,
+            ..other
+        }
+    }
+}

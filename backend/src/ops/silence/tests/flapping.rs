@@ -1,0 +1,119 @@
+//! Events that flap, kept over restarts, silences and in groups.
+
+use super::*;
+use crate::domain::{FlappingLimits, Grouping};
+
+fn calm() -> Rule {
+    Rule {
+        flapping: Some(FlappingLimits {
+            open_count: 3,
+            window_ms: 60 * MINUTE_MS,
+            settle_ms: 15 * MINUTE_MS,
+        }),
+        ..with_updates()
+    }
+}
+
+impl World {
+    async fn swing(&self, times: usize) {
+        for _ in 0..times {
+            self.event("a", |_| {}).await;
+            self.wait(60).await;
+            self.event("a", close).await;
+            self.wait(60).await;
+        }
+    }
+}
+
+fn begun() -> Vec<(String, bool)> {
+    let two = [about("a", false), about("a", true)];
+    let mut all = [two.clone(), two].concat();
+    all.push(about("a", false));
+    all
+}
+
+#[tokio::test]
+async fn a_service_that_stopped_over_the_end_tells_the_closing_once_at_its_start() {
+    let world = World::under(&[calm()]).await;
+    world.swing(5).await;
+    assert_eq!(world.sent().await, begun());
+    let held = world.explained("a").await;
+    let reason = &held.main.reason;
+    assert!(
+        reason.starts_with(
+            "they were notified, and news of it waits: it waits until the event settles"
+        ),
+        "{reason}"
+    );
+    assert!(reason.contains("it opened 3 times within 1 h"), "{reason}");
+    let world = world.restarted(60).await;
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await, begun(), "it has not settled");
+    let world = world.restarted(3 * 3_600).await;
+    world.reviewer.pass().await;
+    world.reviewer.pass().await;
+    assert_eq!(world.sent().await[5..], [about("a", true)]);
+    let all = samples::all::<Occurrence>(&world.store).await;
+    assert!(all.iter().all(|it| it.pending.is_empty()));
+}
+
+#[tokio::test]
+async fn it_settles_by_itself_when_it_is_due() {
+    let world = World::under(&[calm()]).await;
+    world.swing(3).await;
+    world.event("a", |_| {}).await;
+    world.wait(15 * 60 - 1).await;
+    assert_eq!(world.sent().await, begun());
+    world.wait(1).await;
+    assert_eq!(world.sent().await[5..], [about("a", true)]);
+    assert_eq!(world.occurrence("a").await.status, Status::Open);
+    world.event("a", close).await;
+    assert_eq!(world.sent().await[6..], [about("a", true)]);
+}
+
+#[tokio::test]
+async fn a_silence_holds_that_it_has_settled_and_not_the_closing() {
+    for closes in [true, false] {
+        let world = World::under(&[calm()]).await;
+        world.swing(2).await;
+        world.event("a", |_| {}).await;
+        world.silence("db patch", "host=a", 60).await;
+        if closes {
+            world.event("a", close).await;
+        }
+        world.wait(20 * 60).await;
+        let told = world.sent().await.len() - 5;
+        assert_eq!(told, usize::from(closes), "closes: {closes}");
+        world.wait(60 * 60).await;
+        assert_eq!(world.sent().await[5..], [about("a", true)]);
+    }
+}
+
+#[tokio::test]
+async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
+    let world = World::under(&[Rule {
+        group: Some(Grouping {
+            by: vec!["name".into()],
+            wait_ms: 0,
+            interval_ms: 10_000,
+        }),
+        ..calm()
+    }])
+    .await;
+    // Told of with one group for each occurrence, until it flaps.
+    world.swing(5).await;
+    assert_eq!(world.sent().await, begun());
+    let groups = samples::all::<crate::domain::Group>(&world.store).await;
+    assert_eq!(groups.len(), 3);
+    assert!(groups[2].end_ms.is_none(), "it is not over");
+    let flaps = |it: &Delivery| it.content.occurrence.is_told_flapping();
+    let mut all = samples::all::<Delivery>(&world.store).await;
+    all.sort_by_key(|it| it.create_ms);
+    assert!(all.last().is_some_and(flaps));
+    world.wait(14 * 60).await;
+    world.wait(0).await;
+    assert_eq!(world.sent().await[5..], [about("a", true)]);
+    let groups = samples::all::<crate::domain::Group>(&world.store).await;
+    assert!(groups.iter().all(|it| it.end_ms.is_some()));
+    assert_eq!(groups.len(), 3);
+}

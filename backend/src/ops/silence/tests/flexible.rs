@@ -1,0 +1,132 @@
+//! Silences that begin by themselves.
+
+use super::*;
+
+const HOUR: u64 = 3_600;
+
+impl World {
+    /// From an hour on for three hours, and lasting two from its first event.
+    fn flexible(&self) -> SilenceDraft {
+        SilenceDraft {
+            start_ms: Some(self.clock.now_ms() + 60 * MINUTE_MS),
+            flexible_ms: Some(120 * MINUTE_MS),
+            ..self.draft("disk swap", "severity>=debug", 4 * 60)
+        }
+    }
+
+    async fn begin(&self) -> SilenceView {
+        let draft = self.flexible();
+        let view = self.silences.create(draft, false, true).await.unwrap();
+        self.reviewer.pass().await;
+        view
+    }
+}
+
+#[tokio::test]
+async fn it_lasts_from_its_first_event_on_also_past_the_span_and_once() {
+    let world = World::under(&[with_updates()]).await;
+    let made = world.begin().await;
+    assert_eq!(made.state, SilenceState::Scheduled);
+    world.event("before", |_| {}).await;
+    world.event("before", close).await;
+    assert_eq!(world.sent().await.len(), 2, "its span has not begun");
+    // Two and a half hours into the three of the span.
+    world.wait(7 * HOUR / 2).await;
+    let waits = world.view("disk swap").await;
+    assert_eq!(
+        (waits.state, waits.ends_ms),
+        (SilenceState::Scheduled, None)
+    );
+    assert!(world.own_event("disk swap").await.is_none());
+    world.event("a", |_| {}).await;
+    assert_eq!(world.sent().await.len(), 2, "what begins it is held by it");
+    let began_ms = world.clock.now_ms();
+    world.wait(1).await;
+    world.wait(0).await;
+    let begun = world.view("disk swap").await;
+    assert_eq!(begun.state, SilenceState::Active);
+    assert_eq!(begun.silence.start_ms, began_ms);
+    assert_eq!(begun.ends_ms, Some(began_ms + 120 * MINUTE_MS));
+    assert_eq!((begun.covered, begun.pending), (1, 1));
+    let event = world.own_event("disk swap").await.unwrap();
+    assert_eq!(event.status, Status::Open);
+    world.wait(2 * HOUR - 2).await;
+    assert_eq!(world.sent().await.len(), 2);
+    world.wait(1).await;
+    assert_eq!(world.sent().await[2..], [about("a", false)]);
+    world.event("later", |_| {}).await;
+    assert_eq!(world.sent().await[3..], [about("later", false)]);
+    assert_eq!(world.view("disk swap").await.state, SilenceState::Expired);
+}
+
+#[tokio::test]
+async fn what_is_open_when_its_span_begins_begins_it_also_where_the_service_stopped() {
+    let world = World::under(&[with_updates()]).await;
+    let start_ms = world.flexible().start_ms.unwrap();
+    world.begin().await;
+    world.event("a", |_| {}).await;
+    let world = world.restarted(3 * HOUR / 2).await;
+    world.wait(0).await;
+    let begun = world.view("disk swap").await;
+    assert_eq!(begun.silence.start_ms, start_ms);
+    assert_eq!(begun.state, SilenceState::Active);
+}
+
+#[tokio::test]
+async fn a_stop_between_the_event_and_its_begin_moves_nothing() {
+    let world = World::under(&[with_updates()]).await;
+    world.begin().await;
+    world.wait(HOUR).await;
+    world.event("a", |_| {}).await;
+    let began_ms = world.clock.now_ms();
+    let world = world.restarted(HOUR).await;
+    world.event("b", |_| {}).await;
+    world.wait(0).await;
+    assert_eq!(world.view("disk swap").await.silence.start_ms, began_ms);
+    world.wait(HOUR).await;
+    let mut sent = world.sent().await;
+    sent.sort();
+    assert_eq!(sent, [about("a", false), about("b", false)]);
+}
+
+#[tokio::test]
+async fn where_nothing_comes_it_is_over_with_its_span() {
+    let world = World::under(&[with_updates()]).await;
+    world.begin().await;
+    world.wait(4 * HOUR).await;
+    assert_eq!(world.view("disk swap").await.state, SilenceState::Expired);
+    world.event("a", |_| {}).await;
+    assert_eq!(world.sent().await, [about("a", false)]);
+    assert!(world.own_event("disk swap").await.is_none());
+}
+
+#[tokio::test]
+async fn once_begun_its_duration_can_be_edited_and_its_end_moved() {
+    let world = World::under(&[with_updates()]).await;
+    let draft = world.flexible();
+    world.begin().await;
+    world.wait(HOUR).await;
+    world.event("a", |_| {}).await;
+    world.wait(1).await;
+    let start_ms = world.view("disk swap").await.silence.start_ms;
+    let longer = Extension::By(60 * MINUTE_MS);
+    let editor = name("Ana");
+    let moved = world.silences.extend("disk swap", longer, &editor).await;
+    let end_ms = start_ms + 180 * MINUTE_MS;
+    assert_eq!(moved.unwrap().ends_ms, Some(end_ms));
+    let same = world.silences.update(draft.clone(), false, true).await;
+    assert_eq!(same.unwrap().ends_ms, Some(end_ms), "the moved end stays");
+    let shorter = SilenceDraft {
+        flexible_ms: Some(60 * MINUTE_MS),
+        ..draft.clone()
+    };
+    let edited = world.silences.update(shorter, false, true).await.unwrap();
+    assert_eq!(edited.ends_ms, Some(start_ms + 60 * MINUTE_MS));
+    let earlier = SilenceDraft {
+        start_ms: Some(START_MS),
+        ..draft
+    };
+    let refused = world.silences.update(earlier, false, true).await;
+    let refused = format!("{:?}", refused.unwrap_err());
+    assert!(refused.contains("flexible.startTime"), "{refused}");
+}
