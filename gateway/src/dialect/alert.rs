@@ -4,11 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use super::{
+    Fault, Settings, Severity,
+    draft::Draft,
+    json::{Object, Value},
+    quoted,
+};
 use bellwether_proto::cloud::Event;
 use jiff::Timestamp;
-use serde_json::{Map, Value};
-
-use super::{Fault, Settings, Severity, draft::Draft, json::Object, quoted};
 
 /// The label that names an alert.
 const NAME: &str = "alertname";
@@ -59,8 +62,11 @@ pub(super) fn event(
     let mut draft = Draft::new(name(&labels));
     identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).copied().unwrap_or_default();
-    draft.severity(Severity::of_label(said).unwrap_or(settings.alert_severity));
-    draft.keep(SEVERITY, said);
+    let severity = Severity::of_label(said).unwrap_or(settings.alert_severity);
+    draft.severity(severity);
+    if said != severity.word() {
+        draft.keep(SEVERITY, said);
+    }
     annotate(&mut draft, &alert.texts("annotations")?);
     // Checked although it is only kept: who sends no time there sends no alerts.
     moment(alert, "startsAt")?;
@@ -108,10 +114,8 @@ fn annotate(draft: &mut Draft, annotations: &BTreeMap<&str, &str>) {
     let others = annotations
         .iter()
         .filter(|(name, _)| **name != BODY && Some(**name) != summary);
-    let others: Map<String, Value> = others
-        .map(|(name, text)| ((*name).to_owned(), (*text).into()))
-        .collect();
-    draft.keep("annotations", others);
+    let others = others.map(|(name, text)| (*name, Value::from(*text)));
+    draft.keep("annotations", Value::Object(others.collect()));
 }
 
 /// Whether the alert says that it is over.

@@ -7,13 +7,13 @@ use bellwether_proto::cloud::Event;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json_borrow::ObjectAsVec;
 
 use super::{
     Answer, Dialect, Endpoint, Fault, Incoming, Severity, Success, Translated,
     draft::Draft,
     identity,
-    json::{self, Object},
+    json::{self, Object, Value},
     plain_fault, quoted,
 };
 
@@ -108,7 +108,7 @@ fn unknown_format() -> Fault {
     )
 }
 
-fn one(document: &Value) -> Result<Translated, Fault> {
+fn one(document: &Value<'_>) -> Result<Translated, Fault> {
     let cloud_event = CloudEvent::of(document, "")?;
     let once = identity::once(DIALECT.name, [cloud_event.source, cloud_event.id]);
     Ok(reading(vec![cloud_event.event()?], Some(once)))
@@ -123,24 +123,28 @@ fn reading(events: Vec<Event>, once: Option<String>) -> Translated {
 }
 
 /// An event in binary mode as the document that it would be in structured mode.
-fn binary(headers: &HeaderMap, media_type: &str, body: &[u8]) -> Result<Value, Fault> {
-    let mut document = Map::new();
+fn binary<'a>(
+    headers: &'a HeaderMap,
+    media_type: &'a str,
+    body: &'a [u8],
+) -> Result<Value<'a>, Fault> {
+    let mut document = ObjectAsVec::default();
     for name in headers.keys() {
-        if let Some(attribute) = name.as_str().strip_prefix(PREFIX) {
+        // No header can say what only a body does.
+        if let Some(attribute) = name.as_str().strip_prefix(PREFIX)
+            && !["data", "data_base64"].contains(&attribute)
+        {
             let value = percent_decode_str(text(headers, name.as_str())).decode_utf8();
             let value = value.map_err(|_not_text| {
                 Fault::invalid(format!(
                     "the header `{name}` has to be percent-encoded UTF-8"
                 ))
             })?;
-            document.insert(attribute.to_owned(), value.into_owned().into());
+            document.insert(attribute, value.into_owned().into());
         }
     }
-    // No header can say what only a body does.
-    document.remove("data");
-    document.remove("data_base64");
     if !media_type.is_empty() {
-        document.insert("datacontenttype".into(), media_type.into());
+        document.insert("datacontenttype", media_type.into());
     }
     if body.is_empty() {
         return Ok(Value::Object(document));
@@ -152,7 +156,7 @@ fn binary(headers: &HeaderMap, media_type: &str, body: &[u8]) -> Result<Value, F
     } else {
         ("data_base64", STANDARD.encode(body).into())
     };
-    document.insert(member.into(), value);
+    document.insert(member, value);
     Ok(Value::Object(document))
 }
 
@@ -174,7 +178,7 @@ struct CloudEvent<'a> {
 }
 
 impl<'a> CloudEvent<'a> {
-    fn of(document: &'a Value, path: impl Into<String>) -> Result<Self, Fault> {
+    fn of(document: &'a Value<'a>, path: impl Into<String>) -> Result<Self, Fault> {
         let document = Object::of(document, path.into())?;
         let version = document.required_text("specversion")?;
         if version != VERSION {
@@ -217,24 +221,23 @@ impl<'a> CloudEvent<'a> {
             draft.closed();
         }
         self.apply_status(&mut draft)?;
-        let data = self.data()?;
-        for name in SUMMARIES {
-            if let Some(Value::String(summary)) = data.get(name)
-                && !summary.is_empty()
-            {
-                draft.summary(summary);
-                break;
-            }
+        let decoded = self.decoded()?;
+        let data = match &decoded {
+            // What is not JSON is kept as it came.
+            Some(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+            None => self.document.get("data").cloned().unwrap_or_default(),
+        };
+        let summaries = SUMMARIES.iter().filter_map(|name| data.get(*name).as_str());
+        if let Some(summary) = summaries.into_iter().find(|it| !it.is_empty()) {
+            draft.summary(summary);
         }
         draft.keep("id", self.id);
         draft.keep_members(&self.document, &["dataschema", "data_base64"]);
         draft.keep("data", data);
         let extensions = self.document.members.iter();
-        let extensions = extensions.filter(|(name, _)| !KNOWN.contains(&&***name));
-        let extensions: Map<String, Value> = extensions
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        draft.keep("extensions", extensions);
+        let extensions = extensions.filter(|(name, _)| !KNOWN.contains(name));
+        let extensions = extensions.map(|(name, value)| (name, value.clone()));
+        draft.keep("extensions", Value::Object(extensions.collect()));
         Ok(draft.finish())
     }
 
@@ -250,25 +253,27 @@ impl<'a> CloudEvent<'a> {
         Ok(())
     }
 
-    /// The data; text that is JSON by its type is read.
-    fn data(&self) -> Result<Value, Fault> {
+    /// The data where it is encoded; empty where it is no JSON by its type.
+    fn decoded(&self) -> Result<Option<Vec<u8>>, Fault> {
         let media_type = self.document.text("datacontenttype")?.unwrap_or_default();
-        if let Some(encoded) = self.document.text("data_base64")? {
-            let path = self.document.path("data_base64");
-            let bytes = STANDARD
-                .decode(encoded)
-                .map_err(|_not_base64| Fault::invalid(format!("`{path}` has to be base64")))?;
-            // What is not JSON is kept as it came.
-            let read = is_json(media_type).then(|| serde_json::from_slice(&bytes));
-            return Ok(read.and_then(Result::ok).unwrap_or_default());
-        }
-        Ok(self.document.get("data").cloned().unwrap_or_default())
+        let Some(encoded) = self.document.text("data_base64")? else {
+            return Ok(None);
+        };
+        let path = self.document.path("data_base64");
+        let bytes = STANDARD
+            .decode(encoded)
+            .map_err(|_not_base64| Fault::invalid(format!("`{path}` has to be base64")))?;
+        Ok(Some(if is_json(media_type) {
+            bytes
+        } else {
+            Vec::new()
+        }))
     }
 
     /// From the extensions, else from the data.
     fn severity(&self) -> Option<Severity> {
         let of = |name: &str| self.document.get(name);
-        let in_data = || of("data")?.get("severity").and_then(stated);
+        let in_data = || stated(of("data")?.get("severity"));
         let otel = || {
             let number = of("severitynumber")?;
             let number = number.as_i64().or_else(|| number.as_str()?.parse().ok())?;
@@ -283,7 +288,7 @@ impl<'a> CloudEvent<'a> {
 }
 
 /// A severity as a word, or as a number from 1 to 5.
-fn stated(value: &Value) -> Option<Severity> {
+fn stated(value: &Value<'_>) -> Option<Severity> {
     let text = value.as_str().unwrap_or_default().trim();
     let number = value.as_i64().or_else(|| text.parse().ok());
     match number {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::{
+    Severity,
+    json::{self, Value},
+};
+use crate::limits;
 use bellwether_proto::cloud::{Event, Status};
 use prost_types::{Struct, Value as WireValue};
-use serde_json::Value;
-
-use super::{Severity, json};
-use crate::limits;
 
 /// An event on its way to the backend.
 #[derive(Debug)]
@@ -90,14 +91,14 @@ impl Draft {
     }
 
     /// Keeps a further value; nothing for null, and for what is empty.
-    pub(super) fn keep(&mut self, key: &str, value: impl Into<Value>) {
+    pub(super) fn keep<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
         self.keep_one(key, &value.into());
     }
 
-    fn keep_one(&mut self, key: &str, value: &Value) {
+    fn keep_one(&mut self, key: &str, value: &Value<'_>) {
         let is_empty = match value {
             Value::Null => true,
-            Value::String(text) => text.is_empty(),
+            Value::Str(text) => text.is_empty(),
             Value::Array(list) => list.is_empty(),
             Value::Object(members) => members.is_empty(),
             Value::Bool(_) | Value::Number(_) => false,

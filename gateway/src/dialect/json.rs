@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
-use serde_json::{Map, Value};
+use serde_json_borrow::{Number, ObjectAsVec};
 
 use super::Fault;
 use crate::limits;
+
+/// A value that borrows its texts from the body.
+pub(super) use serde_json_borrow::Value;
 
 /// The largest integer of which every smaller one is a number of its own in the wire's doubles.
 const EXACT_MAX: u64 = 1 << 53;
@@ -15,7 +18,7 @@ const EXACT_MAX: u64 = 1 << 53;
 ///
 /// # Errors
 /// When it is no JSON.
-pub(super) fn body(bytes: &[u8]) -> Result<Value, Fault> {
+pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     if bytes.is_empty() {
         return Err(Fault::invalid("the body is empty: send JSON"));
     }
@@ -27,7 +30,7 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value, Fault> {
 #[derive(Debug, Clone)]
 pub(super) struct Object<'a> {
     /// Its members.
-    pub(super) members: &'a Map<String, Value>,
+    pub(super) members: &'a ObjectAsVec<'a>,
     place: Place,
 }
 
@@ -66,7 +69,7 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// When it is none.
-    pub(super) fn of(value: &'a Value, place: impl Into<Place>) -> Result<Self, Fault> {
+    pub(super) fn of(value: &'a Value<'a>, place: impl Into<Place>) -> Result<Self, Fault> {
         let place = place.into();
         match value {
             Value::Object(members) => Ok(Self { members, place }),
@@ -83,7 +86,7 @@ impl<'a> Object<'a> {
     }
 
     /// A member; `null` counts as none.
-    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value<'a>> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
@@ -94,7 +97,7 @@ impl<'a> Object<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
         match self.get(name) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::Str(text)) => Ok(Some(text)),
             Some(other) => Err(wrong(&self.path(name), "a string", other)),
         }
     }
@@ -125,7 +128,7 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// When it is something else.
-    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value]>, Fault> {
+    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, Fault> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(list)) => Ok(Some(list)),
@@ -143,9 +146,9 @@ impl<'a> Object<'a> {
             Some(Value::Object(members)) => members,
             Some(other) => return Err(wrong(&self.path(name), "an object", other)),
         };
-        let text = |(key, value): (&'a String, &'a Value)| match value {
-            Value::Null => Ok((&**key, "")),
-            Value::String(text) => Ok((&**key, &**text)),
+        let text = |(key, value): (&'a str, &'a Value<'a>)| match value {
+            Value::Null => Ok((key, "")),
+            Value::Str(text) => Ok((key, &**text)),
             other => {
                 let path = format!("{}.{key}", self.path(name));
                 Err(wrong(&path, "a string", other))
@@ -155,12 +158,12 @@ impl<'a> Object<'a> {
     }
 }
 
-fn wrong(path: &str, wanted: &str, found: &Value) -> Fault {
+fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a string",
+        Value::Str(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
@@ -174,19 +177,19 @@ fn wrong(path: &str, wanted: &str, found: &Value) -> Fault {
 
 /// A JSON value on the wire. What lies deeper than the backend's decoder reads becomes text, and so
 /// does an integer that a double cannot hold.
-pub(super) fn wire(value: &Value) -> WireValue {
+pub(super) fn wire(value: &Value<'_>) -> WireValue {
     wire_at(value, 0)
 }
 
-fn wire_at(value: &Value, depth: usize) -> WireValue {
+fn wire_at(value: &Value<'_>, depth: usize) -> WireValue {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
         Value::Bool(flag) => Kind::BoolValue(*flag),
         Value::Number(number) => match number.as_f64() {
-            Some(double) if number.is_f64() || is_exact(number) => Kind::NumberValue(double),
+            Some(double) if number.is_f64() || is_exact(*number) => Kind::NumberValue(double),
             _ => Kind::StringValue(number.to_string()),
         },
-        Value::String(text) => Kind::StringValue(text.clone()),
+        Value::Str(text) => Kind::StringValue(text.clone().into_owned()),
         deep @ (Value::Array(_) | Value::Object(_)) if depth >= limits::METADATA_DEPTH => {
             Kind::StringValue(deep.to_string())
         }
@@ -196,7 +199,7 @@ fn wire_at(value: &Value, depth: usize) -> WireValue {
         }
         Value::Object(members) => {
             let fields = members.iter();
-            let fields = fields.map(|(name, it)| (name.clone(), wire_at(it, depth + 1)));
+            let fields = fields.map(|(name, it)| (name.to_owned(), wire_at(it, depth + 1)));
             Kind::StructValue(Struct {
                 fields: fields.collect(),
             })
@@ -205,7 +208,7 @@ fn wire_at(value: &Value, depth: usize) -> WireValue {
     WireValue { kind: Some(kind) }
 }
 
-fn is_exact(number: &serde_json::Number) -> bool {
+fn is_exact(number: Number) -> bool {
     let magnitude = number
         .as_u64()
         .or_else(|| number.as_i64().map(i64::unsigned_abs));

@@ -9,14 +9,15 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_proto::cloud::Event;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use serde_json_borrow::ObjectAsVec;
 
 use super::{
     Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Severity, Success,
     Translated,
     draft::Draft,
     identity,
-    json::{self, Object},
+    json::{self, Object, Value},
     quoted,
 };
 
@@ -137,7 +138,7 @@ fn create(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![event], success))
 }
 
-fn alert(body: &Value, fresh: &str) -> Result<(Event, String), Fault> {
+fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
     let alert = Object::of(body, "")?;
     let message = alert.required_text("message")?;
     let alias = alert.text(ALIAS)?.filter(|alias| !alias.is_empty());
@@ -185,7 +186,7 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
     let alias = captured(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
     let body = match incoming.body {
-        [] => Value::Object(Map::new()),
+        [] => Value::Object(ObjectAsVec::default()),
         bytes => json::body(bytes)?,
     };
     let is_note = action == Action::AddNote;
@@ -231,7 +232,7 @@ fn check_identifier(query: &str) -> Result<(), Fault> {
 }
 
 /// The note of a request, with who wrote it.
-fn note_text(body: &Value, is_required: bool) -> Result<Option<String>, Fault> {
+fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Fault> {
     let body = Object::of(body, "")?;
     let note = if is_required {
         Some(body.required_text("note")?)

@@ -7,12 +7,12 @@ use bellwether_proto::cloud::Event;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use prost::Message as _;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tonic_types::pb;
 
 use super::{
     Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Settings, Severity, Success,
-    Translated, draft::Draft, plain_fault,
+    Translated, draft::Draft, json::Value, plain_fault,
 };
 use crate::limits;
 use wire::{
@@ -154,30 +154,31 @@ fn event(
 fn text(any: Option<&AnyValue>) -> String {
     match value(any) {
         Value::Null => String::new(),
-        Value::String(text) => text,
+        Value::Str(text) => text.into_owned(),
         other => other.to_string(),
     }
 }
 
-fn value(any: Option<&AnyValue>) -> Value {
+fn value(any: Option<&AnyValue>) -> Value<'_> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     match any.and_then(|any| any.kind.as_ref()) {
         None => Value::Null,
-        Some(Kind::String(text)) => text.clone().into(),
+        Some(Kind::String(text)) => text.as_str().into(),
         Some(Kind::Bool(flag)) => (*flag).into(),
         Some(Kind::Int(number)) => (*number).into(),
         Some(Kind::Double(number)) => (*number).into(),
-        Some(Kind::Array(list)) => list.values.iter().map(|it| value(Some(it))).collect(),
-        Some(Kind::Kvlist(list)) => members(&list.values).into(),
+        Some(Kind::Array(list)) => {
+            Value::Array(list.values.iter().map(|it| value(Some(it))).collect())
+        }
+        Some(Kind::Kvlist(list)) => members(&list.values),
         Some(Kind::Bytes(bytes)) => STANDARD.encode(bytes).into(),
     }
 }
 
-fn members(pairs: &[KeyValue]) -> Map<String, Value> {
+fn members(pairs: &[KeyValue]) -> Value<'_> {
     let pairs = pairs.iter();
-    pairs
-        .map(|pair| (pair.key.clone(), value(pair.value.as_ref())))
-        .collect()
+    let pairs = pairs.map(|pair| (&*pair.key, value(pair.value.as_ref())));
+    Value::Object(pairs.collect())
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -250,7 +251,7 @@ fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     if encoding(context.headers) != Some(PROTOBUF) {
         return plain;
     }
-    let body: Value = serde_json::from_slice(&plain.body).unwrap_or_default();
+    let body: serde_json::Value = serde_json::from_slice(&plain.body).unwrap_or_default();
     let code = body["code"].as_i64().and_then(|code| code.try_into().ok());
     let status = pb::Status {
         code: code.unwrap_or_default(),

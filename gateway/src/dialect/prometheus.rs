@@ -2,11 +2,11 @@
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
-    json::{self, Object, Place},
+    json::{self, Object, Place, Value},
 };
 
 /// The dialect.

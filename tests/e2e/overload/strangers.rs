@@ -30,7 +30,7 @@ use crate::samples;
 /// How long somebody with a key may have to wait while others attack.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// What a service in which nothing happens may grow to under the short form of an attack.
-const SHORT_MEMORY_MAX_MIB: u64 = 200;
+const SHORT_MEMORY_MAX_MIB: u64 = 300;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
 /// Somebody with a key comes anew and is served over both listeners in time.

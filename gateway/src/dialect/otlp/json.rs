@@ -1,16 +1,17 @@
 //! Reads logs in OpenTelemetry's form of JSON: ids in hexadecimal, long integers as text.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::Value;
-
 use super::wire::{
     AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
     Resource, ResourceLogs, ScopeLogs, any_value::Kind,
 };
-use crate::dialect::{Fault, json::Object};
+use crate::dialect::{
+    Fault,
+    json::{Object, Value},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 /// Reads a request. Members that are not known are passed over, as OpenTelemetry asks.
-pub(super) fn read(body: &Value) -> Result<LogsRequest, Fault> {
+pub(super) fn read(body: &Value<'_>) -> Result<LogsRequest, Fault> {
     let request = Object::of(body, "")?;
     if request.get("resourceLogs").is_none() && !request.members.is_empty() {
         return Err(Fault::invalid("`resourceLogs` is required"));
@@ -115,7 +116,7 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
         return Ok(0);
     };
     let read = match value {
-        Value::String(text) => text.parse().ok(),
+        Value::Str(text) => text.parse().ok(),
         other => other.as_i64(),
     };
     read.ok_or_else(|| {

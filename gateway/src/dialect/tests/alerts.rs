@@ -45,10 +45,18 @@ fn the_same_alert_is_the_same_event_by_both_ways() {
         "fingerprint": "f",
         "generatorURL": "http://p/graph",
         "receiver": "b",
-        "severity": "critical",
         "startsAt": "2026-01-20T08:00:00Z",
     });
     assert_eq!(metadata(&by_webhook), expected);
+}
+
+#[test]
+fn a_word_for_its_severity_that_is_not_the_events_own_is_kept() {
+    for (label, kept) in [("critical", None), ("major", Some("major")), ("", None)] {
+        let labels = json!({"alertname": "A", "host": "a", "severity": label});
+        let metadata = metadata(&one(&json!({"labels": labels})));
+        assert_eq!(metadata["severity"].as_str(), kept, "{label}");
+    }
 }
 
 #[test]
