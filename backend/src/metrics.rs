@@ -22,6 +22,11 @@ const SLOW: [f64; 14] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
 ];
 
+/// The same for how many there are of something.
+const MANY: [f64; 10] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0,
+];
+
 type Label = (&'static str, &'static str);
 type Counters<const N: usize> = Family<[Label; N], Counter>;
 type Histograms<const N: usize> = Family<[Label; N], Histogram, fn() -> Histogram>;
@@ -42,6 +47,12 @@ struct Families {
     evaluations: Counter,
     matches: Counter,
     notifications: Counters<1>,
+    holds: Counters<1>,
+    spared: Counters<1>,
+    released: Counter,
+    release_lateness_seconds: Histogram,
+    group_messages: Counter,
+    group_members: Histogram,
     deliveries: Counters<2>,
     delivery_seconds: Histograms<1>,
     attempts: Counters<2>,
@@ -52,9 +63,9 @@ struct Families {
     refusals: Counters<1>,
 }
 
-/// What a commit did to a delivery.
+/// What a commit did to a delivery, to what waits, or to a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DeliveryStep {
+pub enum CommitStep {
     /// It was decided that there is to be one to a destination of that type.
     Decided(&'static str),
     /// A shadow rule recorded one to a destination of that type.
@@ -75,6 +86,15 @@ pub enum DeliveryStep {
         /// The state.
         state: &'static str,
     },
+    /// A hold of that kind began to keep something.
+    Held(&'static str),
+    /// What a hold of that kind kept was spared.
+    Spared(&'static str),
+    /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
+    /// freed it before its time.
+    Released(Option<Duration>),
+    /// A group was told of that so many occurrences joined so far.
+    Grouped(u32),
 }
 
 impl Default for Families {
@@ -105,6 +125,19 @@ impl Default for Families {
             ),
             matches: to.counter("matches", "Rules whose triggers matched then"),
             notifications: to.counters("notifications", "Deliveries that were decided on"),
+            holds: to.counters("holds", "Times that a hold began to keep something"),
+            spared: to.counters("spared", "What was held and became pointless"),
+            released: to.counter("released", "What was held and sent when nothing held it"),
+            release_lateness_seconds: to.histogram(
+                "release_lateness_seconds",
+                "Time from the end of what held something until it was decided anew",
+            ),
+            group_messages: to.counter("group_messages", "Messages about groups decided on"),
+            group_members: to.family(
+                "group_members",
+                "Occurrences that joined a group by the time of a message about it",
+                Histogram::new(MANY),
+            ),
             deliveries: to.counters("deliveries", "Deliveries that ended"),
             delivery_seconds: to.histograms(
                 "delivery_seconds",
@@ -205,29 +238,42 @@ impl Metrics {
         self.0.matches.inc_by(matches as u64);
     }
 
-    /// A commit that did this to deliveries is on disk.
-    pub fn committed(&self, steps: &[DeliveryStep]) {
+    /// A commit that did this is on disk.
+    pub fn committed(&self, steps: &[CommitStep]) {
         for step in steps {
             match *step {
-                DeliveryStep::Decided(kind) => {
+                CommitStep::Decided(kind) => {
                     add(&self.0.notifications, &[("type", kind)], 1);
                 }
-                DeliveryStep::Shadowed(kind) => {
+                CommitStep::Shadowed(kind) => {
                     add(
                         &self.0.deliveries,
                         &[("type", kind), ("state", "shadowed")],
                         1,
                     );
                 }
-                DeliveryStep::Ended { kind, state, took } => {
+                CommitStep::Ended { kind, state, took } => {
                     add(&self.0.deliveries, &[("type", kind), ("state", state)], 1);
                     if state == "delivered" {
                         let seconds = self.0.delivery_seconds.get_or_create(&[("type", kind)]);
                         seconds.observe(took.as_secs_f64());
                     }
                 }
-                DeliveryStep::Tested { kind, state } => {
+                CommitStep::Tested { kind, state } => {
                     add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
+                }
+                CommitStep::Held(kind) => add(&self.0.holds, &[("kind", kind)], 1),
+                CommitStep::Spared(kind) => add(&self.0.spared, &[("kind", kind)], 1),
+                CommitStep::Released(late) => {
+                    self.0.released.inc();
+                    if let Some(late) = late {
+                        let seconds = late.as_secs_f64();
+                        self.0.release_lateness_seconds.observe(seconds);
+                    }
+                }
+                CommitStep::Grouped(members) => {
+                    self.0.group_messages.inc();
+                    self.0.group_members.observe(members.into());
                 }
             }
         }

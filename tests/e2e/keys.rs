@@ -3,6 +3,8 @@
 use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
 use http::Method;
 
+use crate::samples;
+
 fn run(world: &World, arguments: &[&str]) -> Result<String, String> {
     let output = process::run(world.command(arguments));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -30,11 +32,6 @@ fn over_grpc(world: &World, key: &str) -> Result<String, String> {
     }
 }
 
-fn in_seconds(seconds: i64) -> String {
-    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
-    at.to_string()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_refused_once_it_has_ended() {
     let mut world = World::start();
@@ -48,7 +45,7 @@ async fn a_key_is_refused_once_it_has_ended() {
     ];
     let refused = run(&world, &[&past[..], &["2020-01-01T00:00:00Z"]].concat()).unwrap_err();
     assert!(refused.contains("is in the past"), "{refused}");
-    let soon = in_seconds(4);
+    let soon = samples::in_seconds(4);
     let create = [
         "client",
         "create",
@@ -122,7 +119,7 @@ async fn the_key_before_is_accepted_for_as_long_as_it_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_admin_whose_key_does_not_end_stays() {
     let world = World::start();
-    let end = in_seconds(3_600);
+    let end = samples::in_seconds(3_600);
     let refused = run(&world, &["client", "update", "admin", "--expires", &end]).unwrap_err();
     assert!(
         refused.contains("the last client of the role `admin`"),

@@ -11,6 +11,12 @@ pub(crate) fn trigger(name: &str, word: &str) -> Value {
     ]}}}}}})
 }
 
+/// A moment that many seconds from now, as RFC 3339 has it.
+pub(crate) fn in_seconds(seconds: i64) -> String {
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+    at.to_string()
+}
+
 /// A webhook destination.
 pub(crate) fn webhook(name: &str, url: &str) -> Value {
     json!({"name": name, "type": {"webhook": {"url": url}}})

@@ -9,18 +9,13 @@ use crate::samples;
 const SILENCES: &str = "/v1/notification/silences";
 const PENDING: &str = "/v1/notification/pending";
 
-fn in_seconds(seconds: i64) -> String {
-    let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
-    now.to_string()
-}
-
 /// A silence of one host that ends after so many seconds.
 fn silence(name: &str, host: &str, seconds: i64) -> Value {
     json!({
         "name": name,
         "reason": "kernel update",
         "filter": format!("host={host}"),
-        "span": {"endTime": in_seconds(seconds)},
+        "span": {"endTime": samples::in_seconds(seconds)},
     })
 }
 
@@ -186,7 +181,7 @@ async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
     }
     // Every wrong field at once.
     let wrong = json!({"name": "a/b", "tags": [""], "warnBefore": "1s",
-        "span": {"endTime": in_seconds(-5)}, "ruleNames": ["nothing"]});
+        "span": {"endTime": samples::in_seconds(-5)}, "ruleNames": ["nothing"]});
     let refused = rest.post(SILENCES, &wrong).await;
     assert_eq!(refused.status, 400);
     let fields = refused.json()["details"][1]["fieldViolations"].clone();
@@ -201,7 +196,7 @@ async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
         json!(["name", "tags[0]", "reason", "ruleNames[0]", "span.endTime"])
     );
     let broad = json!({"name": "all", "reason": "storm", "filter": "name=full",
-        "span": {"endTime": in_seconds(60)}});
+        "span": {"endTime": samples::in_seconds(60)}});
     let refused = rest.post(SILENCES, &broad).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (400, 9));
     assert_eq!(refused.json()["details"][0]["reason"], "SILENCE_TOO_BROAD");
@@ -228,7 +223,7 @@ async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
     set_up(&rest, &receiver).await;
     let event = send(&rest, "h3", json!({})).await;
     let from = json!({"reason": "known", "fromEventId": event,
-        "span": {"endTime": in_seconds(600)}});
+        "span": {"endTime": samples::in_seconds(600)}});
     let made = rest.post(SILENCES, &from).await.ok()["silence"].clone();
     assert_eq!(made["filter"], "name=full dimensions.host=h3");
     let name = made["name"].as_str().unwrap();

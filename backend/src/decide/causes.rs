@@ -11,6 +11,17 @@ use crate::domain::{GroupKey, Occurrence, RecordId, inhibition::EqualValues};
 /// Where sources are found: the inhibition, and what its fields hold.
 pub type CauseKey = (RecordId, EqualValues);
 
+/// What was asked for and is not known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Inhibitions of which it is not known whether they have any source.
+    pub inhibitions: BTreeSet<RecordId>,
+    /// Where sources are to be found.
+    pub keys: BTreeSet<CauseKey>,
+    /// Groups.
+    pub groups: BTreeSet<GroupAsk>,
+}
+
 /// Which group is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupAsk {
@@ -40,17 +51,34 @@ pub struct Causes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Whether an inhibition has any source. Most have none at a time, and then nobody has to look for
+    /// those of each target.
+    has_sources: BTreeMap<RecordId, bool>,
     known: BTreeMap<CauseKey, Vec<Arc<Occurrence>>>,
     /// What this decision made of occurrences, whatever is stored.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
-    wanted: BTreeSet<CauseKey>,
+    /// The inhibitions that these are, or were, sources of.
+    decided_of: BTreeSet<RecordId>,
     groups: BTreeMap<GroupAsk, Option<GroupAt>>,
-    wanted_groups: BTreeSet<GroupAsk>,
+    wanted: Asked,
 }
 
 impl Causes {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an inhibition may have sources.
+    pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
+        let mut inner = self.inner();
+        if inner.decided_of.contains(&inhibition) {
+            return true;
+        }
+        let known = inner.has_sources.get(&inhibition).copied();
+        if known.is_none() {
+            inner.wanted.inhibitions.insert(inhibition);
+        }
+        known.unwrap_or(false)
     }
 
     /// Those that are found under a key.
@@ -67,7 +95,7 @@ impl Causes {
                 let is_new = |it: &&Arc<Occurrence>| !inner.decided.contains_key(&it.key);
                 found.extend(known.iter().filter(is_new).cloned());
             }
-            None => drop(inner.wanted.insert(key)),
+            None => drop(inner.wanted.keys.insert(key)),
         }
         found
     }
@@ -75,7 +103,10 @@ impl Causes {
     /// Notes what a decision makes of an occurrence that is a source, or was one before.
     pub(super) fn decide(&self, occurrence: &Occurrence) {
         let decided = Arc::new(occurrence.clone());
-        self.inner().decided.insert(occurrence.key, decided);
+        let mut inner = self.inner();
+        let of = occurrence.causes.iter().map(|it| it.inhibition);
+        inner.decided_of.extend(of);
+        inner.decided.insert(occurrence.key, decided);
     }
 
     /// The group that is asked for; none when there is none.
@@ -83,17 +114,22 @@ impl Causes {
         let mut inner = self.inner();
         let known = inner.groups.get(&ask).copied();
         if known.is_none() {
-            inner.wanted_groups.insert(ask);
+            inner.wanted.groups.insert(ask);
         }
         known.flatten()
     }
 
     /// Forgets what was decided; answers what was asked for and is not known.
-    pub fn begin_again(&self) -> (BTreeSet<CauseKey>, BTreeSet<GroupAsk>) {
+    pub fn begin_again(&self) -> Asked {
         let mut inner = self.inner();
         inner.decided.clear();
-        let wanted = std::mem::take(&mut inner.wanted);
-        (wanted, std::mem::take(&mut inner.wanted_groups))
+        inner.decided_of.clear();
+        std::mem::take(&mut inner.wanted)
+    }
+
+    /// Notes whether an inhibition has any source.
+    pub fn learn_of(&self, inhibition: RecordId, has_sources: bool) {
+        self.inner().has_sources.insert(inhibition, has_sources);
     }
 
     /// Notes the group that was asked for.

@@ -217,10 +217,13 @@ impl Inhibitions {
     ) -> Vec<(&LoadedInhibition, Arc<Occurrence>)> {
         let mut found = Vec::new();
         for loaded in self.find(self.by_target.as_ref(), target) {
+            let id = loaded.inhibition.id;
+            if !causes.may_have(id) {
+                continue;
+            }
             let Some(values) = loaded.of_target(target) else {
                 continue;
             };
-            let id = loaded.inhibition.id;
             let others = causes.of((id, values)).into_iter();
             let holds = |it: &Arc<Occurrence>| {
                 let mut marks = it.causes.iter();

@@ -339,9 +339,15 @@ impl Writer<'_> {
             },
         };
         hold.revision = rule.group.as_ref().map_or(0, |_| rule.revision);
-        let wait_ms = rule.group.as_ref().map_or(0, |it| it.wait_ms);
-        let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
-        let until_ms = group.map_or(since_ms.saturating_add(wait_ms), |it| it.next_ms);
+        let until_ms = match &rule.group {
+            // What was freed at once goes at once, in as many messages as it takes.
+            None => since_ms,
+            Some(grouping) => {
+                let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
+                let first_ms = since_ms.saturating_add(grouping.wait_ms);
+                group.map_or(first_ms, |it| it.next_ms)
+            }
+        };
         hold.until_ms = Some(until_ms);
         Some(hold)
     }

@@ -29,7 +29,11 @@ use crate::{
         ruleset::Ruleset,
     },
     rpc::access::Guard,
-    store::{Direction, Index, Store, engine::Range, record::bytes::id_at},
+    store::{
+        Direction, Index, Store,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
 };
 
 /// Destinations with series of their own, in the order of their names; the others share one.
@@ -38,6 +42,10 @@ const DESTINATIONS_MAX: usize = 100;
 const OTHERS: &str = "(others)";
 /// Deliveries to one destination that are looked at for the oldest: those that are due first.
 const OLDEST_AMONG: usize = 1_000;
+/// Occurrences of which something is held that are counted; more are shown as this many.
+const HELD_COUNTED_MAX: usize = 10_000;
+/// What is decided anew later than that is late, in milliseconds.
+const LATE_MS: i64 = 1_000;
 /// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
 const BEFORE_DELIVERY: usize = 16 + 8;
 
@@ -143,6 +151,7 @@ impl Exposition {
             "Commits in the life of the store",
             ConstCounter::new(head),
         );
+        self.add_held(to).await?;
         let by_name = self.waiting().await?;
         let families = [
             (
@@ -180,6 +189,37 @@ impl Exposition {
             "How long ago the oldest delivery was decided on that has not ended; 0 when there is none",
             oldest,
         );
+        Ok(())
+    }
+
+    /// What is held, and what is late.
+    async fn add_held(&self, to: &mut Registry) -> Result<(), Error> {
+        let engine = self.store.engine();
+        let now_ms = self.clock.now_ms();
+        let due = Index::OccurrenceByDue;
+        let until = |end| Range {
+            start: Vec::new(),
+            end,
+        };
+        let held = engine.count(due, until(None), HELD_COUNTED_MAX).await?;
+        gauge(
+            to,
+            "pending",
+            "Occurrences of which something is held",
+            held,
+        );
+        let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
+        let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
+        gauge(
+            to,
+            "due_overdue",
+            "Of those, the ones that were to be decided anew more than a second ago",
+            overdue.await?,
+        );
+        let snapshot = self.ruleset.refreshed().await?;
+        let silences = snapshot.silences().all().iter();
+        let active = silences.filter(|it| it.is_in_force(now_ms)).count();
+        gauge(to, "silences_active", "Silences in force", active);
         Ok(())
     }
 

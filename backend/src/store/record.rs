@@ -6,6 +6,7 @@ pub mod counters;
 #[cfg(test)]
 mod frozen;
 mod kinds;
+mod steps;
 mod v1;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, kinds::is_proven};
 use crate::{
     domain::counter::Counted,
-    metrics::{DeliveryStep, Metrics},
+    metrics::{CommitStep, Metrics},
     store::{
         audit::{self, Audited, Seen, Told},
         engine::{
@@ -81,10 +82,8 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     /// [`EngineError::Corrupt`] when the bytes make no record, or lack the proof that others of the
     /// kind have.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
-    /// What is counted when it is stored where that was; nothing for most kinds.
-    fn step(&self, _before: Option<&Self>) -> Option<DeliveryStep> {
-        None
-    }
+    /// Adds what is counted when it is stored where that was; nothing for most kinds.
+    fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
 }
 
 /// A record as it was read: the value, and the version to name when changing it.
@@ -400,7 +399,7 @@ pub struct Changes {
     is_past: bool,
     rests_on: Option<u64>,
     /// What is counted once they are on disk.
-    steps: Vec<DeliveryStep>,
+    steps: Vec<CommitStep>,
     /// What they do, where somebody is to be held to it.
     audited: Option<Audited>,
 }
@@ -432,7 +431,7 @@ impl Changes {
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
         self.counts.come(&new.counted(), self.is_past);
-        self.steps.extend(new.step(None));
+        new.steps(None, &mut self.steps);
         self.tell(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
@@ -451,7 +450,7 @@ impl Changes {
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
-        self.steps.extend(new.step(Some(&old.value)));
+        new.steps(Some(&old.value), &mut self.steps);
         self.tell(Some(&old.value), Some(new));
         let (mut remove, mut add) = (old.value.entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {

@@ -10,6 +10,7 @@ mod hanging;
 mod intake;
 mod load;
 mod matching;
+mod noise;
 mod peer;
 mod process;
 mod report;
@@ -38,6 +39,7 @@ async fn measure(mut report: Report) -> Report {
     gateway::measure(&mut report).await;
     matching::measure(&mut report).await;
     delivery::measure(&mut report).await;
+    noise::measure(&mut report).await;
     process::measure_starts(&mut report);
     report
 }

@@ -4,19 +4,38 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    model::{Model, overlay::Palette},
+    model::{
+        Model,
+        overlay::{Item, Palette},
+    },
     text,
     theme::Token,
 };
 
+/// How wide the keys of an action may be.
+const KEYS_WIDTH: usize = 22;
+/// From this width on the help has two columns.
+const TWO_COLUMNS_WIDTH: u16 = 100;
+/// Between the columns of the help.
+const GAP: u16 = 3;
+
 pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Rect) {
-    let width = area.width.saturating_sub(4).min(90);
-    let height = area.height.saturating_sub(2).min(26);
+    let items = palette.items(model);
+    let lines = Line::of(&items);
+    let is_wide = palette.here && area.width >= TWO_COLUMNS_WIDTH;
+    let widest = if is_wide { 150 } else { 90 };
+    let width = area.width.saturating_sub(4).min(widest);
+    let highest = if is_wide {
+        // The field, the frame, and the lines.
+        u16::try_from(lines.len().div_ceil(2).max(12) + 4).unwrap_or(u16::MAX)
+    } else {
+        26
+    };
     let place = Rect {
         x: area.x + (area.width - width) / 2,
         y: area.y + 1,
         width,
-        height,
+        height: area.height.saturating_sub(2).min(highest),
     };
     let title = if palette.here {
         "What can be done here"
@@ -24,7 +43,6 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         "Go to, or do"
     };
     let inside = pen.window(place, title);
-    let room = usize::from(inside.width);
     pen.put(inside.x, inside.y, 2, Token::Key, ":");
     let field = Rect {
         x: inside.x + 2,
@@ -33,40 +51,107 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         ..inside
     };
     pen.field(field, &palette.field, true, false);
-    let items = palette.items(model);
-    let rows = usize::from(inside.height.saturating_sub(1)).max(1);
-    let top = (palette.cursor + 1).saturating_sub(rows);
+    let below = Rect {
+        y: inside.y + 1,
+        height: inside.height.saturating_sub(1).max(1),
+        ..inside
+    };
     if items.is_empty() {
-        pen.put(
-            inside.x,
-            inside.y + 1,
-            room,
-            Token::Dim,
-            "nothing is called like that",
-        );
+        let nothing = "nothing is called like that";
+        let room = usize::from(below.width);
+        pen.put(below.x, below.y, room, Token::Dim, nothing);
     }
-    let shown = items
-        .iter()
-        .enumerate()
-        .skip(top)
-        .zip(inside.y + 1..inside.bottom());
-    for ((index, item), y) in shown {
-        let token = if item.refusal.is_some() {
-            Token::Dim
-        } else {
-            Token::Text
+    let columns = if is_wide {
+        let width = (below.width - GAP) / 2;
+        let left = Rect { width, ..below };
+        let right = Rect {
+            x: below.x + width + GAP,
+            ..left
         };
-        let keys = text::fit(&item.keys, 22);
-        let keys_at = room.saturating_sub(text::width(&keys));
-        let title = match &item.refusal {
-            Some(reason) => format!("{} ({reason})", item.title),
-            None => item.title.clone(),
-        };
-        pen.put(inside.x, y, keys_at.saturating_sub(1), token, &title);
-        let x = inside.x + u16::try_from(keys_at).unwrap_or(0);
-        pen.put(x, y, room - keys_at, Token::Key, &keys);
-        if index == palette.cursor {
-            pen.row(inside, y, Token::Selected);
+        vec![left, right]
+    } else {
+        vec![below]
+    };
+    put(&items, &lines, palette.cursor, pen, &columns);
+}
+
+/// A line of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Blank,
+    Heading(&'static str),
+    /// By its place among the items.
+    Item(usize),
+}
+
+impl Line {
+    fn of(items: &[Item]) -> Vec<Self> {
+        let mut lines = Vec::new();
+        let mut section = None;
+        for (index, item) in items.iter().enumerate() {
+            if let Some(heading) = item.section.filter(|_| item.section != section) {
+                if section.is_some() {
+                    lines.push(Self::Blank);
+                }
+                lines.push(Self::Heading(heading));
+            }
+            section = item.section;
+            lines.push(Self::Item(index));
         }
+        lines
+    }
+}
+
+/// Puts as many lines as there is room for, one column after the other, with the chosen one among them.
+fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
+    let rows = columns.first().map_or(1, |it| usize::from(it.height));
+    let at = lines.iter().position(|line| *line == Line::Item(chosen));
+    let over = (at.unwrap_or(0) + 1).saturating_sub(rows * columns.len());
+    // Whole columns go by, so that what stays does not jump.
+    let first = over.div_ceil(rows) * rows;
+    let first = if columns.len() == 1 { over } else { first };
+    let mut rest = lines.get(first..).unwrap_or_default().iter().peekable();
+    for column in columns {
+        for y in column.y..column.bottom() {
+            match rest.next() {
+                None => return,
+                Some(Line::Blank) => {}
+                Some(Line::Heading(heading)) => {
+                    let room = usize::from(column.width);
+                    pen.put(column.x, y, room, Token::Heading, heading);
+                }
+                Some(Line::Item(index)) => {
+                    let line = Rect {
+                        y,
+                        height: 1,
+                        ..*column
+                    };
+                    put_item(&items[*index], *index == chosen, pen, line);
+                }
+            }
+        }
+        // No column begins with nothing.
+        while rest.next_if_eq(&&Line::Blank).is_some() {}
+    }
+}
+
+fn put_item(item: &Item, is_chosen: bool, pen: &mut Pen<'_>, line: Rect) {
+    let token = if item.refusal.is_some() {
+        Token::Dim
+    } else {
+        Token::Text
+    };
+    let room = usize::from(line.width);
+    let keys = text::fit(&item.keys, KEYS_WIDTH);
+    let keys_at = room.saturating_sub(text::width(&keys));
+    let title = match &item.refusal {
+        Some(reason) => format!("{} ({reason})", item.title),
+        None => item.title.clone(),
+    };
+    pen.put(line.x, line.y, keys_at.saturating_sub(1), token, &title);
+    let x = line.x + u16::try_from(keys_at).unwrap_or(0);
+    pen.put(x, line.y, room - keys_at, Token::Key, &keys);
+    if is_chosen {
+        pen.row(line, line.y, Token::Selected);
     }
 }

@@ -203,7 +203,11 @@ async fn decided(
     // Who tells a close does not wait.
     let is_last = found.open.is_empty() && found.joining.is_empty();
     let is_dead = found.is_dead();
-    if let Some(group) = found.stored.as_ref().filter(|_| !is_dead && !is_last) {
+    // What was freed at once of a rule that does not group waits for no interval.
+    let rule = snapshot.rule(due.rule);
+    let is_freed = due.is_joining && rule.is_some_and(|it| it.group.is_none());
+    let waits = !is_dead && !is_last && !is_freed;
+    if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
             outcome.rest = waiting;
@@ -239,7 +243,8 @@ async fn decided(
         making.add(&stored, &mut changes, &mut outcome);
     }
     making.finish(&found, is_dead, &mut changes, &mut outcome);
-    if found.is_more {
+    // What was freed is due as it stands, and is told of next.
+    if found.is_more && !is_freed {
         let told: BTreeSet<_> = waiting.into_iter().collect();
         let rest = Found::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
         outcome

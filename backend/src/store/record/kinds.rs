@@ -1,12 +1,13 @@
 //! What each kind of record is keyed by, and which index entries lead to it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use prost::Message;
 
 use super::{
     Record,
     bytes::Key,
+    steps,
     v1::{
         audit::AuditV1,
         calendar::CalendarV1,
@@ -30,7 +31,7 @@ use crate::{
         Destination, Group, Health, HeldBy, HoldKind, Inhibition, IntakeMapping, Name, Occurrence,
         Receipt, RecordId, Revision, Rule, Silence, Status, Trigger, counter::Counted,
     },
-    metrics::DeliveryStep,
+    metrics::CommitStep,
     store::{
         audit::Seen,
         engine::{EngineError, Entry, Index, Kind, Membership, Standing},
@@ -395,6 +396,10 @@ impl Record for Group {
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, GroupV1::into_group)
     }
+
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::group(self, before, to);
+    }
 }
 
 impl Record for Client {
@@ -560,6 +565,10 @@ impl Record for Occurrence {
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, OccurrenceV1::into_occurrence)
     }
+
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::occurrence(self, before, to);
+    }
 }
 
 impl Record for Delivery {
@@ -629,36 +638,8 @@ impl Record for Delivery {
         decoded(bytes, Self::KIND, DeliveryV1::into_delivery)
     }
 
-    fn step(&self, before: Option<&Self>) -> Option<DeliveryStep> {
-        let kind = self.content.destination_kind.word();
-        let Some(before) = before else {
-            let is_decided = !self.test && self.retry_of.is_none();
-            let step = match self.state {
-                DeliveryState::Shadowed => DeliveryStep::Shadowed(kind),
-                _ => DeliveryStep::Decided(kind),
-            };
-            return is_decided.then_some(step);
-        };
-        let state = end_of(self.state).filter(|_| end_of(before.state).is_none())?;
-        if self.test {
-            return Some(DeliveryStep::Tested { kind, state });
-        }
-        let took_ms = self.end_ms.unwrap_or(self.create_ms) - self.create_ms;
-        let took = Duration::from_millis(took_ms.try_into().unwrap_or(0));
-        Some(DeliveryStep::Ended { kind, state, took })
-    }
-}
-
-/// The word for a state that is an end.
-fn end_of(state: DeliveryState) -> Option<&'static str> {
-    match state {
-        DeliveryState::Pending { .. }
-        | DeliveryState::Leased { .. }
-        | DeliveryState::Retry { .. } => None,
-        DeliveryState::Delivered => Some("delivered"),
-        DeliveryState::Dead => Some("dead"),
-        DeliveryState::Cancelled => Some("cancelled"),
-        DeliveryState::Shadowed => Some("shadowed"),
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::delivery(self, before, to);
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Item {
     pub(crate) keys: String,
     /// Why it cannot be done now.
     pub(crate) refusal: Option<String>,
+    /// In the help: under which heading it stands.
+    pub(crate) section: Option<&'static str>,
     pub(crate) target: Target,
 }
 
@@ -86,6 +88,7 @@ impl Item {
             title: title.into(),
             keys: String::new(),
             refusal: None,
+            section: None,
             target,
         }
     }
@@ -110,7 +113,14 @@ impl Palette {
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let typed = self.field.text().trim_start();
         if self.here {
-            return rank(actions(model), typed, 0);
+            let mut actions = actions(model);
+            let places = model.page.route.places();
+            actions.sort_by_key(|(at, _)| *at);
+            let items = actions.into_iter().map(|(at, item)| Item {
+                section: typed.is_empty().then_some(section(places[at])),
+                ..item
+            });
+            return rank(items.collect(), typed, 0);
         }
         if let Some((word, rest)) = typed.split_once(' ')
             && let Some(items) = arguments(model, &word.to_lowercase(), rest)
@@ -131,7 +141,7 @@ impl Palette {
                 return found;
             }
         }
-        let mut items = actions(model);
+        let mut items: Vec<_> = actions(model).into_iter().map(|(_, item)| item).collect();
         // Where to go stands before what to do.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(words(model));
@@ -165,15 +175,30 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The actions of the list that there are on this screen.
-fn actions(model: &Model) -> Vec<Item> {
+/// The heading of the help for what can be done in a place.
+fn section(place: Place) -> &'static str {
+    match place {
+        Place::Anywhere => "Everywhere",
+        Place::List => "In every list",
+        Place::Document => "On every page",
+        _ => "Here",
+    }
+}
+
+/// The actions of the list that there are on this screen, each with the place among those of the screen
+/// at which it is found, the most particular first.
+fn actions(model: &Model) -> Vec<(usize, Item)> {
     let places = model.page.route.places();
     let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
     applying
-        .map(|entry| Item {
-            keys: keys(model, entry, &places),
-            refusal: access::refusal(model, entry).err(),
-            ..Item::new(entry.title, Target::Act(entry.action))
+        .map(|entry| {
+            let at = places.iter().position(|it| entry.places.contains(it));
+            let item = Item {
+                keys: keys(model, entry, &places),
+                refusal: access::refusal(model, entry).err(),
+                ..Item::new(entry.title, Target::Act(entry.action))
+            };
+            (at.unwrap_or(places.len() - 1), item)
         })
         .collect()
 }

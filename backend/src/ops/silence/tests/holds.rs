@@ -299,6 +299,27 @@ async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
 }
 
 #[tokio::test]
+async fn more_than_one_message_takes_is_freed_in_as_many_and_none_waits_for_the_one_before() {
+    const FREED: u32 = 2_500;
+    let world = World::under(&[with_updates()]).await;
+    world.silence("quiet", "name=disk-full", 60).await;
+    let events = (0..FREED).map(|it| IncomingEvent {
+        timestamp_ms: world.clock.now_ms(),
+        ..samples::event(&format!("host-{it}"))
+    });
+    world.intake.submit(events.collect(), None).await.unwrap();
+    let editor = name("Ana");
+    world.silences.expire("quiet", &editor).await.unwrap();
+    world.reviewer.pass().await;
+    let sent = samples::all::<Delivery>(&world.store).await;
+    let groups = sent.iter().filter_map(|it| it.content.group.as_ref());
+    let joined: Vec<_> = groups.map(|it| it.joined_count).collect();
+    assert_eq!(joined, [1_000, 1_000, 500]);
+    let left = samples::all::<Occurrence>(&world.store).await;
+    assert!(left.iter().all(|it| it.pending.is_empty()));
+}
+
+#[tokio::test]
 async fn a_few_that_a_silence_frees_are_told_of_one_by_one() {
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "name=disk-full", 60).await;

@@ -1,0 +1,93 @@
+//! What a commit of a record is counted as, for whoever reads the metrics.
+
+use std::time::Duration;
+
+use crate::{
+    domain::{Delivery, DeliveryState, Group, Held, HoldChange, Occurrence, Pending},
+    metrics::CommitStep,
+};
+
+/// Of a delivery: that it was decided, and how it ended.
+pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
+    let kind = after.content.destination_kind.word();
+    let Some(before) = before else {
+        if !after.test && after.retry_of.is_none() {
+            to.push(match after.state {
+                DeliveryState::Shadowed => CommitStep::Shadowed(kind),
+                _ => CommitStep::Decided(kind),
+            });
+        }
+        return;
+    };
+    let Some(state) = end_of(after.state).filter(|_| end_of(before.state).is_none()) else {
+        return;
+    };
+    if after.test {
+        return to.push(CommitStep::Tested { kind, state });
+    }
+    let took = lasted(after.create_ms, after.end_ms.unwrap_or(after.create_ms));
+    to.push(CommitStep::Ended { kind, state, took });
+}
+
+/// Of a group: that there is a message about it.
+pub(super) fn group(after: &Group, before: Option<&Group>, to: &mut Vec<CommitStep>) {
+    if before.is_none_or(|it| it.message_count < after.message_count) {
+        to.push(CommitStep::Grouped(after.member_count));
+    }
+}
+
+/// Of an occurrence: what was held of it, and what is not any more.
+pub(super) fn occurrence(
+    after: &Occurrence,
+    before: Option<&Occurrence>,
+    to: &mut Vec<CommitStep>,
+) {
+    let known = before.map_or(&[][..], |it| &it.hold_changes);
+    // What is new stands at the end.
+    let new = after.hold_changes.iter().rev();
+    for change in new.take_while(|it| !known.contains(it)) {
+        let pending = before.map_or(&[][..], |it| &it.pending);
+        let waited = pending.iter().find(|it| it.rule == change.rule);
+        hold_change(change, waited.and_then(Pending::due_ms), to);
+    }
+}
+
+/// `due_ms` is when what waited was to be decided anew.
+fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
+    match change.what {
+        Held::Waits => {
+            let begun = change.held_by.iter();
+            let begun = begun.filter(|it| it.since_ms == change.at_ms);
+            to.extend(begun.map(|it| CommitStep::Held(it.kind.word())));
+        }
+        Held::Released => {
+            let due_ms = due_ms.filter(|due_ms| *due_ms <= change.at_ms);
+            let late = due_ms.map(|due_ms| lasted(due_ms, change.at_ms));
+            to.push(CommitStep::Released(late));
+        }
+        Held::ReleasedByHand => to.push(CommitStep::Released(None)),
+        Held::HandedOver => {}
+        spared => {
+            debug_assert!(spared.spared_reason().is_some(), "{spared:?}");
+            let first = change.held_by.first();
+            to.extend(first.map(|it| CommitStep::Spared(it.kind.word())));
+        }
+    }
+}
+
+fn lasted(from_ms: i64, until_ms: i64) -> Duration {
+    Duration::from_millis((until_ms - from_ms).try_into().unwrap_or(0))
+}
+
+/// The word for a state that is an end.
+fn end_of(state: DeliveryState) -> Option<&'static str> {
+    match state {
+        DeliveryState::Pending { .. }
+        | DeliveryState::Leased { .. }
+        | DeliveryState::Retry { .. } => None,
+        DeliveryState::Delivered => Some("delivered"),
+        DeliveryState::Dead => Some("dead"),
+        DeliveryState::Cancelled => Some("cancelled"),
+        DeliveryState::Shadowed => Some("shadowed"),
+    }
+}

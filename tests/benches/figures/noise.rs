@@ -1,0 +1,147 @@
+//! What holds and groups cost: intake beside silences and inhibitions, into one group, and how soon
+//! what a silence held is sent when it is over.
+
+use std::time::{Duration, Instant};
+
+use bellwether_tests::world::World;
+use serde_json::{Value, json};
+
+use crate::{
+    load::{Load, Numbers, keep_under_way, over_rest},
+    report::{Figure, Goal, Report},
+    sink::Sink,
+};
+
+const IN_FLIGHT: usize = 32;
+const BATCH: usize = 100;
+const SILENCES: usize = 1_000;
+const INHIBITIONS: usize = 100;
+/// Events that one silence holds.
+const HELD: usize = 100_000;
+/// How long that may take to be sent before the measurement is given up.
+const FREED_MAX: Duration = Duration::from_secs(120);
+
+pub(crate) async fn measure(report: &mut Report) {
+    if report.wants("noise: intake") {
+        intake(report).await;
+    }
+    if report.wants("noise: freed") {
+        freed(report).await;
+    }
+}
+
+/// A rule that tells a destination of every event, as it stands in both requests.
+async fn tell(world: &World, url: &str, more: Value) {
+    let rest = world.rest();
+    let clause = json!({"equals": {"field": "name", "stringVal": "bench"}});
+    let trigger = json!({"name": "all", "type": {"event": {"query": {"clause": clause}}}});
+    let destination = json!({"name": "hook", "type": {"webhook": {"url": url}}});
+    let mut rule = json!({"name": "tell", "enabled": true, "triggerNames": ["all"],
+        "destinationNames": ["hook"], "message": "{{event.summary}}"});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        rule[key] = value.clone();
+    }
+    for (kind, body) in [
+        ("triggers", trigger),
+        ("destinations", destination),
+        ("rules", rule),
+    ] {
+        let path = format!("/v1/notification/{kind}");
+        rest.post(&path, &body).await.ok();
+    }
+}
+
+/// Batches over REST that a rule tells of. Nothing is sent meanwhile: what that costs is another figure.
+async fn load(more: Value, targets: Option<&str>) -> Load {
+    let world = World::start();
+    let rest = world.rest();
+    tell(&world, "http://127.0.0.1:9/", more).await;
+    let pause = "/v1/notification/destinations/hook:pause";
+    rest.post(pause, &json!({})).await.ok();
+    if let Some(targets) = targets {
+        hold_others(&world, targets).await;
+    }
+    let numbers = Numbers::default();
+    keep_under_way(IN_FLIGHT, BATCH, move || {
+        over_rest(rest.clone(), numbers.take(BATCH), BATCH)
+    })
+    .await
+}
+
+/// Silences that cover none of the events, and inhibitions of which no source is open.
+async fn hold_others(world: &World, targets: &str) {
+    let rest = world.rest();
+    for number in 0..SILENCES {
+        let silence = json!({"reason": "none of these", "filter": format!("host=quiet-{number}"),
+            "span": {"endTime": in_an_hour()}});
+        rest.post("/v1/notification/silences", &silence).await.ok();
+    }
+    for number in 0..INHIBITIONS {
+        let inhibition = json!({"name": format!("i{number}"), "enabled": true,
+            "sourceFilter": format!("name=cause-{number}"), "targetFilter": targets,
+            "equal": [{"source": "host"}]});
+        rest.post("/v1/notification/inhibitions", &inhibition)
+            .await
+            .ok();
+    }
+}
+
+fn in_an_hour() -> String {
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    at.to_string()
+}
+
+async fn intake(report: &mut Report) {
+    let group = json!({"group": {"by": [], "wait": "1s", "interval": "10s"}});
+    let rows = [
+        (
+            "noise: intake beside 1,000 silences, 100 inhibitions",
+            (json!({}), Some("name=other")),
+            0.75,
+        ),
+        (
+            "noise: intake, each event a target of 100 inhibitions",
+            (json!({}), Some("name=bench")),
+            0.75,
+        ),
+        ("noise: intake into one group", (group, None), 0.8),
+    ];
+    let mut before = load(json!({}), None).await.rate;
+    for (name, (more, targets), least) in rows {
+        let rate = load(more, targets).await.rate;
+        let after = load(json!({}), None).await.rate;
+        let without = f64::midpoint(before, after);
+        let figure = Figure::new(name, rate, "/s").goal(Goal::Least(least * without));
+        report.add(figure.beside("without", Some(without)));
+        before = after;
+    }
+}
+
+/// How long it takes from the end of a silence until nothing waits any more, and until all was heard of.
+async fn freed(report: &mut Report) {
+    let world = World::start();
+    let sink = Sink::start().await;
+    let rest = world.rest();
+    tell(&world, &sink.url("/"), json!({})).await;
+    let silence = json!({"name": "all", "reason": "storm", "ruleNames": ["tell"],
+        "span": {"endTime": in_an_hour()}});
+    rest.post("/v1/notification/silences", &silence).await.ok();
+    for first in (0..HELD).step_by(BATCH) {
+        over_rest(world.rest(), first, BATCH).await;
+    }
+    let start = Instant::now();
+    let expire = "/v1/notification/silences/all:expire";
+    rest.post(expire, &json!({})).await.ok();
+    loop {
+        let waiting = rest.get("/v1/notification/pending?pageSize=1").await.ok();
+        if waiting["pending"].as_array().is_none_or(Vec::is_empty) {
+            break;
+        }
+        assert!(start.elapsed() < FREED_MAX, "something waits all the time");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let took = start.elapsed().as_secs_f64();
+    let name = "noise: freed, 100,000 that one silence held";
+    report.add(Figure::new(name, took, "s").goal(Goal::Most(10.0)));
+    drop(sink.take());
+}
