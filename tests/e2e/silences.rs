@@ -8,6 +8,7 @@ use crate::samples;
 
 const SILENCES: &str = "/v1/notification/silences";
 const PENDING: &str = "/v1/notification/pending";
+const DELIVERED: &str = "/v1/notification/deliveries?states=DELIVERED";
 
 /// A silence of one host that ends after so many seconds.
 fn silence(name: &str, host: &str, seconds: i64) -> Value {
@@ -79,6 +80,12 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     assert_eq!(waits[0]["kind"], "OPENING");
     assert_eq!(waits[0]["holds"][0]["name"], "db-patch");
     assert_eq!(waits[0]["destinationNames"], json!(["hook"]));
+    // What is not recorded as delivered is sent once more after the kill.
+    eventually("the other message to be recorded", async || {
+        let found = rest.get(DELIVERED).await.ok();
+        (found["deliveries"].as_array()?.len() == 1).then_some(())
+    })
+    .await;
 
     world.kill();
     world.start_again();
