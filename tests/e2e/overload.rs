@@ -295,7 +295,8 @@ async fn watch(channel: Grpc) -> tonic::Streaming<bellwether_proto::v1::WatchEve
 async fn watchers_that_do_not_read_cost_little_and_do_not_hold_up_the_end() {
     let mut world = World::start();
     let mut watchers = Vec::new();
-    for _ in 0..hostile_times(20, 250) {
+    // One client may have a quarter of all that there are.
+    for _ in 0..hostile_times(20, 60) {
         watchers.push(watch(world.grpc()).await);
     }
     for round in 0..hostile_times(2, 20) {
