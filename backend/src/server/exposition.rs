@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     delivery::DispatcherStatus,
     domain::{
-        RecordId,
+        RecordId, SilenceState,
         counter::{Subject, Tally},
     },
     error::Error,
@@ -218,8 +218,9 @@ impl Exposition {
         );
         let snapshot = self.ruleset.refreshed().await?;
         let silences = snapshot.silences().all().iter();
-        let active = silences.filter(|it| it.is_in_force(now_ms)).count();
-        gauge(to, "silences_active", "Silences in force", active);
+        // One that is to begin by itself is not active before it does.
+        let active = silences.filter(|it| it.state(now_ms) == SilenceState::Active);
+        gauge(to, "silences_active", "Silences in force", active.count());
         Ok(())
     }
 
