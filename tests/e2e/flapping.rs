@@ -1,7 +1,6 @@
 //! An event that opens and closes too often, over the wire: told of once, in one thread, through a kill.
 
 use bellwether_tests::{
-    eventually::eventually,
     receiver::{Received, Receiver},
     rest::Rest,
     world::World,
@@ -40,23 +39,12 @@ fn received(receiver: &Receiver) -> Vec<(String, String)> {
         .collect()
 }
 
-async fn until_received(receiver: &Receiver, count: usize) {
-    eventually("the messages to arrive", async || {
-        (receiver.count() >= count).then_some(())
-    })
-    .await;
-    assert_eq!(receiver.count(), count);
-}
-
 #[tokio::test]
 async fn an_event_that_flaps_is_told_of_once_and_owes_its_closing_through_a_kill() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();
-    let trigger = samples::trigger("disk", "disk");
-    rest.post("/v1/notification/triggers", &trigger).await.ok();
-    let hook = samples::webhook("hook", &receiver.url("/"));
-    rest.post("/v1/notification/destinations", &hook).await.ok();
+    samples::disks_to_hook(&rest, &receiver).await;
     let wrong = json!({"openCount": 2, "window": "86401s"});
     let refused = rest.post(RULES, &rule(wrong)).await;
     assert_eq!(refused.status, 400);
@@ -74,9 +62,9 @@ async fn an_event_that_flaps_is_told_of_once_and_owes_its_closing_through_a_kill
     let mut event = String::new();
     for round in 0..5 {
         send(&rest, "STATUS_OPEN").await;
-        until_received(&receiver, (2 * round + 1).min(5)).await;
+        receiver.until_received((2 * round + 1).min(5)).await;
         event = send(&rest, "STATUS_CLOSED").await;
-        until_received(&receiver, (2 * round + 2).min(5)).await;
+        receiver.until_received((2 * round + 2).min(5)).await;
     }
     let told = received(&receiver);
     let texts: Vec<_> = told.iter().map(|it| it.0.as_str()).collect();
@@ -107,7 +95,7 @@ async fn an_event_that_flaps_is_told_of_once_and_owes_its_closing_through_a_kill
     let mut edited = rule(Value::Null);
     edited.as_object_mut().unwrap().remove("flapping");
     rest.put(&format!("{RULES}/page"), &edited).await.ok();
-    until_received(&receiver, 6).await;
+    receiver.until_received(6).await;
     let told = received(&receiver);
     assert_eq!(told[5], ("false closed".to_owned(), format!("{event}:3")));
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();

@@ -41,14 +41,6 @@ async fn send(rest: &Rest, name: &str, status: Option<&str>) {
     assert_eq!(answer["succeeded"], 1);
 }
 
-async fn until_received(receiver: &Receiver, count: usize) {
-    eventually("the messages to arrive", async || {
-        (receiver.count() >= count).then_some(())
-    })
-    .await;
-    assert_eq!(receiver.count(), count);
-}
-
 #[tokio::test]
 async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() {
     let receiver = Receiver::start().await;
@@ -66,7 +58,7 @@ async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() 
     .await;
 
     send(&rest, "host-down", None).await;
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     send(&rest, "full", None).await;
     let tried = rest
         .post(&format!("{INHIBITIONS}:preview"), &inhibition())
@@ -97,7 +89,7 @@ async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() 
     );
     assert_eq!(receiver.count(), 1);
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
-    until_received(&receiver, 2).await;
+    receiver.until_received(2).await;
     eventually("nothing to wait any more", async || {
         let waits = rest.get(PENDING).await.ok();
         waits["pending"]

@@ -1,5 +1,6 @@
 //! The definitions that several topics start from.
 
+use bellwether_tests::{receiver::Receiver, rest::Rest};
 use serde_json::{Value, json};
 
 /// A trigger: severity at least error, and a word in the summary, and not the lab.
@@ -20,6 +21,17 @@ pub(crate) fn in_seconds(seconds: i64) -> String {
 /// A webhook destination.
 pub(crate) fn webhook(name: &str, url: &str) -> Value {
     json!({"name": name, "type": {"webhook": {"url": url}}})
+}
+
+/// Stores what a rule needs that tells a receiver of disks: the trigger `disk` and the destination `hook`.
+pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
+    for (kind, draft) in [
+        ("triggers", trigger("disk", "disk")),
+        ("destinations", webhook("hook", &receiver.url("/"))),
+    ] {
+        let path = format!("/v1/notification/{kind}");
+        rest.post(&path, &draft).await.ok();
+    }
 }
 
 /// An enabled rule from one trigger to one destination.

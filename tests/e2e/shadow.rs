@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -32,23 +32,12 @@ fn rule(shadow: bool) -> Value {
     rule
 }
 
-async fn until_received(receiver: &Receiver, count: usize) {
-    eventually("the messages to arrive", async || {
-        (receiver.count() >= count).then_some(())
-    })
-    .await;
-    assert_eq!(receiver.count(), count);
-}
-
 #[tokio::test]
 async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();
-    let trigger = samples::trigger("disk", "disk");
-    rest.post("/v1/notification/triggers", &trigger).await.ok();
-    let hook = samples::webhook("hook", &receiver.url("/"));
-    rest.post("/v1/notification/destinations", &hook).await.ok();
+    samples::disks_to_hook(&rest, &receiver).await;
     let made = rest.post(RULES, &rule(true)).await.ok();
     assert_eq!(made["rule"]["shadow"], true);
     let event = send(&rest, "a").await;
@@ -103,7 +92,7 @@ async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(receiver.count(), 0);
     send(&rest, "a").await;
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     let shown = rest.get(&format!("{RULES}/page")).await.ok();
     assert_eq!(shown["rule"]["recentNotificationCount"], 1);
     assert_eq!(shown["rule"]["recentShadowCount"], 1);

@@ -21,10 +21,7 @@ fn silence(name: &str, host: &str, seconds: i64) -> Value {
 }
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {
-    let trigger = samples::trigger("disk", "disk");
-    rest.post("/v1/notification/triggers", &trigger).await.ok();
-    let hook = samples::webhook("hook", &receiver.url("/"));
-    rest.post("/v1/notification/destinations", &hook).await.ok();
+    samples::disks_to_hook(rest, receiver).await;
     let mut rule = samples::rule("page", "disk", "hook", "{{event.summary}}");
     rule["sendUpdates"] = json!(true);
     rest.post("/v1/notification/rules", &rule).await.ok();
@@ -48,14 +45,6 @@ async fn pending(rest: &Rest) -> Vec<Value> {
     found["pending"].as_array().cloned().unwrap_or_default()
 }
 
-async fn until_received(receiver: &Receiver, count: usize) {
-    eventually("the messages to arrive", async || {
-        (receiver.count() >= count).then_some(())
-    })
-    .await;
-    assert_eq!(receiver.count(), count);
-}
-
 #[tokio::test]
 async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     let receiver = Receiver::start().await;
@@ -74,7 +63,7 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     assert_eq!(made["filter"], "host=a");
     let event = send(&rest, "a", json!({})).await;
     send(&rest, "b", json!({})).await;
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     let waits = pending(&rest).await;
     assert_eq!(waits.len(), 1, "{waits:?}");
     assert_eq!(waits[0]["kind"], "OPENING");
@@ -108,7 +97,7 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     let path = format!("{SILENCES}/db-patch:expire");
     let over = rest.post(&path, &json!({})).await.ok();
     assert_eq!(over["silence"]["state"], "EXPIRED");
-    until_received(&receiver, 2).await;
+    receiver.until_received(2).await;
     assert!(pending(&rest).await.is_empty());
     let again = rest.post(&path, &json!({})).await;
     assert_eq!((again.status.as_u16(), again.code()), (400, 9));
@@ -129,7 +118,7 @@ async fn a_silence_ends_by_itself_within_a_second_also_when_it_was_made_a_moment
         .parse()
         .unwrap();
     assert_eq!(receiver.count(), 0);
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     let late = jiff::Timestamp::now().duration_since(ends);
     assert!(late.as_secs_f64() > 0.0, "it was sent before the end");
     assert!(
@@ -153,7 +142,7 @@ async fn what_closes_under_a_silence_is_spared_and_what_was_sent_is_closed_at_on
     let rest = world.rest();
     set_up(&rest, &receiver).await;
     send(&rest, "told", json!({})).await;
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     for host in ["told", "a"] {
         rest.post(SILENCES, &silence(host, host, 3_600)).await.ok();
     }
@@ -161,7 +150,7 @@ async fn what_closes_under_a_silence_is_spared_and_what_was_sent_is_closed_at_on
     let close = json!({"status": "STATUS_CLOSED"});
     send(&rest, "a", close.clone()).await;
     send(&rest, "told", close).await;
-    until_received(&receiver, 2).await;
+    receiver.until_received(2).await;
     assert_eq!(receiver.received()[1].json()["clear"], true);
     for host in ["told", "a"] {
         rest.delete(&format!("{SILENCES}/{host}")).await.ok();
@@ -323,7 +312,7 @@ async fn an_operator_releases_what_waits_and_both_wires_list_it() {
     let asked = json!({"ruleName": "page", "eventId": event});
     let sent = rest.post(&release, &asked).await.ok();
     assert_eq!(sent["deliveryIds"].as_array().unwrap().len(), 1);
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     assert_eq!(rest.post(&release, &asked).await.status, 404);
 }
 
@@ -356,11 +345,11 @@ async fn a_rule_with_a_delay_notifies_of_what_lasts_and_says_what_it_waits_for()
     rule = stored;
     rule["delay"] = json!("1s");
     rest.put(path, &rule).await.ok();
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     send(&rest, "b", json!({})).await;
     send(&rest, "b", json!({"status": "STATUS_CLOSED"})).await;
     send(&rest, "c", json!({})).await;
-    until_received(&receiver, 2).await;
+    receiver.until_received(2).await;
     assert_eq!(
         receiver.received()[1].json()["event"]["dimensions"]["host"],
         "c"
@@ -398,7 +387,7 @@ async fn a_flexible_silence_begins_with_what_it_first_covers_and_lasts_through_a
         (found["silence"]["state"] != "SCHEDULED").then_some(())
     })
     .await;
-    until_received(&receiver, 1).await;
+    receiver.until_received(1).await;
     let found = rest.get(&path).await.ok();
     let found = &found["silence"];
     assert_eq!(found["state"], "EXPIRED");

@@ -20,6 +20,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 
+use crate::eventually::eventually;
+
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
 /// A piece of a body that is too large.
@@ -233,6 +235,18 @@ impl Receiver {
     /// Never, unless another holder has.
     pub fn count(&self) -> usize {
         self.state.lock().unwrap().received.len()
+    }
+
+    /// Waits until so many requests have come in.
+    ///
+    /// # Panics
+    /// When they do not come, or more of them.
+    pub async fn until_received(&self, count: usize) {
+        eventually("the messages to arrive", async || {
+            (self.count() >= count).then_some(())
+        })
+        .await;
+        assert_eq!(self.count(), count);
     }
 
     /// Forgets what has come in so far.
