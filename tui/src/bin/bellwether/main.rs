@@ -33,8 +33,8 @@ use crate::{
     failure::Failure,
 };
 
-/// An event is some fifty allocations, most of them freed by another thread: this one has no lock
-/// between threads, and takes a fifth less time for an event than that of glibc.
+/// Most of what an event allocates is freed by another thread, between which this one has no lock.
+/// `BENCHMARKS.md` has it beside that of glibc.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
