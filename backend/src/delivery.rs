@@ -7,6 +7,7 @@ mod thread;
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
+pub(crate) mod burials;
 pub(crate) mod clock_step;
 pub(crate) mod dead_letters;
 pub(crate) mod decide;

@@ -59,6 +59,9 @@ pub(crate) trait DestinationType: Send + Sync + 'static {
     /// The most that the provider takes, in bytes; none where no limit is known.
     const BYTES_MAX: Option<usize> = None;
 
+    /// Whether the receiver keeps a state for each thread, so that many messages cannot be told as one.
+    const KEEPS_STATE: bool = false;
+
     /// Looks for what is wrong with the settings, secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
 
@@ -127,6 +130,14 @@ pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
         settings.check(&mut checks);
     });
     checks.found
+}
+
+/// Whether many messages may be told as one to a destination.
+pub fn takes_digests(kind: &DestinationKind) -> bool {
+    fn keeps_state<T: DestinationType>(_: &T) -> bool {
+        T::KEEPS_STATE
+    }
+    !with_type!(kind, settings => keeps_state(settings))
 }
 
 /// Who gets to see the secrets of a destination, as paths and addresses.

@@ -148,6 +148,20 @@ pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 pub const GROUP_SHOWN_MAX: usize = 100;
 /// Bytes of their texts together.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
+/// Messages that a budget lets go by themselves.
+pub const BUDGET_MESSAGES_MAX: u32 = 10_000;
+/// How long the window of a budget is, at least.
+pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
+/// The same, at most.
+pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Of a hundred messages of a budget, how many are kept free for what is critical, where it does not say.
+pub const BUDGET_CRITICAL_SHARE_DEFAULT: u32 = 20;
+/// Counts by rule and severity that a digest has.
+pub const DIGEST_ROWS_MAX: usize = 200;
+/// Messages whose occurrence a digest shows.
+pub const DIGEST_SHOWN_MAX: usize = 20;
+/// Bytes of the texts of these together.
+pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// How long a rule waits for what mostly closes by itself, at least.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 /// The same, at most.

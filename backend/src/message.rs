@@ -2,6 +2,7 @@
 
 mod check;
 pub(crate) mod cut;
+pub(crate) mod digest;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
 mod links;

@@ -17,6 +17,7 @@ mod crash;
 mod deliveries;
 mod destinations;
 mod dialects;
+mod digests;
 mod disk;
 mod events;
 mod explain;

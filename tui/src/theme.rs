@@ -126,9 +126,10 @@ impl From<DeliveryState> for Token {
             DeliveryState::Dead => Self::Bad,
             DeliveryState::Retry => Self::Warning,
             DeliveryState::Pending | DeliveryState::Leased => Self::Info,
-            DeliveryState::Cancelled | DeliveryState::Shadowed | DeliveryState::Unspecified => {
-                Self::Dim
-            }
+            DeliveryState::Cancelled
+            | DeliveryState::Folded
+            | DeliveryState::Shadowed
+            | DeliveryState::Unspecified => Self::Dim,
         }
     }
 }

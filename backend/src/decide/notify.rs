@@ -549,28 +549,25 @@ impl Writer<'_> {
         let of_rule = self.snapshot.rule(rule);
         shown.flapping = flapping::told(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
-            id: (self.new_id)(),
             rule: Some(rule),
-            destination: destination.id,
-            destination_name: destination.name.as_str().into(),
             event: Some(self.occurrence.event),
             state,
-            test: false,
-            attempts: 0,
-            last_error: String::new(),
-            create_ms: self.step.now_ms,
             end_ms,
-            retry_of: None,
-            retried_as: None,
-            content: Content {
-                clear,
-                occurrence: shown.clone(),
-                rule: content.clone(),
-                trigger: trigger.cloned(),
-                destination_kind: destination.kind.clone(),
-                group: None,
-                thread,
-            },
+            ..Delivery::new(
+                (self.new_id)(),
+                (destination.id, destination.name.as_str().into()),
+                Content {
+                    clear,
+                    occurrence: shown.clone(),
+                    rule: content.clone(),
+                    trigger: trigger.cloned(),
+                    destination_kind: destination.kind.clone(),
+                    group: None,
+                    thread,
+                    digest: None,
+                },
+                self.step.now_ms,
+            )
         });
     }
 }

@@ -9,7 +9,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use crate::{
     clock::{Clock, STEP_MIN_MS, millis},
     delivery::{ledger::Ledger, queues::Queues},
-    domain::{Delivery, DeliveryState},
+    domain::{BudgetWindow, Delivery, DeliveryState, Folding},
     error::Error,
     ops::commit::commit,
     store::{
@@ -55,6 +55,7 @@ impl ClockWatch {
             queues.shift(by_ms);
             if by_ms <= millis(FORWARD_MAX) {
                 self.move_along(by_ms, ledger).await?;
+                self.move_budgets(by_ms).await?;
             }
         }
         self.offset_ms = Some(offset_ms);
@@ -107,6 +108,29 @@ impl ClockWatch {
         }
     }
 
+    /// Moves the windows of budgets along.
+    async fn move_budgets(&self, by_ms: i64) -> Result<(), Error> {
+        let mut pages = self.store.pages::<BudgetWindow>(Range::under(&[]));
+        while let Some(page) = pages.next().await? {
+            let keys: Vec<_> = page.iter().map(|it| it.value.key()).collect();
+            let decide = || async {
+                let mut changes = self.store.changes();
+                let found = self.store.get_many::<BudgetWindow>(keys.clone()).await?;
+                for window in found.into_iter().flatten() {
+                    let until_ms = window.value.until_ms.saturating_add(by_ms);
+                    let moved = BudgetWindow {
+                        until_ms,
+                        ..window.value.clone()
+                    };
+                    changes.update(&window, &moved);
+                }
+                Ok((changes, ()))
+            };
+            commit(&self.store, Lane::Bulk, decide).await?;
+        }
+        Ok(())
+    }
+
     /// The deliveries that were changed since the last look.
     async fn newer(&self) -> Result<HashSet<Vec<u8>>, Error> {
         let (mut newer, mut place) = (HashSet::new(), self.sequence);
@@ -128,6 +152,12 @@ fn moved(delivery: &Stored<Delivery>, by_ms: i64, now_ms: i64) -> Option<Deliver
         DeliveryState::Retry { due_ms } => Some(DeliveryState::Retry {
             due_ms: due_ms.saturating_add(by_ms),
         }),
+        // What is to be told when the window of a budget ends.
+        DeliveryState::Pending { due_ms } if delivery.value.folding == Folding::Alone => {
+            Some(DeliveryState::Pending {
+                due_ms: due_ms.saturating_add(by_ms),
+            })
+        }
         // The first attempt is due when it is decided.
         DeliveryState::Pending { due_ms } if due_ms > now_ms => {
             Some(DeliveryState::Pending { due_ms: now_ms })

@@ -16,6 +16,7 @@ use crate::{
     clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
+        burials::Burials,
         clock_step::ClockWatch,
         follow::{Followed, Follower},
         ledger::Ledger,
@@ -49,6 +50,7 @@ pub struct Dispatcher {
     queues: Queues,
     ledger: Ledger,
     notices: Notices,
+    burials: Burials,
     attempts: JoinSet<Report>,
     /// The delivery of each attempt under way.
     tasks: HashMap<Id, RecordId>,
@@ -85,6 +87,7 @@ impl Dispatcher {
             queues: Queues::new(config.clone()),
             ledger: Ledger::new(a_store(), a_clock(), config, random),
             notices: Notices::new(a_clock(), sender.clone()),
+            burials: Burials::new(a_store(), a_clock()),
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
             status: watch::Sender::default(),
@@ -155,6 +158,8 @@ impl Dispatcher {
         for destination in self.queues.ids() {
             self.begin_next(destination);
         }
+        self.burials.add(self.ledger.take_dead_digests());
+        self.burials.advance().await?;
         self.notices.take_back();
         self.holds.replace(self.queues.holds(self.clock.now_ms()));
         Ok(())
@@ -220,7 +225,7 @@ impl Dispatcher {
     /// When to go on though nothing happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
-        if !self.ledger.is_recorded() {
+        if !self.ledger.is_recorded() || !self.burials.is_done() {
             return now_ms;
         }
         let wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);

@@ -1,5 +1,6 @@
 //! The ends of attempts and the leases of those that begin, in shared commits.
 
+mod budget;
 mod ends;
 mod leases;
 
@@ -41,6 +42,8 @@ pub(crate) struct Ledger {
     recorded: HashMap<RecordId, u64>,
     /// Leases that have not ended.
     under_way: usize,
+    /// Digests that died: their destination, and which.
+    dead_digests: Vec<(RecordId, RecordId)>,
 }
 
 /// A lease of ours whose end is not recorded yet.
@@ -74,6 +77,12 @@ struct Plan {
     paused: Vec<Health>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
+    /// Digests that died: their destination, and which.
+    dead_digests: Vec<(RecordId, RecordId)>,
+    /// The deliveries that were looked at because they are due.
+    due: budget::DueIds,
+    /// The budgets of the destinations that were looked at.
+    budgets: budget::Budgets,
     /// What is left of the destinations that were looked at.
     left: Vec<leases::Left>,
     /// What is to be sent.
@@ -95,6 +104,9 @@ impl Plan {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
             self.dead.push((delivery.destination, error));
+            if delivery.content.digest.is_some() {
+                self.dead_digests.push((delivery.destination, delivery.id));
+            }
         }
     }
 }
@@ -116,6 +128,7 @@ impl Ledger {
             unrecorded: HashMap::new(),
             recorded: HashMap::new(),
             under_way: 0,
+            dead_digests: Vec::new(),
         }
     }
 
@@ -152,6 +165,11 @@ impl Ledger {
         self.recorded.retain(|_, until| *until > sequence);
     }
 
+    /// The digests that died since the last call, by their destination.
+    pub(crate) fn take_dead_digests(&mut self) -> Vec<(RecordId, RecordId)> {
+        std::mem::take(&mut self.dead_digests)
+    }
+
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, End::Made(Arc::clone(report)))
@@ -182,6 +200,9 @@ impl Ledger {
                 ends: Vec::new(),
                 paused: Vec::new(),
                 dead: Vec::new(),
+                dead_digests: Vec::new(),
+                due: budget::DueIds::default(),
+                budgets: budget::Budgets::default(),
                 left: Vec::new(),
                 leases: Vec::new(),
             };
@@ -189,6 +210,7 @@ impl Ledger {
             if leasing {
                 self.plan_leases(&mut plan, queues, notices).await?;
             }
+            self.plan_budgets(&mut plan, queues).await?;
             let changes = std::mem::replace(&mut plan.changes, self.store.changes());
             let mut applied = None;
             if !changes.is_empty() {
@@ -274,6 +296,7 @@ impl Ledger {
                 notices.dead(destination, &queue.name, &last_error);
             }
         }
+        self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
             // What is leased is changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);

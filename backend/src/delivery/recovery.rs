@@ -77,20 +77,14 @@ mod tests {
     fn delivery(number: u64, state: DeliveryState, test: bool) -> Delivery {
         let kind = samples::destination("hook").kind;
         Delivery {
-            id: RecordId::from_parts(number, 7),
-            rule: None,
-            destination: samples::id("hook"),
-            destination_name: "hook".into(),
-            event: None,
             state,
             test,
-            attempts: 0,
-            last_error: String::new(),
-            create_ms: START_MS,
-            end_ms: None,
-            retry_of: None,
-            retried_as: None,
-            content: sample::content(sample::occurrence(START_MS), kind, String::new()),
+            ..Delivery::new(
+                RecordId::from_parts(number, 7),
+                (samples::id("hook"), "hook".into()),
+                sample::content(sample::occurrence(START_MS), kind, String::new()),
+                START_MS,
+            )
         }
     }
 

@@ -195,20 +195,15 @@ mod tests {
             body: String::new(),
         });
         Delivery {
-            id: RecordId::from_parts(create_ms.unsigned_abs(), 7),
-            rule: None,
-            destination: samples::id("mail"),
-            destination_name: "mail".into(),
-            event: None,
             state,
-            test: false,
             attempts: 1,
-            last_error: String::new(),
-            create_ms,
             end_ms,
-            retry_of: None,
-            retried_as: None,
-            content: sample::content(sample::occurrence(create_ms), kind, String::new()),
+            ..Delivery::new(
+                RecordId::from_parts(create_ms.unsigned_abs(), 7),
+                (samples::id("mail"), "mail".into()),
+                sample::content(sample::occurrence(create_ms), kind, String::new()),
+                create_ms,
+            )
         }
     }
 

@@ -14,6 +14,8 @@ use crate::{
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
+    const KEEPS_STATE: bool = true;
+
     fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {
             checks.required(field, text);

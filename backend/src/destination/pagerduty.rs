@@ -12,6 +12,8 @@ impl DestinationType for PagerDuty {
     /// An event without `routing_key`.
     type Message = Value;
 
+    const KEEPS_STATE: bool = true;
+
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
     fn check(&self, checks: &mut Checks<'_>) {

@@ -12,6 +12,8 @@ impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
+    const KEEPS_STATE: bool = true;
+
     fn check(&self, checks: &mut Checks<'_>) {
         checks.url("instanceUrl", &self.instance_url);
         checks.setting("clientId", &self.client_id);

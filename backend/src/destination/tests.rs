@@ -1,5 +1,6 @@
 //! Messages about one occurrence: documents, mails, and what holds for every kind of destination.
 
+mod digests;
 mod providers;
 
 use std::sync::LazyLock;

@@ -137,10 +137,13 @@ impl Delivery {
             DeliveryState::Cancelled => Some(Tally::Cancelled),
             DeliveryState::Pending { .. }
             | DeliveryState::Leased { .. }
-            | DeliveryState::Retry { .. } => None,
+            | DeliveryState::Retry { .. }
+            | DeliveryState::Folded => None,
         };
+        // What became of it is counted with its digest.
+        let is_folded = self.state == DeliveryState::Folded;
         let times = [
-            Some((Period::Now, end.unwrap_or(Tally::Waiting))),
+            (!is_folded).then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),
             Some((Period::minute_of(self.create_ms), Tally::Decided)),
             end.zip(self.end_ms)
                 .map(|(end, end_ms)| (Period::minute_of(end_ms), end)),

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
-    DestinationKind, EventId, GroupContent, Name, Occurrence, OccurrenceId, RecordId, ThreadOf,
-    Trigger,
+    DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
+    OccurrenceId, RecordId, ThreadOf, Trigger,
 };
 
 /// One notification on its way to one destination.
@@ -12,13 +12,13 @@ use crate::domain::{
 pub struct Delivery {
     /// Its identity, the same over all attempts; `webhook-id` of a webhook.
     pub id: RecordId,
-    /// The rule that notified, by identity; none for a test.
+    /// The rule that notified, by identity; none for a test, and for a digest.
     pub rule: Option<RecordId>,
     /// The destination, by identity; for the test of a draft, an identity of its own.
     pub destination: RecordId,
     /// The destination's name; empty for the test of a draft without a name.
     pub destination_name: String,
-    /// The event it tells about; none for a test with a sample event.
+    /// The event it tells about; none for a test with a sample event, and for a digest.
     pub event: Option<EventId>,
     /// Where it stands.
     pub state: DeliveryState,
@@ -36,8 +36,38 @@ pub struct Delivery {
     pub retry_of: Option<RecordId>,
     /// The newest delivery that sends this one again.
     pub retried_as: Option<RecordId>,
+    /// How it stands to the budget of its destination.
+    pub folding: Folding,
     /// What there is to tell, as it was when the notification was decided.
     pub content: Content,
+}
+
+impl Delivery {
+    /// One that is decided, and due at once: of no rule and about no event, as a test is.
+    pub fn new(
+        id: RecordId,
+        (destination, destination_name): (RecordId, String),
+        content: Content,
+        create_ms: i64,
+    ) -> Self {
+        Self {
+            id,
+            rule: None,
+            destination,
+            destination_name,
+            event: None,
+            state: DeliveryState::Pending { due_ms: create_ms },
+            test: false,
+            attempts: 0,
+            last_error: String::new(),
+            create_ms,
+            end_ms: None,
+            retry_of: None,
+            retried_as: None,
+            folding: Folding::Open,
+            content,
+        }
+    }
 }
 
 /// Where a delivery stands.
@@ -64,6 +94,8 @@ pub enum DeliveryState {
     Dead,
     /// Ended by an operator, or its destination is gone.
     Cancelled,
+    /// Told of in a digest, and not by itself.
+    Folded,
     /// Of a shadow rule: recorded, and never sent.
     Shadowed,
 }
@@ -74,7 +106,7 @@ impl DeliveryState {
         match self {
             Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
             Self::Leased { until_ms } => Some(until_ms),
-            Self::Delivered | Self::Dead | Self::Cancelled | Self::Shadowed => None,
+            Self::Delivered | Self::Dead | Self::Cancelled | Self::Folded | Self::Shadowed => None,
         }
     }
 
@@ -87,6 +119,7 @@ impl DeliveryState {
             Self::Delivered => 4,
             Self::Dead => 5,
             Self::Cancelled => 6,
+            Self::Folded => 7,
             Self::Shadowed => 8,
         }
     }
@@ -114,6 +147,9 @@ pub struct Content {
     pub group: Option<GroupContent>,
     /// For an occurrence on its own: the one that its receivers know it by, where that is another.
     pub thread: Option<ThreadOf>,
+    /// What a digest tells; none for what goes by itself. `occurrence` is then the most severe one, and
+    /// the rule has no name.
+    pub digest: Option<DigestContent>,
 }
 
 impl Content {
@@ -121,6 +157,16 @@ impl Content {
     pub fn known_as(&self) -> OccurrenceId {
         let own = self.occurrence.id();
         self.thread.map_or(own, |it| it.id(own))
+    }
+
+    /// What a digest tells of a delivery with this content that was decided then.
+    pub fn digest_item(&self, at_ms: i64) -> DigestItem {
+        DigestItem {
+            rule_name: self.rule.name.clone(),
+            clear: self.clear,
+            at_ms,
+            occurrence: self.occurrence.clone(),
+        }
     }
 
     /// The occurrences that it names, each once: all, or the most severe of a group.
@@ -133,7 +179,7 @@ impl Content {
 }
 
 /// What a message can tell about its rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleContent {
     /// Its name.
     pub name: String,

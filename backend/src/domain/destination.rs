@@ -6,7 +6,7 @@ mod webhook;
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    domain::{Name, RecordId},
+    domain::{Budget, Name, RecordId},
     limits::HEALTH_ATTEMPTS_MAX,
 };
 
@@ -70,6 +70,8 @@ pub struct DeliverySettings {
     pub max_per_minute: Option<u32>,
     /// How many attempts a delivery gets, 1 to 8.
     pub max_attempts: Option<u32>,
+    /// How many messages it gets one by one.
+    pub budget: Option<Budget>,
 }
 
 /// How a destination's deliveries fare. Kept apart from the destination: it changes with traffic.

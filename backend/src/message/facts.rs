@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Context, cut, domain_json, members};
+use super::{Context, cut, digest, domain_json, members};
 use crate::{
-    domain::{Content, GroupId, Occurrence, Severity, Status, destination::ValueMap},
+    domain::{Content, DigestId, GroupId, Occurrence, Severity, Status, destination::ValueMap},
     limits::RENDERED_BYTES_MAX,
     template::{Escape, Template},
 };
@@ -45,9 +45,10 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             content,
             context: around,
-            headline: match &content.group {
-                Some(group) => members::headline(group, &headline(occurrence)),
-                None => headline(occurrence),
+            headline: match (&content.digest, &content.group) {
+                (Some(digest), _) => digest::headline(digest, &headline(occurrence)),
+                (None, Some(group)) => members::headline(group, &headline(occurrence)),
+                (None, None) => headline(occurrence),
             },
             entity: values.join(", "),
             link: String::new(),
@@ -57,7 +58,10 @@ impl<'a> Facts<'a> {
             variables: None,
         };
         let own = &around.links.template;
-        facts.link = around.links.to(content, facts.timestamp_ms());
+        // What a digest tells of is behind no single link.
+        if content.digest.is_none() {
+            facts.link = around.links.to(content, facts.timestamp_ms());
+        }
         if let Some(link) = facts.fill("the setting link_template", own, Escape::Percent) {
             facts.link = link;
             facts.variables = None;
@@ -85,7 +89,8 @@ impl<'a> Facts<'a> {
 
     /// Whether the message tells that the occurrence was closed.
     pub(crate) fn is_closing(&self) -> bool {
-        self.content.clear && self.occurrence().status == Status::Closed
+        let is_digest = self.content.digest.is_some();
+        self.content.clear && !is_digest && self.occurrence().status == Status::Closed
     }
 
     pub(crate) fn occurrence(&self) -> &'a Occurrence {
@@ -105,6 +110,9 @@ impl<'a> Facts<'a> {
     /// What became of the occurrence, when the message tells of a change, and that it flaps; else nothing.
     pub(crate) fn change(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
+        if self.content.digest.is_some() {
+            return None;
+        }
         match (self.content.clear, occurrence.status) {
             (false, _) => occurrence.is_told_flapping().then_some("flapping"),
             (true, _) if self.is_over() => Some("closed"),
@@ -126,17 +134,35 @@ impl<'a> Facts<'a> {
         group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
     }
 
-    /// What receivers see as one matter: the occurrence, or the group.
+    /// What receivers see as one matter: the occurrence, the group, or the digest.
     pub(crate) fn thread_id(&self) -> String {
-        match &self.content.group {
-            Some(group) => GroupId(group.id).to_string(),
-            None => self.content.known_as().to_string(),
+        match (&self.content.digest, &self.content.group) {
+            (Some(digest), _) => DigestId(digest.id).to_string(),
+            (None, Some(group)) => GroupId(group.id).to_string(),
+            (None, None) => self.content.known_as().to_string(),
         }
     }
 
-    /// The members of the group, one a line, and how many more there are; none for an occurrence on its
-    /// own.
+    /// What a reader sees first: pairs of a label and a value.
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
+        let occurrence = self.occurrence();
+        if let Some(digest) = &self.content.digest {
+            return digest::fields(digest, occurrence);
+        }
+        let acknowledged = if self.is_acknowledged() { "yes" } else { "no" };
+        vec![
+            ("Severity", occurrence.severity.word().to_owned()),
+            ("Status", occurrence.status.word().to_owned()),
+            ("Acknowledged", acknowledged.to_owned()),
+        ]
+    }
+
+    /// The members of the group, or what a digest tells, one a line, and how many more there are; none
+    /// for an occurrence on its own.
     pub(crate) fn members(&self) -> Option<Vec<String>> {
+        if let Some(digest) = &self.content.digest {
+            return Some(digest::lines(digest, headline));
+        }
         let group = self.content.group.as_ref()?;
         Some(members::lines(group, &self.link, headline))
     }
@@ -200,6 +226,7 @@ impl<'a> Facts<'a> {
             destination_kind,
             group,
             thread: _,
+            digest,
         } = self.content;
         let mut variables = json!({
             "clear": clear,
@@ -226,6 +253,10 @@ impl<'a> Facts<'a> {
         });
         if let Some(group) = group {
             variables["group"] = members::variables(group, &self.link, &event);
+        }
+        if let Some(digest) = digest {
+            let events: Vec<_> = digest::events(digest, event).collect();
+            variables["digest"] = digest::variables(digest, &events);
         }
         variables
     }

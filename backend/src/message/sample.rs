@@ -114,5 +114,6 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         destination_kind: kind,
         group: None,
         thread: None,
+        digest: None,
     }
 }

@@ -3,6 +3,7 @@
 mod again;
 pub(crate) mod attempt;
 mod bulk;
+mod folded;
 mod list;
 mod obligation;
 pub(crate) mod sequencing;
@@ -70,15 +71,17 @@ impl Deliveries {
     }
 
     /// Sends again: what has ended becomes a new delivery with the rule's and the destination's
-    /// current templates; what waits is due now. Answers the delivery that will be tried.
+    /// current templates; what waits is due now. For what died with its digest, the digest is sent again.
+    /// Answers the delivery that will be tried.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests and for what a shadow rule
-    /// recorded, while an attempt is under way, and when the destination is gone.
+    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests, for what a shadow rule recorded and
+    /// for what a digest tells of that did not die, while an attempt is under way, and when the destination is gone.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
+            let old = self.carrier(old).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test is not sent again; test the destination once more".into(),
@@ -204,6 +207,7 @@ fn word(state: DeliveryState) -> &'static str {
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
         DeliveryState::Cancelled => "cancelled",
+        DeliveryState::Folded => "told of in a digest",
         DeliveryState::Shadowed => "recorded by a shadow rule",
     }
 }

@@ -9,7 +9,10 @@ mod tester;
 
 use crate::{
     destination::{self, Guard},
-    domain::{DeliverySettings, Destination, DestinationKind, Health, HealthState, Name, RecordId},
+    domain::{
+        BudgetWindow, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
+        RecordId,
+    },
     error::{Error, Violation},
     ops::{
         resource::{Drafted, Origin, Resources},
@@ -77,7 +80,7 @@ impl Drafted for Destination {
         let mut faults = Faults::new(&draft.faults);
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        check::settings(draft.delivery, &mut faults);
+        check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
         let kept = stored.map(|stored| &stored.kind);
         let kind = checked_kind(draft.kind.clone(), kept, Some(&all.guard), &mut faults);
         let mut changes = all.store.changes();
@@ -113,6 +116,10 @@ impl Drafted for Destination {
         let health = destination.id.to_bytes().into();
         if let Some(health) = all.store.get::<Health>(health).await? {
             changes.delete(&health);
+        }
+        let budget = destination.id.to_bytes().into();
+        if let Some(budget) = all.store.get::<BudgetWindow>(budget).await? {
+            changes.delete(&budget);
         }
         Ok(changes)
     }
@@ -179,7 +186,7 @@ impl Destinations {
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
         }
-        check::settings(draft.delivery, &mut faults);
+        check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
         // Where the guard does not let it go, the test says so.
         let kind = checked_kind(draft.kind, kept, None, &mut faults);
         Ok((faults.or(kind)?, draft.delivery))

@@ -216,12 +216,33 @@ pub struct SentDelivery {
     pub delivery: Delivery,
     /// Its attempts, oldest first; those of old deliveries are left out.
     pub attempts: Vec<Attempt>,
+    /// What became of the digest that tells of it; none where it goes by itself.
+    pub digest: Option<DigestEnd>,
+}
+
+/// What became of a digest.
+#[derive(Debug, Clone)]
+pub struct DigestEnd {
+    /// Its delivery.
+    pub id: RecordId,
+    /// Where that stands.
+    pub state: DeliveryState,
+    /// When it ended, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+    /// How many messages it tells of.
+    pub count: u32,
 }
 
 impl SentDelivery {
     /// Whether a shadow rule only recorded it.
     fn is_shadow(&self) -> bool {
         self.delivery.state == DeliveryState::Shadowed
+    }
+
+    /// Where it stands; of what a digest tells, where that stands.
+    fn ended(&self) -> DeliveryState {
+        let digest = self.digest.as_ref();
+        digest.map_or(self.delivery.state, |it| it.state)
     }
 }
 
@@ -355,7 +376,8 @@ fn one(
 }
 
 impl RuleExplanation {
-    fn with(self, deliveries: Vec<SentDelivery>) -> Self {
+    fn with(mut self, deliveries: Vec<SentDelivery>) -> Self {
+        self.main.gates.extend(gates::budget(&deliveries));
         Self { deliveries, ..self }
     }
 
@@ -421,13 +443,18 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
 
 /// How many messages there are, and how they fare.
 fn told_so_far(sent: &[SentDelivery]) -> String {
-    let ended = |state: DeliveryState| sent.iter().filter(|it| it.delivery.state == state).count();
+    let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
+    let folded = sent.iter().filter(|it| it.digest.is_some()).count();
+    let folded = match folded {
+        0 => String::new(),
+        folded => format!(", {folded} of them told of in a digest"),
+    };
     let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {
         count if count > 0 && shadows == count => format!("; {count} recorded, none sent"),
         0 => "; its deliveries are no longer kept".into(),
-        1 => format!("; 1 message, {delivered} delivered, {dead} given up"),
-        count => format!("; {count} messages, {delivered} delivered, {dead} given up"),
+        1 => format!("; 1 message, {delivered} delivered, {dead} given up{folded}"),
+        count => format!("; {count} messages, {delivered} delivered, {dead} given up{folded}"),
     }
 }

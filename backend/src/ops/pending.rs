@@ -1,10 +1,11 @@
 //! What waits until nothing holds it back: listed, sent by hand, and decided anew.
 
+pub mod digests;
 pub mod look;
 
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
-    domain::{EventId, HoldKind, Name, Occurrence, Pending, RecordId},
+    domain::{Delivery, EventId, HoldKind, Name, Occurrence, Pending, RecordId},
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
@@ -26,8 +27,8 @@ const BATCH: usize = 200;
 /// Which of what waits to list. What is empty does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Whether to list openings, updates, or both.
-    pub is_opening: Option<bool>,
+    /// Only these kinds.
+    pub kinds: Vec<Kind>,
     /// Only of these rules.
     pub rule_names: Vec<String>,
     /// Only what this silence holds.
@@ -38,14 +39,29 @@ pub struct Filter {
     pub before_ms: Option<i64>,
 }
 
+/// What kind of thing waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The first message of a rule about an occurrence.
+    Opening = 1,
+    /// A repeat, or that an occurrence changed.
+    Update = 2,
+    /// What is beyond the budget of a destination.
+    Digest = 3,
+}
+
 impl Filter {
     fn scope(&self) -> Scope {
         Scope::new("pending")
-            .with("kinds", self.is_opening.map(|it| [u8::from(it)]))
+            .with("kinds", self.kinds.iter().map(|it| [*it as u8]))
             .with("ruleNames", &self.rule_names)
             .with("silenceName", [&self.silence_name])
             .with("eventId", self.event.map(EventId::to_bytes))
             .with("before", self.before_ms.map(i64::to_be_bytes))
+    }
+
+    fn asks_for(&self, kind: Kind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
     fn passes(&self, occurrence: &Occurrence, pending: &Pending) -> bool {
@@ -55,7 +71,12 @@ impl Filter {
             .held_by
             .iter()
             .filter(|it| it.kind == HoldKind::Silence);
-        self.is_opening.is_none_or(|it| it == pending.is_opening)
+        let kind = if pending.is_opening {
+            Kind::Opening
+        } else {
+            Kind::Update
+        };
+        self.asks_for(kind)
             && (self.rule_names.is_empty() || self.rule_names.iter().any(is_named))
             && (silence.is_empty() || silences.any(|it| it.name.as_str() == silence))
             && self.event.is_none_or(|it| it == occurrence.event)
@@ -64,13 +85,18 @@ impl Filter {
 
 /// Something that waits.
 #[derive(Debug, Clone)]
-pub struct Waits {
-    /// What waits.
-    pub pending: Pending,
-    /// The occurrence it is about.
-    pub occurrence: Occurrence,
-    /// Who would be notified.
-    pub destinations: Vec<Name>,
+pub enum Waits {
+    /// To be decided anew.
+    Decision {
+        /// What waits.
+        pending: Box<Pending>,
+        /// The occurrence it is about.
+        occurrence: Box<Occurrence>,
+        /// Who would be notified.
+        destinations: Vec<Name>,
+    },
+    /// A delivery, for the end of the window of a budget.
+    Digest(Box<Delivery>),
 }
 
 /// Lists what waits, what is decided anew first coming first; answers the token of the next page,
@@ -94,6 +120,7 @@ pub async fn list(
     if let Some(last) = scope.last_key(&page.token)? {
         range.go_on_after(&last);
     }
+    let mut digests = digests::waiting(&deciding.store, filter, &range).await?;
     let (mut items, mut looked_at) = (Vec::new(), 0);
     loop {
         let found = deciding.store.page_by::<Occurrence>(
@@ -104,19 +131,22 @@ pub async fn list(
         );
         let found = found.await?;
         let Some((last, _)) = found.last() else {
+            items.extend(digests.into_values());
             return Ok((items, String::new()));
         };
         range.go_on_after(last);
         for (key, stored) in found {
             looked_at += 1;
             let occurrence = stored.value;
+            let later = digests.split_off(&key);
+            items.extend(std::mem::replace(&mut digests, later).into_values());
             for pending in &occurrence.pending {
                 if filter.passes(&occurrence, pending) {
                     let rule = snapshot.rule(pending.rule);
-                    items.push(Waits {
+                    items.push(Waits::Decision {
                         destinations: rule.map_or_else(Vec::new, |it| it.destination_names.clone()),
-                        pending: pending.clone(),
-                        occurrence: occurrence.clone(),
+                        pending: Box::new(pending.clone()),
+                        occurrence: Box::new(occurrence.clone()),
                     });
                 }
             }

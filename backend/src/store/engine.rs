@@ -60,11 +60,13 @@ pub enum Kind {
     Group = 17,
     /// Intake mappings, by name.
     Mapping = 18,
+    /// What became of the budgets of destinations, by destination id.
+    Budget = 19,
 }
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -83,6 +85,7 @@ impl Kind {
         Self::Audit,
         Self::Group,
         Self::Mapping,
+        Self::Budget,
     ];
 
     /// The kind of a number on disk.
@@ -111,6 +114,7 @@ impl Kind {
             Self::Audit => "audit entry",
             Self::Group => "group",
             Self::Mapping => "mapping",
+            Self::Budget => "budget",
         }
     }
 }
@@ -365,7 +369,7 @@ pub struct Delta {
 
 impl Delta {
     /// The kinds of [`Delta::unlogged`]: small records, of which nobody says when they change.
-    pub(super) const UNLOGGED: [Kind; 3] = [Kind::Meta, Kind::Health, Kind::Counter];
+    pub(super) const UNLOGGED: [Kind; 4] = [Kind::Meta, Kind::Health, Kind::Counter, Kind::Budget];
 
     /// The records that steps of the log name, each once, and the last of these steps. Steps are
     /// taken until their names have so many bytes.

@@ -29,12 +29,12 @@ use crate::{
     },
 };
 
-/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter or
-/// a destination's health says, nobody follows by itself.
+/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter, a
+/// destination's health or its budget says, nobody follows by itself.
 pub fn is_logged(kind: Kind) -> bool {
     !matches!(
         kind,
-        Kind::Meta | Kind::Attempt | Kind::Health | Kind::Counter
+        Kind::Meta | Kind::Attempt | Kind::Health | Kind::Counter | Kind::Budget
     )
 }
 

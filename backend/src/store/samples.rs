@@ -1,6 +1,7 @@
 //! Records with every field set: what encodings are frozen with, and what tests of the store start
 //! from.
 
+mod digests;
 mod holds;
 
 use std::{
@@ -10,15 +11,15 @@ use std::{
 
 use super::{audit::By, record::chained};
 use crate::domain::{
-    Annotation, Attempt, AuditAction, AuditEntry, AuditState, Calendar, CauseMark, Clause, Client,
-    Close, CloseReason, Comment, Content, Delivery, DeliverySettings, DeliveryState, Destination,
-    DestinationKind, Dialect, Earlier, EqualFields, Evaluation, EventId, Field, Flapping,
-    FlappingLimits, Flexible, Group, GroupContent, Grouping, Health, HealthState, Held, HeldBy,
-    HistoryEntry, HoldChange, HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent,
-    MappedSeverity, MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress,
-    Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity,
-    SignatureScheme, Silence, Stage, Status, ThreadOf, Transcript, Trigger, Value, Was,
-    WebhookSignature,
+    Annotation, Attempt, AuditAction, AuditEntry, AuditState, Budget, BudgetWindow, Calendar,
+    CauseMark, Clause, Client, Close, CloseReason, Comment, Content, Delivery, DeliverySettings,
+    DeliveryState, Destination, DestinationKind, Dialect, DigestContent, DigestItem, DigestRow,
+    Earlier, EqualFields, Evaluation, EventId, Field, Flapping, FlappingLimits, Flexible, Folding,
+    Group, GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange,
+    HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity,
+    MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates,
+    Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity, SignatureScheme, Silence,
+    Stage, Status, ThreadOf, Transcript, Trigger, Value, Was, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -27,7 +28,7 @@ use crate::domain::{
     },
 };
 
-pub(crate) use self::holds::*;
+pub(crate) use self::{digests::*, holds::*};
 
 /// When things happened, in milliseconds since 1970.
 const AT_MS: i64 = 1_790_000_000_000;
@@ -173,6 +174,7 @@ pub(crate) fn destinations() -> Vec<Destination> {
             max_in_flight: Some(3),
             max_per_minute: Some(60),
             max_attempts: Some(4),
+            budget: None,
         },
         revision: 2,
         create_ms: AT_MS,
@@ -487,6 +489,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
         end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
         retry_of: Some(id(61)),
         retried_as: None,
+        folding: Folding::Open,
         content: Content {
             clear: true,
             occurrence,
@@ -495,6 +498,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             destination_kind: destinations().swap_remove(1).kind,
             group: None,
             thread: None,
+            digest: None,
         },
     }
 }

@@ -3,11 +3,27 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 60] = [
+pub(crate) const VARIABLES: [&str; 76] = [
     "clear",
     "destination",
     "destination.name",
     "destination.type",
+    "digest",
+    "digest.clear_count",
+    "digest.count",
+    "digest.end",
+    "digest.events",
+    "digest.events.clear",
+    "digest.events.rule_name",
+    "digest.id",
+    "digest.more_count",
+    "digest.new_count",
+    "digest.rows",
+    "digest.rows.clear_count",
+    "digest.rows.count",
+    "digest.rows.rule_name",
+    "digest.rows.severity",
+    "digest.start",
     "entity",
     "entity.name",
     "event",
@@ -72,15 +88,16 @@ pub(crate) const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "gro
 /// Below this a destination has variables of its own.
 pub(crate) const VALUES: &str = "values.";
 
-/// The members of a group have the variables of an event.
-const MEMBERS: &str = "group.events.";
+/// The members of a group, and what a digest tells of, have the variables of an event.
+const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
 
 /// Unknown names that are told of one template.
 const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.
 pub(crate) fn is_known(name: &str) -> bool {
-    if let Some(of_event) = name.strip_prefix(MEMBERS)
+    let mut members = MEMBERS.iter();
+    if let Some(of_event) = members.find_map(|it| name.strip_prefix(it))
         && is_known(&format!("event.{of_event}"))
     {
         return true;

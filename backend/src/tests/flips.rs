@@ -67,6 +67,9 @@ async fn filled() -> Ground {
         changes.insert(&revision);
     }
     changes.insert(&samples::health());
+    changes.insert(&samples::budget_window());
+    changes.insert(&samples::folded_delivery());
+    changes.insert(&samples::digest_delivery());
     store.apply(Lane::Admin, changes).await.unwrap();
     let mut changes = store.changes();
     let mut rule = samples::rule("tell");

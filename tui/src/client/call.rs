@@ -377,6 +377,7 @@ fn deliveries(filter: v1::DeliveryFilter, page_token: String) -> v1::ListDeliver
         event_id: filter.event_id,
         start: filter.start,
         end: filter.end,
+        folded_into: filter.folded_into,
     }
 }
 
@@ -632,6 +633,7 @@ fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
         Reason::Test => "a test",
         Reason::UnderWay => "under way just now",
         Reason::RetriedAlready => "sent again before",
+        Reason::Folded => "told of in a digest, which is to be sent again",
         Reason::Shadowed => "recorded by a shadow rule",
         Reason::DestinationGone => "its destination is gone",
         Reason::Ended => "ended before",

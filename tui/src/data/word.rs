@@ -53,7 +53,8 @@ words! {
     }
     DeliveryState {
         Unspecified "unknown", Pending "pending", Leased "sending", Retry "retry",
-        Delivered "delivered", Dead "dead", Cancelled "cancelled", Shadowed "shadowed"
+        Delivered "delivered", Dead "dead", Cancelled "cancelled", Folded "folded",
+        Shadowed "shadowed"
     }
     Outcome {
         Unspecified "under way", Delivered "delivered", Rejected "rejected",
@@ -75,13 +76,14 @@ pub(crate) const WORST_FIRST: [Severity; 5] = [
 ];
 
 /// The states that deliveries can be filtered by.
-pub(crate) const DELIVERY_STATES: [DeliveryState; 7] = [
+pub(crate) const DELIVERY_STATES: [DeliveryState; 8] = [
     DeliveryState::Pending,
     DeliveryState::Leased,
     DeliveryState::Retry,
     DeliveryState::Delivered,
     DeliveryState::Dead,
     DeliveryState::Cancelled,
+    DeliveryState::Folded,
     DeliveryState::Shadowed,
 ];
 

@@ -26,6 +26,9 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     .by(|it| Key::Text(it.destination_name.clone())),
     Column::new("Rule", 12, 1, 1, |_, it: &Delivery| {
         let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
+        if it.is_digest == Some(true) {
+            return Cell::new(Token::Text, format!("(digest of {})", it.folded_count));
+        }
         match (test, clear) {
             (true, _) => Cell::new(Token::Dim, "(test)"),
             (false, true) => Cell::new(Token::Text, format!("{} (update)", it.rule_name)),

@@ -276,6 +276,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "Attempts",
         FieldKind::Number(0, 8),
         "How many attempts a delivery gets, 1 to 8. Empty means 8."),
+        FieldSpec::new(
+        "delivery.budget.messages",
+        "Budget",
+        FieldKind::Number(1, 10_000),
+        "Messages that go one by one, 1 to 10,000; more are told in one digest. Empty here and below: all."),
+        FieldSpec::new(
+        "delivery.budget.per",
+        "Budget per",
+        FieldKind::Text,
+        "In how long that many go, 10s to 86400s; at its end the digest goes."),
+        FieldSpec::new(
+        "delivery.budget.criticalShare",
+        "For critical",
+        FieldKind::Number(0, 100),
+        "Percent of these that are kept free for critical ones. Empty means 20."),
     ],
     document: Some(document),
     empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\

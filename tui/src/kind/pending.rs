@@ -20,7 +20,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
     detail: None,
     naming: Some(|pending| {
         let text = |name: &str| pending[name].as_str().unwrap_or_default();
-        format!("{} {}", text("occurrenceId"), text("ruleName"))
+        match text("deliveryId") {
+            "" => format!("{} {}", text("occurrenceId"), text("ruleName")),
+            delivery => delivery.to_owned(),
+        }
     }),
     message: "Pending",
     nested: true,
@@ -40,9 +43,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .falling(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, what(it))
+            Cell::new(Token::Text, told(it))
         })
-        .by(|it| Key::Text(what(it).to_owned())),
+        .by(|it| Key::Text(told(it))),
         Column::new("Rule", 12, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
@@ -63,7 +66,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay or a group holds back is here, \
+    empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay, a group or a budget holds back is here, \
         in the order\nin which it is decided anew: who is notified next.",
     beside: &[],
 };
@@ -77,6 +80,14 @@ fn what(pending: &Object) -> &str {
     match pending.text("summary") {
         "" => pending.text("eventName"),
         summary => summary,
+    }
+}
+
+/// The same; of a digest how many messages there are.
+fn told(pending: &Object) -> String {
+    match pending.number("messageCount") {
+        Some(count) if count > 1 => format!("{count} messages: {}", what(pending)),
+        _ => what(pending).to_owned(),
     }
 }
 
@@ -96,6 +107,7 @@ fn holders(pending: &Object) -> String {
             v1::HoldKind::Group => "group of",
             v1::HoldKind::Flapping => "flapping of",
             v1::HoldKind::Delay => "delay of",
+            v1::HoldKind::Budget => "budget of",
             _ => "silence",
         };
         format!("{kind} {}", hold.name)
@@ -118,30 +130,42 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
             format!("it waits for the next message of its group{until}: {detail}")
         }
         v1::HoldKind::Delay => format!("rule {name} waits{until}"),
+        v1::HoldKind::Budget => format!("by the budget of {name}: {detail}{until}"),
         _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
     }
 }
 
 fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     let severity = severity(pending);
-    let occurrence = Link::Go(Route::Event(pending.text("occurrenceId").to_owned()));
+    let occurrence = match pending.text("deliveryId") {
+        "" => Route::Event(pending.text("occurrenceId").to_owned()),
+        delivery => Route::Delivery(delivery.to_owned()),
+    };
+    let occurrence = Link::Go(occurrence);
     into.linked(
         vec![
             span(severity.into(), &format!("{} ", severity.word())),
-            span(Token::Link, what(pending)),
+            span(Token::Link, &told(pending)),
         ],
         occurrence,
     );
     let rule = pending.text("ruleName");
-    let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
-    into.link("rule", rule, go);
+    if !rule.is_empty() {
+        let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+        into.link("rule", rule, go);
+    }
     let word = match pending.text("kind") {
         "OPENING" => "the first message",
         "UPDATE" => "an update for those who were told",
+        "DIGEST" => "what is beyond the budget of its destination",
         _ => "of a kind that this console does not know",
     };
     into.field("what waits", Token::Text, word);
-    for (label, path) in [("since", "since"), ("decided anew", "dueTime")] {
+    let due = match pending.text("deliveryId") {
+        "" => "decided anew",
+        _ => "goes",
+    };
+    for (label, path) in [("since", "since"), (due, "dueTime")] {
         if let Some(ms) = pending.moment(path) {
             into.field(label, Token::Text, &around.moment_in_full(ms));
         }

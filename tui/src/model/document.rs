@@ -5,6 +5,7 @@ mod explain;
 mod obligation;
 mod overview;
 mod reference;
+mod rendered;
 mod report;
 mod timeline;
 mod transcript;

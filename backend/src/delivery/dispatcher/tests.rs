@@ -1,5 +1,6 @@
 //! The dispatcher on a store in memory, against real sockets, with a clock that tests move.
 
+mod budget;
 mod clock;
 mod damage;
 mod kills;

@@ -13,7 +13,7 @@ use crate::{
         queues::{Queues, Ready},
     },
     destination::Advice,
-    domain::{Attempt, Delivery, DeliveryState, Destination, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, RecordId},
     limits::CUT_OFFS_MAX,
     ops::delivery::{
         attempt::{self, attempt_key},
@@ -73,7 +73,7 @@ impl Left {
 
 impl Plan {
     /// Takes note of a delivery that is left.
-    fn leave(&mut self, destination: RecordId, due_ms: i64) {
+    pub(super) fn leave(&mut self, destination: RecordId, due_ms: i64) {
         let left = self.left.iter_mut();
         for left in left.filter(|left| left.destination == destination) {
             left.due_ms = left.due_ms.min(due_ms);
@@ -113,6 +113,7 @@ impl Ledger {
             return Ok(());
         }
         let keys = due.iter().map(|due| due.key.clone()).collect();
+        plan.due = due.iter().filter_map(|due| id_at(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
@@ -134,6 +135,7 @@ impl Ledger {
                 DeliveryState::Delivered
                 | DeliveryState::Dead
                 | DeliveryState::Cancelled
+                | DeliveryState::Folded
                 | DeliveryState::Shadowed => {}
             }
         }
@@ -162,6 +164,15 @@ impl Ledger {
             }
         }
         let before = sequencing::before(&self.store, &delivery.value, now_ms).await?;
+        let is_free = before.held_until_ms.is_none() || before.digest.is_some();
+        let (destination, behind) = (&due.destination, before.digest);
+        if is_free
+            && !self
+                .is_within_budget(plan, delivery, destination, behind)
+                .await?
+        {
+            return Ok(());
+        }
         if let Some(until_ms) = before.held_until_ms {
             plan.hold_back(delivery, until_ms);
             return Ok(());
@@ -170,7 +181,11 @@ impl Ledger {
             return Ok(());
         }
         let limit = timeout(&self.config, &due.destination);
-        let (begun, attempt) = attempt::begun(&delivery.value, limit, now_ms);
+        let (mut begun, attempt) = attempt::begun(&delivery.value, limit, now_ms);
+        if begun.folding == Folding::Open && settings.budget.is_some() {
+            begun.folding = Folding::Alone;
+            plan.spend(begun.destination);
+        }
         plan.changes.update(delivery, &begun);
         plan.changes.insert(&attempt);
         plan.leases.push(Leased {

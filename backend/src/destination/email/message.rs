@@ -15,18 +15,19 @@ const SUBJECT_CHARACTERS_MAX: usize = 250;
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
+    let (subject, body) = (own(facts, &email.subject), own(facts, &email.body));
     let subject = facts
-        .fill("the mail's subject", &email.subject, Escape::None)
+        .fill("the mail's subject", subject, Escape::None)
         .map(|text| cut::one_line(&text, SUBJECT_CHARACTERS_MAX))
         .filter(|line| !line.is_empty())
         .unwrap_or_else(|| default_subject(facts));
-    let custom = facts.fill("the mail's body", &email.body, Escape::Html);
+    let custom = facts.fill("the mail's body", body, Escape::Html);
     let (text, html) = match (custom, &facts.message) {
-        (Some(body), _) if email.body.contains('<') => (html::to_text(&body), body),
+        (Some(filled), _) if body.contains('<') => (html::to_text(&filled), filled),
         // Without a tag its author wrote plain text; its values are escaped.
-        (Some(body), _) => (
-            html::to_text(&body.replace('\n', "<br>")),
-            body.replace('\n', "<br>\n"),
+        (Some(filled), _) => (
+            html::to_text(&filled.replace('\n', "<br>")),
+            filled.replace('\n', "<br>\n"),
         ),
         (None, Some(message)) => (message.clone(), html::from_text(message)),
         (None, None) => default_body(facts),
@@ -36,6 +37,12 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
         text,
         html,
     }
+}
+
+/// A template of the author's, unless it would tell of one message of a digest alone.
+fn own<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
+    let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
+    if is_left_out { "" } else { template }
 }
 
 fn default_subject(facts: &Facts<'_>) -> String {
@@ -62,30 +69,35 @@ fn default_body(facts: &Facts<'_>) -> (String, String) {
 }
 
 fn parts(facts: &Facts<'_>) -> Vec<Part> {
-    let occurrence = facts.occurrence();
     let heading = match facts.change() {
         Some(change) => format!("{} ({change})", facts.headline),
         None => facts.headline.clone(),
     };
+    let section = |heading: &str, pairs: Vec<(String, String)>| Part {
+        heading: heading.into(),
+        pairs,
+        text: String::new(),
+    };
+    let members = Part {
+        heading: "Events".into(),
+        pairs: Vec::new(),
+        text: facts.members().unwrap_or_default().join("\n"),
+    };
+    if facts.content.digest.is_some() {
+        let pairs = facts.fields().into_iter();
+        let pairs = pairs.map(|(label, value)| (label.to_owned(), value));
+        return vec![section(&heading, pairs.collect()), members];
+    }
+    let occurrence = facts.occurrence();
     let dimensions = occurrence.dimensions.iter();
     let metadata = occurrence.metadata.iter();
     let notes = occurrence.annotations.iter().map(|note| {
         let heading = format!("{}, {}", note.author, domain_json::time(note.update_ms));
         (heading, note.text.clone())
     });
-    let section = |heading: &str, pairs: Vec<(String, String)>| Part {
-        heading: heading.into(),
-        pairs,
-        text: String::new(),
-    };
-    let members = facts.members().unwrap_or_default();
     let parts = vec![
         section(&heading, overview(facts)),
-        Part {
-            heading: "Events".into(),
-            pairs: Vec::new(),
-            text: members.join("\n"),
-        },
+        members,
         section(
             "Dimensions",
             dimensions

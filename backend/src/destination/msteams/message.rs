@@ -52,22 +52,17 @@ fn paragraphs(text: &str) -> String {
 }
 
 fn card(facts: &Facts<'_>, text: &str, with_facts: bool) -> Value {
-    let occurrence = facts.occurrence();
     let mut block = json!({"type": "TextBlock", "text": text, "wrap": true});
     let mut blocks = Vec::new();
     if with_facts {
         block["size"] = "Medium".into();
         block["weight"] = "Bolder".into();
         block["color"] = color(facts).into();
-        let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
-        let fact = |title: &str, value: &str| json!({"title": title, "value": value});
+        let fact = |(title, value): (&str, String)| json!({"title": title, "value": value});
+        let shown: Vec<_> = facts.fields().into_iter().map(fact).collect();
         blocks.push(json!({
             "type": "FactSet",
-            "facts": [
-                fact("Severity", occurrence.severity.word()),
-                fact("Status", occurrence.status.word()),
-                fact("Acknowledged", acknowledged),
-            ],
+            "facts": shown,
         }));
     }
     blocks.insert(0, block);

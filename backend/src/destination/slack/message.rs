@@ -21,17 +21,11 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         body["text"] = escaped(&start).into();
         return body;
     }
-    let occurrence = facts.occurrence();
-    let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
-    let field =
-        |label: &str, value: &str| json!({"type": "mrkdwn", "text": format!("*{label}*\n{value}")});
+    let field = |(label, value): (&str, String)| json!({"type": "mrkdwn", "text": format!("*{label}*\n{value}")});
+    let fields: Vec<_> = facts.fields().into_iter().map(field).collect();
     let mut blocks = vec![json!({
         "type": "section",
-        "fields": [
-            field("Severity", occurrence.severity.word()),
-            field("Status", occurrence.status.word()),
-            field("Acknowledged", acknowledged),
-        ],
+        "fields": fields,
     })];
     if !facts.link.is_empty() {
         let link = format!("<{}|{}>", facts.link, facts.thread_id());

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     domain::{GroupContent, GroupId, MemberChange, Name, Occurrence},
-    message::{Facts, domain_json, members},
+    message::{Facts, digest, domain_json, members},
 };
 
-/// Bytes of the members of a group, so that the document has less than 256 KiB with a summary, a body
+/// Bytes of the members of a group, or of what a digest tells of, so that the document has less than 256 KiB with a summary, a body
 /// and metadata of the usual size.
 const MEMBERS_BYTES_MAX: usize = 128 * 1024;
 
@@ -39,7 +39,23 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
     if let Some(group) = &facts.content.group {
         document["group"] = self::group(group, &facts.link);
     }
+    if let Some(digest) = &facts.content.digest {
+        let events = fitting(digest::events(digest, event));
+        document["digest"] = digest::variables(digest, &events);
+    }
     document
+}
+
+/// As many as fit, from the first on.
+fn fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut room_bytes = MEMBERS_BYTES_MAX;
+    all.take_while(|shown| {
+        let bytes = shown.to_string().len();
+        let fits = bytes <= room_bytes;
+        room_bytes = room_bytes.saturating_sub(bytes);
+        fits
+    })
+    .collect()
 }
 
 fn event(occurrence: &Occurrence) -> Value {
@@ -61,18 +77,11 @@ fn event(occurrence: &Occurrence) -> Value {
 
 /// A group with as many of its members as fit, the most severe first.
 fn group(group: &GroupContent, link: &str) -> Value {
-    let mut room_bytes = MEMBERS_BYTES_MAX;
-    let mut events: Vec<Value> = Vec::new();
-    for (change, occurrence) in &group.members {
+    let events = fitting(group.members.iter().map(|(change, occurrence)| {
         let mut shown = event(occurrence);
         shown["change"] = change.map_or("", MemberChange::word).into();
-        let bytes = shown.to_string().len();
-        if bytes > room_bytes {
-            break;
-        }
-        room_bytes -= bytes;
-        events.push(shown);
-    }
+        shown
+    }));
     let shown = u32::try_from(events.len()).unwrap_or(u32::MAX);
     json!({
         "id": GroupId(group.id).to_string(),

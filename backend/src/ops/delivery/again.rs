@@ -4,7 +4,7 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
     decide::rule_content,
-    domain::{Content, Delivery, DeliveryState, Destination, RecordId, Rule},
+    domain::{Content, Delivery, DeliveryState, Destination, Folding, RecordId, Rule},
     error::Error,
     store::{Changes, Record, Store, Stored},
 };
@@ -57,6 +57,7 @@ impl<'a> Templates<'a> {
             end_ms: None,
             retry_of: Some(old.value.id),
             retried_as: None,
+            folding: Folding::Open,
             content: Content {
                 rule: rule.unwrap_or_else(|| old.value.content.rule.clone()),
                 destination_kind: destination.value.kind.clone(),

@@ -69,6 +69,8 @@ pub enum Skip {
     Ended,
     /// A shadow rule only recorded it.
     Shadowed,
+    /// A digest tells of it.
+    Folded,
 }
 
 /// What was decided in one step.
@@ -255,6 +257,8 @@ impl Batch<'_> {
         let id = old.value.id;
         if old.value.state == DeliveryState::Shadowed {
             self.step.skip(Skip::Shadowed);
+        } else if old.value.folding.digest().is_some() {
+            self.step.skip(Skip::Folded);
         } else if let DeliveryState::Leased { .. } = old.value.state {
             self.step.skip(Skip::UnderWay);
         } else if let Some(hastened) = super::hastened(&old.value, self.now_ms) {

@@ -27,6 +27,8 @@ pub struct Filter {
     pub destination_names: Vec<String>,
     /// Only about this event.
     pub event: Option<EventId>,
+    /// Only those that this digest tells of.
+    pub digest: Option<RecordId>,
     /// Only those decided then or later, in milliseconds since 1970.
     pub start_ms: Option<i64>,
     /// Only those decided before, in milliseconds since 1970.
@@ -60,6 +62,7 @@ impl Filter {
         (self.states.is_empty() || self.states.contains(&delivery.state.number()))
             && named(&self.rule_names, rule_name)
             && named(&self.destination_names, &delivery.destination_name)
+            && (self.digest.is_none() || self.digest == delivery.folding.digest())
             && self.event.is_none_or(|event| is_about(delivery, event))
     }
 
@@ -71,6 +74,7 @@ impl Filter {
             .with("ruleNames", &self.rule_names)
             .with("destinationNames", &self.destination_names)
             .with("eventId", self.event.map(EventId::to_bytes))
+            .with("foldedInto", self.digest.map(RecordId::to_bytes))
             .with("start", moment(self.start_ms))
             .with("end", moment(self.end_ms))
     }
@@ -136,6 +140,10 @@ impl Deliveries {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();
             return Ok(Walk::Under(vec![Index::DeliveryByEvent], vec![prefix]));
+        }
+        if let Some(digest) = filter.digest {
+            let prefix = digest.to_bytes().into();
+            return Ok(Walk::Under(vec![Index::DeliveryByDigest], vec![prefix]));
         }
         let destinations = self
             .ids(&filter.destination_names, |found: Destination| found.id)

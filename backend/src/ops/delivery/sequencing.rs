@@ -1,6 +1,8 @@
 //! The order of messages about one occurrence, or one group: what tells that it changed or ended does not overtake
 //! what told of it first and is still being tried.
 
+use std::collections::HashMap;
+
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
@@ -17,6 +19,8 @@ pub(crate) struct Before {
     /// When it may be looked at again, because an earlier one has not ended; none when nothing stands
     /// before it.
     pub(crate) held_until_ms: Option<i64>,
+    /// The digest that tells of all that stands before it, where that waits for its first attempt.
+    pub(crate) digest: Option<RecordId>,
     /// The first one that arrived, for a message that tells of a change of what that one told of.
     pub(crate) opening: Option<RecordId>,
 }
@@ -45,17 +49,46 @@ pub(crate) async fn before(
     let before: Vec<_> = before
         .filter(|other| stands_before(other, delivery))
         .collect();
-    let until = before.iter().filter_map(|other| match other.state {
-        DeliveryState::Leased { .. } => Some(now_ms),
-        state => state.due_ms(),
+    let digests = digests(store, &before).await?;
+    let standing = before.iter().filter_map(|other| {
+        let digest = other.folding.digest().and_then(|it| digests.get(&it));
+        let state = digest.map_or(other.state, |it| it.state);
+        let until_ms = match state {
+            DeliveryState::Leased { .. } => now_ms,
+            state => state.due_ms()?,
+        };
+        let digest = digest.filter(|_| matches!(state, DeliveryState::Pending { .. }));
+        Some((until_ms, digest.map(|it| it.id)))
     });
+    let standing: Vec<_> = standing.collect();
+    let until = standing.iter().map(|(until_ms, _)| *until_ms);
+    let digest = standing.first().and_then(|(_, digest)| *digest);
+    let digest = digest.filter(|_| standing.iter().all(|(_, other)| *other == digest));
     let openings = before
         .iter()
         .filter(|other| other.state == DeliveryState::Delivered && !other.content.clear);
     Ok(Before {
         held_until_ms: until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS),
+        digest,
         opening: openings.map(|other| other.id).min(),
     })
+}
+
+/// The digests that tell of some of these, by identity.
+async fn digests(
+    store: &Store,
+    before: &[&Delivery],
+) -> Result<HashMap<RecordId, Delivery>, EngineError> {
+    let folded = before.iter().filter_map(|it| it.folding.digest());
+    let mut keys: Vec<Vec<u8>> = folded.map(|it| it.to_bytes().into()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (found, _) = store.get_readable::<Delivery>(keys).await?;
+    let found = found.into_iter().flatten().map(|it| it.value);
+    Ok(found.map(|it| (it.id, it)).collect())
 }
 
 /// Whether a delivery has to end before another one begins. A first message waits for nobody, so

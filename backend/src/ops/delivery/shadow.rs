@@ -1,4 +1,4 @@
-//! What a shadow rule would have sent.
+//! What is not sent by itself, or was not yet, as it would be.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::{
     ops::rule::Installation,
 };
 
-/// The message that a shadow rule recorded, as it would have been sent, without secrets; none for a
-/// delivery that is sent, or was.
+/// The message that a shadow rule recorded, that a digest tells of, or that a digest is to be, without
+/// secrets; none for any other delivery.
 pub fn would_send(delivery: &Delivery, installation: &Installation) -> Option<Value> {
     let around = Context {
         delivery_id: delivery.id,
@@ -18,6 +18,10 @@ pub fn would_send(delivery: &Delivery, installation: &Installation) -> Option<Va
         tenant: &installation.tenant,
         links: &installation.links,
     };
-    let is_shadow = delivery.state == DeliveryState::Shadowed;
-    is_shadow.then(|| destination::render(&delivery.content, &around).shown)
+    let is_shown = match delivery.state {
+        DeliveryState::Shadowed | DeliveryState::Folded => true,
+        DeliveryState::Pending { .. } => delivery.content.digest.is_some(),
+        _ => false,
+    };
+    is_shown.then(|| destination::render(&delivery.content, &around).shown)
 }

@@ -72,20 +72,17 @@ impl World {
         let mut content = sample::content(occurrence, kind("old"), String::new());
         content.rule.name = rule.into();
         let delivery = Delivery {
-            id: RecordId::from_parts(create_ms.unsigned_abs(), 7),
             rule: Some(samples::id(rule)),
-            destination: samples::id(destination),
-            destination_name: destination.into(),
             event: Some(content.occurrence.event),
             state,
-            test: false,
             attempts: 1,
             last_error: "it broke".into(),
-            create_ms,
-            end_ms: None,
-            retry_of: None,
-            retried_as: None,
-            content,
+            ..Delivery::new(
+                RecordId::from_parts(create_ms.unsigned_abs(), 7),
+                (samples::id(destination), destination.into()),
+                content,
+                create_ms,
+            )
         };
         let mut changes = self.store.changes();
         changes.insert(&delivery);

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Deliveries, sequencing};
 use crate::{
-    domain::{Delivery, DeliveryState, RecordId},
+    domain::{Delivery, DeliveryState, Folding, RecordId},
     error::Error,
     store::{Index, engine::Range, record::bytes::Key},
 };
@@ -84,6 +84,14 @@ impl Deliveries {
             return waiting(String::new(), Some(due_ms));
         }
         let now_ms = self.clock.now_ms();
+        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
+            let reason = if delivery.content.digest.is_some() {
+                "a digest: it takes in what is beyond the budget of its destination until then"
+            } else {
+                "beyond the budget of its destination: it goes at that time, with what else is by then"
+            };
+            return waiting(reason.into(), Some(due_ms));
+        }
         let before = if looking {
             sequencing::before(&self.store, delivery, now_ms).await?
         } else {

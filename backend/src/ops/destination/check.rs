@@ -2,7 +2,12 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use crate::{domain::DeliverySettings, ops::validate::Faults};
+use crate::{
+    destination::takes_digests,
+    domain::{Budget, DeliverySettings, DestinationKind},
+    limits::{BUDGET_MESSAGES_MAX, BUDGET_PER_MAX, BUDGET_PER_MIN},
+    ops::validate::Faults,
+};
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
 const IN_FLIGHT: RangeInclusive<u32> = 1..=64;
@@ -10,7 +15,11 @@ const PER_MINUTE: RangeInclusive<u32> = 1..=60_000;
 const ATTEMPTS: RangeInclusive<u32> = 1..=8;
 
 /// Checks how messages are delivered.
-pub(super) fn settings(settings: DeliverySettings, faults: &mut Faults) {
+pub(super) fn settings(
+    settings: DeliverySettings,
+    kind: Option<&DestinationKind>,
+    faults: &mut Faults,
+) {
     if settings
         .timeout
         .is_some_and(|timeout| !TIMEOUT.contains(&timeout))
@@ -30,5 +39,27 @@ pub(super) fn settings(settings: DeliverySettings, faults: &mut Faults) {
                 format!("is not {least} to {most}, or 0 for the default"),
             );
         }
+    }
+    if let Some(settings) = settings.budget {
+        budget(settings, kind, faults);
+    }
+}
+
+fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
+    if let Some(kind) = kind.filter(|kind| !takes_digests(kind)) {
+        let word = kind.word();
+        let fault =
+            format!("is not for {word}: it keeps a state of each thread, and takes no digest");
+        faults.add("delivery.budget", fault);
+    }
+    if !(1..=BUDGET_MESSAGES_MAX).contains(&budget.messages) {
+        let fault = format!("is not 1 to {BUDGET_MESSAGES_MAX}");
+        faults.add("delivery.budget.messages", fault);
+    }
+    if !(BUDGET_PER_MIN..=BUDGET_PER_MAX).contains(&budget.per) {
+        faults.add("delivery.budget.per", "is not 10s to 24h");
+    }
+    if budget.critical_share > 100 {
+        faults.add("delivery.budget.criticalShare", "is not 0 to 100 percent");
     }
 }

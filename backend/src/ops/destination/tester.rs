@@ -144,20 +144,14 @@ impl Works {
         let destination = self.destination(test.target, now_ms).await?;
         let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
         let planned = Delivery {
-            id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
-            rule: None,
-            destination: destination.id,
-            destination_name: destination.name,
             event,
-            state: DeliveryState::Pending { due_ms: now_ms },
             test: true,
-            attempts: 0,
-            last_error: String::new(),
-            create_ms: now_ms,
-            end_ms: None,
-            retry_of: None,
-            retried_as: None,
-            content: sample::content(occurrence, destination.kind.clone(), test.message),
+            ..Delivery::new(
+                RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+                (destination.id, destination.name),
+                sample::content(occurrence, destination.kind.clone(), test.message),
+                now_ms,
+            )
         };
         let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
         let mut changes = self.store.changes();

@@ -1,9 +1,10 @@
 //! The conditions between a match and a notification as a reader is shown them.
 
-use super::{Gate, sent::Pauses};
+use super::{Gate, SentDelivery, sent::Pauses};
 use crate::{
     decide::{CONDITIONS, Case, Tense},
-    domain::Name,
+    domain::{Folding, Name},
+    message::domain_json,
 };
 
 /// The conditions in order, and what each saw. One that stood against nothing, because the rule
@@ -49,4 +50,30 @@ pub(super) fn destination_paused(
             several => format!("{} were paused; messages wait there", several.join(", ")),
         },
     }
+}
+
+/// What was beyond the budget of its destination is told of in a digest, or waits; none where all went
+/// by itself.
+pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
+    let told = sent.iter().filter_map(|it| {
+        let name = &it.delivery.destination_name;
+        if let Some(digest) = &it.digest {
+            let (id, count) = (digest.id, digest.count);
+            return Some(format!(
+                "`{name}` is told in the digest {id} of {count} messages"
+            ));
+        }
+        let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
+        let due_ms = it.delivery.state.due_ms().filter(|_| is_held)?;
+        let until = domain_json::time(due_ms);
+        Some(format!(
+            "`{name}` is told at {until}, with what else is by then"
+        ))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| Gate {
+        name: "budget",
+        passed: false,
+        detail: told.join("; "),
+    })
 }

@@ -1,9 +1,9 @@
 //! What went out about an occurrence: deliveries, their attempts, and when destinations were
 //! paused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Notification, SentDelivery};
+use super::{DigestEnd, Notification, SentDelivery};
 use crate::{
     domain::{
         Attempt, CloseReason, Delivery, EventId, Health, HealthState, Name, Notified, Occurrence,
@@ -35,6 +35,7 @@ pub(super) async fn by_rule(
         )
         .await?;
     let mut by_rule: BTreeMap<RecordId, Vec<SentDelivery>> = BTreeMap::new();
+    let digests = digests(store, found.iter().map(|(_, it)| &it.value)).await?;
     let mut in_full = 0;
     for delivery in found.into_iter().map(|(_, found)| found.value) {
         let mut told_of = delivery.content.occurrences();
@@ -48,13 +49,40 @@ pub(super) async fn by_rule(
             in_full += 1;
             attempts = attempts_of(store, delivery.id).await?;
         }
-        let sent = SentDelivery { delivery, attempts };
+        let digest = delivery.folding.digest();
+        let digest = digest.and_then(|it| digests.get(&it).cloned());
+        let sent = SentDelivery {
+            delivery,
+            attempts,
+            digest,
+        };
         by_rule.entry(rule).or_default().push(sent);
     }
     for sent in by_rule.values_mut() {
         sent.reverse();
     }
     Ok(by_rule)
+}
+
+/// What became of the digests that tell of some deliveries.
+async fn digests(
+    store: &Store,
+    deliveries: impl Iterator<Item = &Delivery>,
+) -> Result<BTreeMap<RecordId, DigestEnd>, Error> {
+    let ids: BTreeSet<_> = deliveries.filter_map(|it| it.folding.digest()).collect();
+    let keys = ids.into_iter().map(|id| id.to_bytes().into()).collect();
+    let found = store.get_many::<Delivery>(keys).await?;
+    let ends = found.into_iter().flatten().filter_map(|it| {
+        let digest = it.value;
+        let end = DigestEnd {
+            id: digest.id,
+            state: digest.state,
+            end_ms: digest.end_ms,
+            count: digest.content.digest?.count,
+        };
+        Some((digest.id, end))
+    });
+    Ok(ends.collect())
 }
 
 async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, Error> {

@@ -34,6 +34,7 @@ pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> 
         moments.extend(holds(rule));
         moments.extend(told(rule));
         moments.extend(rule.deliveries.iter().filter_map(|it| ended(rule, it)));
+        moments.extend(rule.deliveries.iter().filter_map(|it| folded(rule, it)));
     }
     // What happened at the same moment stays in the order of its causes.
     moments.sort_by_key(|it| it.at_ms);
@@ -151,6 +152,25 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             rule_name: Some(rule.rule_name.clone()),
             ..moment(notification.at_ms, kind, text)
         }
+    })
+}
+
+/// That a digest tells of a delivery.
+fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
+    let digest = sent.digest.as_ref()?;
+    let name = &sent.delivery.destination_name;
+    let became = match digest.state {
+        DeliveryState::Delivered => ", which arrived",
+        DeliveryState::Dead => ", which was given up",
+        DeliveryState::Cancelled => ", which was cancelled",
+        _ => ", which is on its way",
+    };
+    let (id, count) = (digest.id, digest.count);
+    let text = format!("{name} is told of it in the digest {id} of {count} messages{became}");
+    Some(Moment {
+        rule_name: Some(rule.rule_name.clone()),
+        delivery: Some(digest.id),
+        ..moment(sent.delivery.end_ms?, "folded", text)
     })
 }
 

@@ -601,28 +601,25 @@ impl Making<'_> {
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, self.now_ms);
         Delivery {
-            id: new_id(self.now_ms),
             rule: Some(self.due.rule),
-            destination: destination.id,
-            destination_name: destination.name.as_str().into(),
             event: Some(occurrence.event),
             state,
-            test: false,
-            attempts: 0,
-            last_error: String::new(),
-            create_ms: self.now_ms,
             end_ms,
-            retry_of: None,
-            retried_as: None,
-            content: Content {
-                clear,
-                occurrence,
-                rule: of_update(&entry, rule, self.past),
-                trigger: trigger_of_update(&entry, rule, &matches, in_force),
-                destination_kind: destination.kind.clone(),
-                group: Some(content.clone()),
-                thread: None,
-            },
+            ..Delivery::new(
+                new_id(self.now_ms),
+                (destination.id, destination.name.as_str().into()),
+                Content {
+                    clear,
+                    occurrence,
+                    rule: of_update(&entry, rule, self.past),
+                    trigger: trigger_of_update(&entry, rule, &matches, in_force),
+                    destination_kind: destination.kind.clone(),
+                    group: Some(content.clone()),
+                    thread: None,
+                    digest: None,
+                },
+                self.now_ms,
+            )
         }
     }
 }

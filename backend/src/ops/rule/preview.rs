@@ -110,6 +110,7 @@ impl Rules {
                 destination_kind: destination.kind,
                 group: group.clone(),
                 thread: None,
+                digest: None,
             };
             self.render(&content, destination.name, installation, &mut room_bytes)
         };

@@ -127,6 +127,7 @@ fn reason(why: Skip) -> Reason {
         Skip::RetriedAlready => Reason::RetriedAlready,
         Skip::DestinationGone => Reason::DestinationGone,
         Skip::Ended => Reason::Ended,
+        Skip::Folded => Reason::Folded,
         Skip::Shadowed => Reason::Shadowed,
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Attempt, Delivery, DeliveryState, EventId, GroupId, Outcome, RecordId,
+        Attempt, Delivery, DeliveryState, DigestId, EventId, GroupId, Outcome, RecordId,
         delivery::{Request, Response},
     },
     error::{Error, Violation},
@@ -37,6 +37,10 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
         content.rule.name
     };
     let group_id = content.group.as_ref().map(|it| GroupId(it.id).to_string());
+    let digest = content.digest.as_ref();
+    let digest_id = digest.map(|it| DigestId(it.id).to_string());
+    let folded_count = digest.map_or(0, |it| i32::try_from(it.count).unwrap_or(i32::MAX));
+    let folded_into = delivery.folding.digest().map(|it| it.to_string());
     let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
     v1::Delivery {
         id: delivery.id.to_string(),
@@ -46,7 +50,11 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .event
             .map(|event| event.to_string())
             .unwrap_or_default(),
-        thread_id: group_id.clone().or(known_as).unwrap_or_default(),
+        thread_id: digest_id
+            .clone()
+            .or_else(|| group_id.clone())
+            .or(known_as)
+            .unwrap_or_default(),
         group_id: group_id.unwrap_or_default(),
         occurrence_id: occurrence_id.unwrap_or_default(),
         state: state(delivery.state).into(),
@@ -68,6 +76,9 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .unwrap_or_default(),
         clear: Some(content.clear),
         rendered: None,
+        is_digest: Some(digest_id.is_some()),
+        folded_into: folded_into.unwrap_or_default(),
+        folded_count,
         trigger_name: content
             .trigger
             .map(|trigger| trigger.name.to_string())
@@ -84,6 +95,7 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
         DeliveryState::Delivered => v1::delivery::State::Delivered,
         DeliveryState::Dead => v1::delivery::State::Dead,
         DeliveryState::Cancelled => v1::delivery::State::Cancelled,
+        DeliveryState::Folded => v1::delivery::State::Folded,
         DeliveryState::Shadowed => v1::delivery::State::Shadowed,
     }
 }
@@ -196,6 +208,7 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
         event_id: request.event_id,
         start: request.start,
         end: request.end,
+        folded_into: request.folded_into,
     };
     let mut violations = Vec::new();
     let filter = filter("", wire, &mut violations);
@@ -220,7 +233,9 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         match v1::delivery::State::try_from(number) {
             Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
                 &format!("states[{at}]"),
-                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, SHADOWED".into(),
+                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
+                 SHADOWED"
+                    .into(),
             ),
             Ok(_) => states.push(u8::try_from(number).unwrap_or_default()),
         }
@@ -236,6 +251,10 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
             let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
             refuse(field, fault);
         }
+    }
+    let digest = RecordId::parse(&wire.folded_into);
+    if digest.is_none() && !wire.folded_into.is_empty() {
+        refuse("foldedInto", NO_DELIVERY_ID.into());
     }
     let event = EventId::parse(&wire.event_id);
     if event.is_none() && !wire.event_id.is_empty() {
@@ -255,6 +274,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         rule_names: wire.rule_names,
         destination_names: wire.destination_names,
         event,
+        digest,
         start_ms,
         end_ms,
     }

@@ -160,13 +160,24 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
         create_time: delivery.create_ms,
         clear: Some(delivery.content.clear),
         end_time: delivery.end_ms,
-        next_attempt_time: match delivery.state {
-            DeliveryState::Leased { .. } => None,
-            state => state.due_ms(),
-        },
+        next_attempt_time: next_attempt(delivery.state),
         last_error: delivery.last_error,
         attempt_count: Some(small(delivery.attempts as usize)),
         attempts: sent.attempts.into_iter().map(attempt).collect(),
+        digest: sent.digest.map(|it| v1::ExplainedDigest {
+            delivery_id: it.id.to_string(),
+            state: state_name(it.state).into(),
+            end_time: it.end_ms,
+            next_attempt_time: next_attempt(it.state),
+            message_count: small(it.count as usize),
+        }),
+    }
+}
+
+fn next_attempt(state: DeliveryState) -> Option<i64> {
+    match state {
+        DeliveryState::Leased { .. } => None,
+        state => state.due_ms(),
     }
 }
 

@@ -1,16 +1,16 @@
 //! What waits, on its way out, and the filters of its list on their way in.
 
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, HoldKind, pending::Kind as WireKind};
 
 use super::{delivery::NO_EVENT_ID, hold::holds, time};
 use crate::{
-    domain::{EventId, OccurrenceId},
+    domain::{Delivery, EventId, Name, Occurrence, OccurrenceId, Pending},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
         edit::Target,
         page::PageRequest,
-        pending::{Filter, Waits},
+        pending::{Filter, Kind, Waits},
     },
 };
 
@@ -19,7 +19,6 @@ use crate::{
 /// # Errors
 /// [`Error::Invalid`] naming every wrong field.
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {
-    use v1::pending::Kind;
     let mut violations = Vec::new();
     if request.rule_names.len() > RULE_NAMES_MAX {
         let fault = format!("has more than {RULE_NAMES_MAX} entries");
@@ -29,26 +28,24 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
     if event.is_none() && !request.event_id.is_empty() {
         violations.push(Violation::new("eventId", NO_EVENT_ID));
     }
-    let mut asked = [false; 2];
+    let mut kinds = Vec::new();
     for (at, kind) in request.kinds.iter().enumerate() {
-        match Kind::try_from(*kind) {
-            Ok(Kind::Opening) => asked[0] = true,
-            Ok(Kind::Update) => asked[1] = true,
-            _ => violations.push(Violation::new(
-                format!("kinds[{at}]"),
-                "is none of OPENING and UPDATE",
-            )),
-        }
+        kinds.extend(match WireKind::try_from(*kind) {
+            Ok(WireKind::Opening) => Some(Kind::Opening),
+            Ok(WireKind::Update) => Some(Kind::Update),
+            Ok(WireKind::Digest) => Some(Kind::Digest),
+            _ => {
+                let fault = "is none of OPENING, UPDATE and DIGEST";
+                violations.push(Violation::new(format!("kinds[{at}]"), fault));
+                None
+            }
+        });
     }
     if !violations.is_empty() {
         return Err(Error::Invalid(violations));
     }
     let filter = Filter {
-        is_opening: match asked {
-            [true, false] => Some(true),
-            [false, true] => Some(false),
-            _ => None,
-        },
+        kinds,
         rule_names: request.rule_names,
         silence_name: request.silence_name,
         event,
@@ -89,16 +86,21 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<Target, Error> {
 
 /// Something that waits, on the wire.
 pub fn pending(waits: Waits) -> v1::Pending {
-    use v1::pending::Kind;
-    let Waits {
-        pending,
-        occurrence,
-        destinations,
-    } = waits;
+    match waits {
+        Waits::Decision {
+            pending,
+            occurrence,
+            destinations,
+        } => decision(&pending, *occurrence, &destinations),
+        Waits::Digest(delivery) => digest(*delivery),
+    }
+}
+
+fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) -> v1::Pending {
     let kind = if pending.is_opening {
-        Kind::Opening
+        WireKind::Opening
     } else {
-        Kind::Update
+        WireKind::Update
     };
     v1::Pending {
         rule_name: pending.rule_name.to_string(),
@@ -112,5 +114,40 @@ pub fn pending(waits: Waits) -> v1::Pending {
         event_name: occurrence.name,
         summary: occurrence.summary,
         severity: occurrence.severity as i32,
+        delivery_id: String::new(),
+        message_count: 0,
+    }
+}
+
+/// What is beyond a budget: a message that is the only one so far, or a digest.
+fn digest(delivery: Delivery) -> v1::Pending {
+    let content = delivery.content;
+    let count = content.digest.as_ref().map_or(1, |it| it.count);
+    let due_time = delivery.state.due_ms().map(time::timestamp);
+    let since = Some(time::timestamp(delivery.create_ms));
+    let event = delivery.event;
+    let occurrence_id = event.map(|_| content.occurrence.id().to_string());
+    v1::Pending {
+        rule_name: content.rule.name,
+        event_id: event.map(|it| it.to_string()).unwrap_or_default(),
+        occurrence_id: occurrence_id.unwrap_or_default(),
+        kind: WireKind::Digest.into(),
+        holds: vec![v1::Hold {
+            kind: HoldKind::Budget.into(),
+            name: delivery.destination_name.clone(),
+            revision: 0,
+            since,
+            until: due_time,
+            author: String::new(),
+            detail: "the destination had as many messages as its budget allows".into(),
+        }],
+        due_time,
+        destination_names: vec![delivery.destination_name],
+        since,
+        event_name: content.occurrence.name,
+        summary: content.occurrence.summary,
+        severity: content.occurrence.severity as i32,
+        delivery_id: delivery.id.to_string(),
+        message_count: count.try_into().unwrap_or(i32::MAX),
     }
 }

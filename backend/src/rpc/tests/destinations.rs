@@ -498,57 +498,19 @@ async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
 async fn settings_of_deliveries_are_held_to_their_ranges() {
     let world = World::start().await;
     let timeout = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
-    let plain = v1::DeliverySettings::default;
+    let with = |change: &dyn Fn(&mut v1::DeliverySettings)| {
+        let mut settings = v1::DeliverySettings::default();
+        change(&mut settings);
+        settings
+    };
     let cases = [
-        (
-            v1::DeliverySettings {
-                timeout: timeout(0),
-                ..plain()
-            },
-            "timeout",
-        ),
-        (
-            v1::DeliverySettings {
-                timeout: timeout(31),
-                ..plain()
-            },
-            "timeout",
-        ),
-        (
-            v1::DeliverySettings {
-                timeout: timeout(-1),
-                ..plain()
-            },
-            "timeout",
-        ),
-        (
-            v1::DeliverySettings {
-                max_in_flight: 65,
-                ..plain()
-            },
-            "maxInFlight",
-        ),
-        (
-            v1::DeliverySettings {
-                max_in_flight: -1,
-                ..plain()
-            },
-            "maxInFlight",
-        ),
-        (
-            v1::DeliverySettings {
-                max_per_minute: -1,
-                ..plain()
-            },
-            "maxPerMinute",
-        ),
-        (
-            v1::DeliverySettings {
-                max_attempts: 9,
-                ..plain()
-            },
-            "maxAttempts",
-        ),
+        (with(&|it| it.timeout = timeout(0)), "timeout"),
+        (with(&|it| it.timeout = timeout(31)), "timeout"),
+        (with(&|it| it.timeout = timeout(-1)), "timeout"),
+        (with(&|it| it.max_in_flight = 65), "maxInFlight"),
+        (with(&|it| it.max_in_flight = -1), "maxInFlight"),
+        (with(&|it| it.max_per_minute = -1), "maxPerMinute"),
+        (with(&|it| it.max_attempts = 9), "maxAttempts"),
     ];
     for (settings, field) in cases {
         let mut draft = destination("a");
@@ -561,6 +523,11 @@ async fn settings_of_deliveries_are_held_to_their_ranges() {
         max_in_flight: 64,
         max_per_minute: 10,
         max_attempts: 8,
+        budget: Some(v1::MessageBudget {
+            messages: 10,
+            per: timeout(600),
+            critical_share: Some(30),
+        }),
     };
     let mut draft = destination("a");
     draft.delivery = Some(settings);

@@ -33,7 +33,7 @@ pub enum Index {
     DeliveryByState = 12,
     /// Trigger id, delivery. Without tests. For what a shadow rule recorded: rule id, delivery.
     NotificationByTrigger = 13,
-    /// Destination id, delivery. Without tests, and without what a shadow rule recorded.
+    /// Destination id, delivery. Without tests, digests, and what a shadow rule recorded.
     NotificationByDestination = 14,
     /// When it was made in ms (8 bytes), client, idempotency key. Leads to the receipt.
     ReceiptByTime = 15,
@@ -64,6 +64,8 @@ pub enum Index {
     GroupByEnd = 27,
     /// Group id, delivery.
     DeliveryByGroup = 28,
+    /// Id of the digest that tells of it, delivery.
+    DeliveryByDigest = 29,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -96,7 +98,7 @@ pub enum Membership {
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -125,6 +127,7 @@ impl Index {
         Self::GroupByKey,
         Self::GroupByEnd,
         Self::DeliveryByGroup,
+        Self::DeliveryByDigest,
     ];
 }
 
@@ -151,6 +154,7 @@ impl Index {
             | Self::DeliveryByRule
             | Self::DeliveryByState
             | Self::DeliveryByGroup
+            | Self::DeliveryByDigest
             | Self::NotificationByTrigger
             | Self::NotificationByDestination => Kind::Delivery,
             Self::GroupByKey | Self::GroupByEnd => Kind::Group,
@@ -182,6 +186,7 @@ impl Index {
             | Self::GroupByKey
             | Self::GroupByEnd
             | Self::DeliveryByGroup
+            | Self::DeliveryByDigest
             | Self::AuditByName => true,
             Self::OccurrenceByEvent
             | Self::RuleByTrigger

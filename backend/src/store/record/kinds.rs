@@ -14,6 +14,7 @@ use super::{
         client::ClientV1,
         delivery::{AttemptV1, DeliveryV1},
         destination::{DestinationV1, HealthV1},
+        digest::BudgetWindowV1,
         group::GroupV1,
         inhibition::InhibitionV1,
         mapping::MappingV1,
@@ -27,9 +28,10 @@ use super::{
 };
 use crate::{
     domain::{
-        Attempt, AuditEntry, AuditState, Calendar, CauseMark, Client, Delivery, DeliveryState,
-        Destination, Group, Health, HeldBy, HoldKind, Inhibition, IntakeMapping, Name, Occurrence,
-        Receipt, RecordId, Revision, Rule, Silence, Status, Trigger, counter::Counted,
+        Attempt, AuditEntry, AuditState, BudgetWindow, Calendar, CauseMark, Client, Delivery,
+        DeliveryState, Destination, Group, Health, HeldBy, HoldKind, Inhibition, IntakeMapping,
+        Name, Occurrence, Receipt, RecordId, Revision, Rule, Silence, Status, Trigger,
+        counter::Counted,
     },
     metrics::CommitStep,
     store::{
@@ -60,6 +62,7 @@ macro_rules! with_record {
             $crate::store::Kind::Group => with_record!(@ Group, $record => $then),
             $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
             $crate::store::Kind::Mapping => with_record!(@ IntakeMapping, $record => $then),
+            $crate::store::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
             $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
         }
     };
@@ -595,11 +598,12 @@ impl Record for Delivery {
             entries.push(entry(Index::DeliveryByDue, due));
         }
         let is_shadowed = self.state == DeliveryState::Shadowed;
-        if !self.test && !is_shadowed {
+        // A digest stands for others that are.
+        let is_notification = !self.test && !is_shadowed && self.content.digest.is_none();
+        if is_notification {
             let destination = Key::new().id(self.destination).id(self.id);
             entries.push(entry(Index::NotificationByDestination, destination));
         }
-        let is_notification = !self.test && !is_shadowed;
         if let (Some(trigger), true) = (&self.content.trigger, is_notification) {
             let trigger = Key::new().id(trigger.id).id(self.id);
             entries.push(entry(Index::NotificationByTrigger, trigger));
@@ -614,6 +618,10 @@ impl Record for Delivery {
         if let Some(group) = &self.content.group {
             let key = Key::new().id(group.id).id(self.id);
             entries.push(entry(Index::DeliveryByGroup, key));
+        }
+        if let Some(digest) = self.folding.digest() {
+            let key = Key::new().id(digest).id(self.id);
+            entries.push(entry(Index::DeliveryByDigest, key));
         }
         if let Some(rule) = self.rule {
             let index = if is_shadowed {
@@ -680,6 +688,26 @@ impl Record for Health {
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND, HealthV1::into_health)
+    }
+}
+
+impl Record for BudgetWindow {
+    const KIND: Kind = Kind::Budget;
+
+    fn key(&self) -> Vec<u8> {
+        self.destination.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&BudgetWindowV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, BudgetWindowV1::into_window)
     }
 }
 

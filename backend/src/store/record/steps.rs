@@ -11,7 +11,8 @@ use crate::{
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
     let kind = after.content.destination_kind.word();
     let Some(before) = before else {
-        if !after.test && after.retry_of.is_none() {
+        let is_digest = after.content.digest.is_some();
+        if !after.test && !is_digest && after.retry_of.is_none() {
             to.push(match after.state {
                 DeliveryState::Shadowed => CommitStep::Shadowed(kind),
                 _ => CommitStep::Decided(kind),
@@ -88,6 +89,7 @@ fn end_of(state: DeliveryState) -> Option<&'static str> {
         DeliveryState::Delivered => Some("delivered"),
         DeliveryState::Dead => Some("dead"),
         DeliveryState::Cancelled => Some("cancelled"),
+        DeliveryState::Folded => Some("folded"),
         DeliveryState::Shadowed => Some("shadowed"),
     }
 }

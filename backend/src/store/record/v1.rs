@@ -5,6 +5,7 @@ pub(super) mod calendar;
 pub(super) mod client;
 pub(super) mod delivery;
 pub(super) mod destination;
+pub(super) mod digest;
 pub(super) mod group;
 pub(super) mod hold;
 pub(super) mod inhibition;

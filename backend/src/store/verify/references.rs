@@ -7,8 +7,9 @@ use async_trait::async_trait;
 
 use crate::{
     domain::{
-        Attempt, AuditEntry, Calendar, Client, Delivery, DeliveryState, Destination, Group, Health,
-        Inhibition, IntakeMapping, Name, Occurrence, Receipt, Revision, Rule, Silence, Trigger,
+        Attempt, AuditEntry, BudgetWindow, Calendar, Client, Delivery, DeliveryState, Destination,
+        Group, Health, Inhibition, IntakeMapping, Name, Occurrence, Receipt, Revision, Rule,
+        Silence, Trigger,
     },
     store::{EngineError, Kind, Store, record::bytes::Key},
 };
@@ -44,7 +45,8 @@ refers_to_nothing!(
     Revision,
     Inhibition,
     Group,
-    IntakeMapping
+    IntakeMapping,
+    BudgetWindow
 );
 
 #[async_trait]

@@ -81,12 +81,16 @@ enum Fate {
     Delivered,
     Waiting,
     Dead,
+    Recorded,
 }
 
+/// What became of it; of what a digest tells, what became of that.
 fn fate(delivery: &ExplainedDelivery) -> Fate {
-    match &delivery.state[..] {
+    let digest = delivery.digest.as_ref();
+    match digest.map_or(&delivery.state[..], |it| &it.state) {
         "DELIVERED" => Fate::Delivered,
         "DEAD" | "CANCELLED" => Fate::Dead,
+        "SHADOWED" => Fate::Recorded,
         _ => Fate::Waiting,
     }
 }
@@ -97,6 +101,7 @@ impl Fate {
             Self::Delivered => (Token::Good, "✓"),
             Self::Waiting => (Token::Warning, "◐"),
             Self::Dead => (Token::Bad, "✗"),
+            Self::Recorded => (Token::Dim, "○"),
         }
     }
 }
@@ -114,7 +119,7 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let told = named(Fate::Delivered);
     if !told.is_empty() {
         let first = deliveries().filter(|it| fate(it) == Fate::Delivered);
-        let first = first.filter_map(|it| it.end_time).min();
+        let first = first.filter_map(ended).min();
         let at = first.map_or_else(String::new, |ms| format!(", first at {}", model.moment(ms)));
         let words = format!("✓ Delivered to {}{at}.", told.join(", "));
         into.text(Token::Good, 0, &words);
@@ -133,6 +138,14 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
             dead.join(", ")
         );
         into.text(Token::Bad, 0, &words);
+    }
+    let recorded = named(Fate::Recorded);
+    if !recorded.is_empty() {
+        let words = format!(
+            "○ Only recorded, by a shadow rule: {}.",
+            recorded.join(", ")
+        );
+        into.text(Token::Dim, 0, &words);
     }
     let held = matched.iter().filter(|rule| !rule.holds.is_empty());
     for rule in held {
@@ -155,6 +168,18 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
 }
 
+/// When it ended, or the digest that tells of it.
+fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
+    let digest = delivery.digest.as_ref();
+    digest.map_or(delivery.end_time, |it| it.end_time)
+}
+
+/// When it is tried next, or the digest that tells of it.
+fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
+    let digest = delivery.digest.as_ref();
+    digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
+}
+
 /// What a delivery waits for: `decided 21:50, not delivered yet: hook answers 401, next try 21:58`.
 fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.moment(delivery.create_time);
@@ -163,12 +188,16 @@ fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
         "" => String::new(),
         error => format!(": {error}"),
     };
-    let next = match delivery.next_attempt_time {
+    let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
         Some(_) => "next try as soon as it may".to_owned(),
         None => "no next try while its destination is paused".to_owned(),
     };
-    format!("{name}: decided {decided}, not delivered yet{why}, {next}")
+    let digest = delivery.digest.as_ref();
+    let with = digest.map_or_else(String::new, |it| {
+        format!(", in a digest of {} messages", it.message_count)
+    });
+    format!("{name}: decided {decided}, not delivered yet{with}{why}, {next}")
 }
 
 /// Event, trigger, rule and destinations, from left to right where they fit.
@@ -225,13 +254,17 @@ fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         let at =
             |ms: Option<i64>| ms.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
         let words = match fate {
-            Fate::Delivered => format!("  delivered{}", at(delivery.end_time)),
+            Fate::Delivered if delivery.digest.is_some() => {
+                format!("  delivered in a digest{}", at(ended(delivery)))
+            }
+            Fate::Delivered => format!("  delivered{}", at(ended(delivery))),
+            Fate::Recorded => "  only recorded".to_owned(),
             Fate::Dead => format!(
                 "  {}{}",
                 delivery.state.to_lowercase(),
                 at(delivery.end_time)
             ),
-            Fate::Waiting => format!("  waiting, next try{}", at(delivery.next_attempt_time)),
+            Fate::Waiting => format!("  waiting, next try{}", at(next_attempt(delivery))),
         };
         line.push(span(token, &words));
         into.linked(line, Link::Go(Route::Delivery(delivery.id.clone())));

@@ -6,11 +6,11 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-use super::{obligation, transcript};
+use super::{obligation, rendered, transcript};
 use crate::{
     client::Request,
     data::{EventRow, Severity, Status, Word, structure},
-    document::{Document, Link, readable, span},
+    document::{Document, Link, span},
     model::{
         Model,
         page::{Found, Report},
@@ -267,21 +267,11 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     let rendered = preview.rendered.as_ref().map_or(Value::Null, structure);
     let body = rendered.get("body").and_then(Value::as_str);
     let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
-    let message = document
+    let text = document
         .as_ref()
         .and_then(|document| document.pointer("/rule/message"));
-    if let Some(message) = message.and_then(Value::as_str) {
-        into.field("message", Token::Title, message);
+    if let Some(text) = text.and_then(Value::as_str) {
+        into.field("message", Token::Title, text);
     }
-    if let Some(fields) = rendered.as_object() {
-        for (key, value) in fields {
-            match value.as_str() {
-                Some(body) if body.contains('\n') || readable(body) != body => {
-                    into.text(Token::Dim, 0, key);
-                    into.body(2, body);
-                }
-                _ => into.tree(0, key, value),
-            }
-        }
-    }
+    rendered::message(into, &rendered);
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::v1::{Attempt, Delivery};
 
+use super::rendered;
 use crate::{
-    data::{Kind, Outcome, Word, millis, span_ms},
+    data::{DeliveryState, Kind, Outcome, Word, millis, span_ms, structure},
     document::{Document, Link, duration, label, span},
     model::Model,
     route::Route,
@@ -45,6 +46,14 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         let link = Link::Go(Route::Event(delivery.occurrence_id.clone()));
         into.link("event", &delivery.occurrence_id, link);
     }
+    if delivery.is_digest == Some(true) {
+        let told = format!("a digest of {} messages", delivery.folded_count);
+        into.field("what", Token::Text, &told);
+    }
+    if !delivery.folded_into.is_empty() {
+        let link = Link::Go(Route::Delivery(delivery.folded_into.clone()));
+        into.link("told of in", &delivery.folded_into, link);
+    }
     if !delivery.retry_of.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.retry_of.clone()));
         into.link("sends again", &delivery.retry_of, link);
@@ -74,6 +83,16 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
 
 pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
     summary(into, model, delivery);
+    if let Some(shown) = &delivery.rendered {
+        let heading = match delivery.state() {
+            DeliveryState::Shadowed => "What would have been sent",
+            DeliveryState::Folded => "What would have been sent by itself",
+            _ => "What is to be sent, as far as it is known",
+        };
+        into.heading(heading);
+        rendered::message(into, &structure(shown));
+        return;
+    }
     if delivery.attempts.is_empty() {
         into.heading("Attempts");
         into.text(Token::Dim, 0, "none yet");

@@ -215,6 +215,12 @@ pub(super) fn release(model: &mut Model) {
     };
     let names: Vec<&str> = found.texts("destinationNames").collect();
     let told = format!("{} hears of it now.", names.join(", "));
+    if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
+        let request = Request::RetryDelivery { id: id.to_owned() };
+        let then = Consequence::Write(Box::new(request), write("on the way"));
+        let confirm = Confirm::new("Send what is beyond the budget?", "Send", then);
+        return ask(model, confirm.line(Token::Text, told));
+    }
     let rule = found.text("ruleName").to_owned();
     let request = Request::Release {
         rule: rule.clone(),

@@ -18,6 +18,7 @@ const PATIENT: DeliverySettings = DeliverySettings {
     max_in_flight: Some(2),
     max_per_minute: None,
     max_attempts: None,
+    budget: None,
 };
 
 /// Lives until so many requests came in all, is killed, and takes up at once what was cut off.

@@ -18,8 +18,8 @@ use crate::{
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
-        Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, Health,
-        Name, RecordId, Secret,
+        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, Health, Name, RecordId,
+        Secret,
         destination::{Webhook, WebhookMethod},
     },
     message::{Links, sample},
@@ -248,20 +248,13 @@ impl World {
         let mut changes = self.store.changes();
         for &id in &ids {
             changes.insert(&Delivery {
-                id,
-                rule: None,
-                destination: destination.id,
-                destination_name: destination.name.to_string(),
                 event: Some(content.occurrence.event),
-                state: DeliveryState::Pending { due_ms: now_ms },
-                test: false,
-                attempts: 0,
-                last_error: String::new(),
-                create_ms: now_ms,
-                end_ms: None,
-                retry_of: None,
-                retried_as: None,
-                content: content.clone(),
+                ..Delivery::new(
+                    id,
+                    (destination.id, destination.name.to_string()),
+                    content.clone(),
+                    now_ms,
+                )
             });
         }
         self.store.apply(Lane::Bulk, changes).await.unwrap();

@@ -235,7 +235,10 @@ async fn an_edit_decides_two_thousand_that_wait_in_no_time() {
         .await
         .unwrap();
     assert_eq!((left.len(), token.is_empty()), (1, true));
-    assert_eq!(left[0].destinations, [name("hook")]);
+    let pending::Waits::Decision { destinations, .. } = &left[0] else {
+        panic!("{left:?}");
+    };
+    assert_eq!(*destinations, [name("hook")]);
 }
 
 #[tokio::test]

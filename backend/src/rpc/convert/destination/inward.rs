@@ -7,13 +7,14 @@ use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as W
 use super::super::query;
 use crate::{
     domain::{
-        DeliverySettings, DestinationKind, Secret, Severity,
+        Budget, DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
             Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
             ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
         },
     },
     error::Violation,
+    limits::BUDGET_CRITICAL_SHARE_DEFAULT,
     ops::destination::{DestinationDraft, is_plain_header, is_secret_header},
 };
 
@@ -220,6 +221,7 @@ pub fn delivery_settings(
     faults: &mut Vec<Violation>,
 ) -> DeliverySettings {
     let wire = wire.unwrap_or_default();
+    let budget = wire.budget.map(|it| budget(it, faults));
     let mut count = |field: &str, count: i32| match u32::try_from(count) {
         Ok(0) => None,
         Ok(count) => Some(count),
@@ -232,6 +234,7 @@ pub fn delivery_settings(
         max_in_flight: count("maxInFlight", wire.max_in_flight),
         max_per_minute: count("maxPerMinute", wire.max_per_minute),
         max_attempts: count("maxAttempts", wire.max_attempts),
+        budget,
         timeout: wire.timeout.and_then(|timeout| {
             let taken = Duration::try_from(timeout);
             taken
@@ -240,5 +243,28 @@ pub fn delivery_settings(
                 })
                 .ok()
         }),
+    }
+}
+
+/// Takes a budget. What is out of range is told where the whole destination is checked.
+fn budget(wire: v1::MessageBudget, faults: &mut Vec<Violation>) -> Budget {
+    let mut number = |field: &str, number: i32| {
+        u32::try_from(number).unwrap_or_else(|_negative| {
+            let field = format!("delivery.budget.{field}");
+            faults.push(Violation::new(field, "is negative"));
+            1
+        })
+    };
+    let share = wire
+        .critical_share
+        .unwrap_or_else(|| i32::try_from(BUDGET_CRITICAL_SHARE_DEFAULT).unwrap_or(i32::MAX));
+    Budget {
+        messages: number("messages", wire.messages),
+        critical_share: number("criticalShare", share),
+        // None, and a negative one, is less than it may be.
+        per: wire
+            .per
+            .and_then(|per| Duration::try_from(per).ok())
+            .unwrap_or_default(),
     }
 }

@@ -166,5 +166,10 @@ fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
         max_in_flight: number(settings.max_in_flight),
         max_per_minute: number(settings.max_per_minute),
         max_attempts: number(settings.max_attempts),
+        budget: settings.budget.map(|it| v1::MessageBudget {
+            messages: number(Some(it.messages)),
+            per: Some(duration(it.per)),
+            critical_share: Some(number(Some(it.critical_share))),
+        }),
     }
 }

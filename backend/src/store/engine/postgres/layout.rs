@@ -37,6 +37,7 @@ pub(super) fn table(kind: Kind) -> &'static str {
         // GROUP is a word of SQL.
         Kind::Group => "occurrence_group",
         Kind::Mapping => "mapping",
+        Kind::Budget => "budget",
     }
 }
 
@@ -51,6 +52,7 @@ pub(super) fn place(index: Index) -> Place {
         Index::DeliveryByDestination => Column("by_destination"),
         Index::DeliveryByRule => Column("by_rule"),
         Index::DeliveryByGroup => Column("by_group"),
+        Index::DeliveryByDigest => Column("by_digest"),
         Index::NotificationByTrigger => Column("notified_by_trigger"),
         Index::NotificationByDestination => Column("notified_by_destination"),
         Index::ReceiptByTime => Column("by_time"),

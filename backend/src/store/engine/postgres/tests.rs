@@ -358,7 +358,33 @@ mod layout {
         },
         fresh, open,
     };
-    use crate::store::engine::{Engine, Index, Kind};
+    use crate::store::engine::{Direction, Engine, Index, Kind, Range};
+
+    #[tokio::test]
+    async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
+        use super::super::session::{Role, Session};
+        let Some(mut address) = fresh().await else {
+            return;
+        };
+        address.schema = format!("t{:x}", rand::random::<u64>());
+        let session = Session::open(&address, Role::Writer).await.unwrap();
+        let (schema, first) = (&address.schema, migration::STEPS[0]);
+        let script = format!(
+            "BEGIN; CREATE SCHEMA {schema}; SET LOCAL search_path TO {schema}; \
+             CREATE TABLE layout (id int PRIMARY KEY, version int NOT NULL, \
+             oldest_reader int NOT NULL); {first} INSERT INTO layout VALUES (1, 1, 1); \
+             INSERT INTO delivery (key, version, value, by_rule) VALUES ('k', 7, 'v', 'r'); COMMIT"
+        );
+        session.client.batch_execute(&script).await.unwrap();
+        let found = migration::migrate(&address).await.unwrap().unwrap();
+        assert_eq!(found.version, 1);
+        let engine = open(&address).await;
+        let (whole, first) = (|| Range::under(&[]), Direction::Ascending);
+        let by_rule = engine.entries(Index::DeliveryByRule, whole(), first, 1);
+        assert_eq!(by_rule.await.unwrap(), [(b"r".to_vec(), b"k".to_vec())]);
+        let by_digest = engine.entries(Index::DeliveryByDigest, whole(), first, 1);
+        assert!(by_digest.await.unwrap().is_empty());
+    }
 
     #[tokio::test]
     async fn the_tables_are_those_of_the_list() {

@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     destination::{DestinationKindV1, Secrets},
+    digest::DigestContentV1,
     group::GroupContentV1,
     occurrence::{OccurrenceV1, ThreadV1, record_id},
     rule::{names, texts},
     trigger::TriggerV1,
 };
 use crate::domain::{
-    Attempt, Content, Delivery, DeliveryState, EventId, Outcome, RecordId, Transcript,
+    Attempt, Content, Delivery, DeliveryState, EventId, Folding, Outcome, RecordId, Transcript,
     delivery::{Request, Response, RuleContent},
 };
 
@@ -46,6 +47,12 @@ pub(crate) struct DeliveryV1 {
     content: Option<ContentV1>,
     #[prost(bytes = "vec", optional, tag = "15")]
     retried_as: Option<Vec<u8>>,
+    /// Whether it goes by itself, whatever the budget.
+    #[prost(bool, tag = "16")]
+    alone: bool,
+    /// The digest that tells of it.
+    #[prost(bytes = "vec", optional, tag = "17")]
+    folded_into: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -58,6 +65,7 @@ enum StateV1 {
     Delivered = 4,
     Dead = 5,
     Cancelled = 6,
+    Folded = 7,
     Shadowed = 8,
 }
 
@@ -77,6 +85,8 @@ struct ContentV1 {
     group: Option<GroupContentV1>,
     #[prost(message, optional, tag = "7")]
     thread: Option<ThreadV1>,
+    #[prost(message, optional, tag = "8")]
+    digest: Option<DigestContentV1>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -106,6 +116,7 @@ impl From<&Delivery> for DeliveryV1 {
             DeliveryState::Delivered => (StateV1::Delivered, 0),
             DeliveryState::Dead => (StateV1::Dead, 0),
             DeliveryState::Cancelled => (StateV1::Cancelled, 0),
+            DeliveryState::Folded => (StateV1::Folded, 0),
             DeliveryState::Shadowed => (StateV1::Shadowed, 0),
         };
         let bytes = |id: RecordId| id.to_bytes().to_vec();
@@ -124,6 +135,8 @@ impl From<&Delivery> for DeliveryV1 {
             end_ms: delivery.end_ms,
             retry_of: delivery.retry_of.map(bytes),
             retried_as: delivery.retried_as.map(bytes),
+            alone: delivery.folding == Folding::Alone,
+            folded_into: delivery.folding.digest().map(bytes),
             content: Some((&delivery.content).into()),
         }
     }
@@ -140,6 +153,7 @@ impl DeliveryV1 {
             StateV1::Delivered => DeliveryState::Delivered,
             StateV1::Dead => DeliveryState::Dead,
             StateV1::Cancelled => DeliveryState::Cancelled,
+            StateV1::Folded => DeliveryState::Folded,
             StateV1::Shadowed => DeliveryState::Shadowed,
         };
         let event = match self.event {
@@ -164,6 +178,11 @@ impl DeliveryV1 {
             end_ms: self.end_ms,
             retry_of: optional(self.retry_of)?,
             retried_as: optional(self.retried_as)?,
+            folding: match optional(self.folded_into)? {
+                Some(digest) => Folding::Into(digest),
+                None if self.alone => Folding::Alone,
+                None => Folding::Open,
+            },
             content: self.content?.into_content()?,
         })
     }
@@ -180,6 +199,7 @@ impl From<&Content> for ContentV1 {
             destination_kind: Some(kind),
             group: content.group.as_ref().map(GroupContentV1::from),
             thread: content.thread.map(ThreadV1::from),
+            digest: content.digest.as_ref().map(DigestContentV1::from),
         }
     }
 }
@@ -203,6 +223,10 @@ impl ContentV1 {
             thread: match self.thread {
                 None => None,
                 Some(thread) => Some(thread.into_thread()?),
+            },
+            digest: match self.digest {
+                None => None,
+                Some(digest) => Some(digest.into_content()?),
             },
         })
     }

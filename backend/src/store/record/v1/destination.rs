@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use super::webhook::{MethodV1, WebhookV1};
 use crate::{
     domain::{
-        DeliverySettings, Destination, DestinationKind, Health, HealthState, Name, RecordId,
-        Secret, Severity,
+        Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
+        RecordId, Secret, Severity,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
             Tried, Webhook,
@@ -41,6 +41,38 @@ pub(crate) struct DestinationV1 {
     create_ms: i64,
     #[prost(int64, tag = "12")]
     update_ms: i64,
+    #[prost(message, optional, tag = "13")]
+    budget: Option<BudgetV1>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct BudgetV1 {
+    #[prost(uint32, tag = "1")]
+    messages: u32,
+    #[prost(uint64, tag = "2")]
+    per_ms: u64,
+    #[prost(uint32, tag = "3")]
+    critical_share: u32,
+}
+
+impl From<Budget> for BudgetV1 {
+    fn from(budget: Budget) -> Self {
+        Self {
+            messages: budget.messages,
+            per_ms: u64::try_from(budget.per.as_millis()).unwrap_or(u64::MAX),
+            critical_share: budget.critical_share,
+        }
+    }
+}
+
+impl BudgetV1 {
+    fn into_budget(self) -> Budget {
+        Budget {
+            messages: self.messages,
+            per: Duration::from_millis(self.per_ms),
+            critical_share: self.critical_share,
+        }
+    }
 }
 
 /// A kind of destination. Texts, templates and sealed secrets have one numbering for all kinds,
@@ -204,6 +236,7 @@ impl DestinationV1 {
             max_in_flight: settings.max_in_flight.unwrap_or(0),
             max_per_minute: settings.max_per_minute.unwrap_or(0),
             max_attempts: settings.max_attempts.unwrap_or(0),
+            budget: settings.budget.map(BudgetV1::from),
             revision: destination.revision,
             create_ms: destination.create_ms,
             update_ms: destination.update_ms,
@@ -233,6 +266,7 @@ impl DestinationV1 {
                 max_in_flight: stated(self.max_in_flight),
                 max_per_minute: stated(self.max_per_minute),
                 max_attempts: stated(self.max_attempts),
+                budget: self.budget.map(BudgetV1::into_budget),
             },
             revision: self.revision,
             create_ms: self.create_ms,

@@ -1,0 +1,143 @@
+//! What was folded into a digest dies with it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    clock::Clock,
+    domain::{BudgetWindow, Delivery, DeliveryState, RecordId},
+    error::Error,
+    ops::commit::commit,
+    store::{Direction, EngineError, Index, Lane, Store, Stored, engine::Range},
+};
+
+/// Deliveries that follow their digest in one commit.
+const PAGE: usize = 256;
+
+/// The digests that died and whose deliveries have yet to follow. That they are is on disk with the
+/// budget; this is where to go on.
+#[derive(Debug)]
+pub(crate) struct Burials {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    /// By destination and digest.
+    left: BTreeMap<(RecordId, RecordId), Range>,
+    /// Whether what an earlier life left is among them.
+    is_taken_up: bool,
+}
+
+impl Burials {
+    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            clock,
+            left: BTreeMap::new(),
+            is_taken_up: false,
+        }
+    }
+
+    /// Takes note of digests that died, by their destination.
+    pub(crate) fn add(&mut self, dead: impl IntoIterator<Item = (RecordId, RecordId)>) {
+        let dead = dead.into_iter();
+        self.left
+            .extend(dead.map(|it| (it, Range::under(&it.1.to_bytes()))));
+    }
+
+    /// Whether there is nothing left to do.
+    pub(crate) fn is_done(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Has some deliveries follow their digest.
+    pub(crate) async fn advance(&mut self) -> Result<(), Error> {
+        if !self.is_taken_up {
+            self.take_up().await?;
+            self.is_taken_up = true;
+        }
+        let Some(mut next) = self.left.first_entry() else {
+            return Ok(());
+        };
+        let (destination, digest) = *next.key();
+        match bury(&self.store, &*self.clock, (destination, digest), next.get()).await? {
+            Some(rest) => *next.get_mut() = rest,
+            None => drop(next.remove()),
+        }
+        Ok(())
+    }
+
+    /// Reads what an earlier life left.
+    async fn take_up(&mut self) -> Result<(), Error> {
+        let store = self.store.clone();
+        let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
+        loop {
+            match pages.next().await {
+                Ok(None) => return Ok(()),
+                Ok(Some(page)) => {
+                    let dead = page.into_iter().map(|it| it.value).flat_map(|it| {
+                        let dead = it.dead.into_iter();
+                        dead.map(move |digest| (it.destination, digest))
+                    });
+                    self.add(dead.collect::<Vec<_>>());
+                }
+                Err(EngineError::Corrupt(why)) => {
+                    tracing::error!(why, "not all budgets could be looked at");
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Has some deliveries follow their digest; answers what is left.
+async fn bury(
+    store: &Store,
+    clock: &dyn Clock,
+    (destination, digest): (RecordId, RecordId),
+    range: &Range,
+) -> Result<Option<Range>, Error> {
+    let decide = async || {
+        let mut changes = store.changes();
+        let engine = store.engine();
+        let index = Index::DeliveryByDigest;
+        let found = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
+        let found = found.await?;
+        let rest = (found.len() == PAGE).then(|| {
+            let mut rest = range.clone();
+            rest.go_on_after(&found[PAGE - 1].0);
+            rest
+        });
+        let keys = found.into_iter().map(|(_, key)| key).collect();
+        let (found, _) = store.get_readable::<Delivery>(keys).await?;
+        let why = why(store, digest).await?;
+        for delivery in found.iter().flatten() {
+            if delivery.value.state == DeliveryState::Folded {
+                let dead = Delivery {
+                    state: DeliveryState::Dead,
+                    end_ms: Some(clock.now_ms()),
+                    last_error: why.clone(),
+                    ..delivery.value.clone()
+                };
+                changes.update(delivery, &dead);
+            }
+        }
+        let key = destination.to_bytes().into();
+        let window: Option<Stored<BudgetWindow>> = store.get(key).await?;
+        if let (Some(window), None) = (window, &rest) {
+            let mut next = window.value.clone();
+            next.dead.retain(|it| *it != digest);
+            changes.update(&window, &next);
+        }
+        Ok((changes, rest))
+    };
+    let (rest, _) = commit(store, Lane::Bulk, decide).await?;
+    Ok(rest)
+}
+
+/// Why what was folded into a digest is dead.
+async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
+    let key = digest.to_bytes().into();
+    let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
+    let digest = found.into_iter().flatten().next();
+    let why = digest.map(|it| it.value.last_error).unwrap_or_default();
+    Ok(format!("the digest that told of it was given up: {why}"))
+}

@@ -1,0 +1,392 @@
+//! Budgets: what goes one by one, what a digest tells, and that nothing is told twice or not at all.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
+
+use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
+use crate::{
+    clock::Clock as _,
+    destination::receiver::{Received, Receiver, Reply},
+    domain::{
+        Budget, BudgetWindow, Content, Delivery, DeliverySettings, DeliveryState, Destination,
+        EventId, RecordId, Severity, Status,
+    },
+    message::sample,
+    ops::delivery::Deliveries,
+    store::{Lane, Stored},
+};
+
+/// Ten in ten minutes.
+const SETTINGS: DeliverySettings = DeliverySettings {
+    timeout: None,
+    max_in_flight: None,
+    max_per_minute: None,
+    max_attempts: None,
+    budget: Some(Budget {
+        messages: 10,
+        per: Duration::from_secs(600),
+        critical_share: 20,
+    }),
+};
+
+/// What there is to tell of the event of a number.
+fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> Content {
+    let mut occurrence = sample::occurrence(START_MS);
+    let host = format!("host-{number}");
+    occurrence.dimensions = BTreeMap::from([("host".to_owned(), host)]);
+    occurrence.event = EventId::derive("disk-full", &occurrence.dimensions);
+    occurrence.key = RecordId::from_parts(number as u64 + 1, 9);
+    occurrence.severity = severity;
+    occurrence.summary = format!("event {number}");
+    if clear {
+        occurrence.status = Status::Closed;
+    }
+    Content {
+        clear,
+        ..sample::content(occurrence, to.kind.clone(), String::new())
+    }
+}
+
+/// Decides a message about each of some events, in one commit.
+async fn decide(
+    world: &mut World,
+    to: &Destination,
+    numbers: impl Iterator<Item = usize>,
+    severity: Severity,
+    clear: bool,
+) -> Vec<RecordId> {
+    let mut ids = Vec::new();
+    let mut changes = world.store().changes();
+    for number in numbers {
+        let id = world.id();
+        let content = content(number, severity, clear, to);
+        changes.insert(&Delivery {
+            event: Some(content.occurrence.event),
+            state: DeliveryState::Pending {
+                due_ms: world.clock.now_ms(),
+            },
+            ..Delivery::new(
+                id,
+                (to.id, to.name.to_string()),
+                content,
+                world.clock.now_ms(),
+            )
+        });
+        ids.push(id);
+    }
+    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    ids
+}
+
+async fn world(reply: Reply) -> (World, Receiver, Destination) {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (receiver, _) = switch(reply).await;
+    let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
+    world.start();
+    (world, receiver, to)
+}
+
+/// What a receiver got: summaries of single messages, and digests.
+fn told(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
+    let (mut singles, mut digests) = (Vec::new(), Vec::new());
+    for body in receiver.received().iter().map(Received::json) {
+        if body["digest"].is_null() {
+            singles.push(body["event"]["summary"].as_str().unwrap().to_owned());
+        } else {
+            digests.push(body["digest"].clone());
+        }
+    }
+    (singles, digests)
+}
+
+async fn states(world: &World, ids: &[RecordId]) -> BTreeMap<u8, usize> {
+    let mut states = BTreeMap::new();
+    for id in ids {
+        *states
+            .entry(world.delivery(*id).await.state.number())
+            .or_default() += 1;
+    }
+    states
+}
+
+const DELIVERED: u8 = DeliveryState::Delivered.number();
+const DEAD: u8 = DeliveryState::Dead.number();
+const FOLDED: u8 = DeliveryState::Folded.number();
+
+#[tokio::test]
+async fn a_thousand_in_a_minute_are_eight_messages_two_more_that_are_critical_and_a_digest() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    let many = decide(&mut world, &to, 0..1_000, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    let critical = decide(&mut world, &to, 1_000..1_005, Severity::Critical, false).await;
+    world.live(MINUTE).await;
+    let (singles, digests) = told(&receiver);
+    assert_eq!((singles.len(), digests.len()), (10, 0));
+    assert_eq!(singles[8..], ["event 1000", "event 1001"]);
+    assert_eq!(
+        states(&world, &many).await,
+        [(DELIVERED, 8), (FOLDED, 992)].into()
+    );
+    assert_eq!(
+        states(&world, &critical).await,
+        [(DELIVERED, 2), (FOLDED, 3)].into()
+    );
+    world.live(8 * MINUTE).await;
+    let (singles, digests) = told(&receiver);
+    assert_eq!((singles.len(), digests.len()), (10, 1));
+    let [digest] = &digests[..] else { panic!() };
+    assert_eq!(
+        (&digest["count"], &digest["new_count"]),
+        (&995.into(), &995.into())
+    );
+    let rows = digest["rows"].as_array().unwrap();
+    let sum: i64 = rows.iter().map(|it| it["count"].as_i64().unwrap()).sum();
+    assert_eq!(sum, 995);
+    assert_eq!(rows[0]["severity"], "critical");
+    let events = digest["events"].as_array().unwrap();
+    assert_eq!(
+        (events.len(), &digest["more_count"]),
+        (20, &(995 - 20).into())
+    );
+    // The worst come first, and of these the oldest.
+    assert_eq!(events[0]["summary"], "event 1002");
+    assert_eq!(events[3]["summary"], "event 8");
+    // The next window is a new one.
+    decide(&mut world, &to, 2_000..2_003, Severity::Info, false).await;
+    world.settled().await;
+    assert_eq!(told(&receiver).0.len(), 13);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn one_alone_beyond_the_budget_goes_as_itself_when_the_window_ends() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    decide(&mut world, &to, 0..8, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    let ninth = decide(&mut world, &to, 8..9, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    let (reason, next) = world.waiting(ninth[0]).await;
+    assert!(
+        reason.starts_with("beyond the budget of its destination"),
+        "{reason}"
+    );
+    assert_eq!(next, Some(600));
+    world.live(8 * MINUTE).await;
+    let (singles, digests) = told(&receiver);
+    assert_eq!((singles.len(), digests.len()), (9, 0));
+    assert_eq!(states(&world, &ninth).await, [(DELIVERED, 1)].into());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_closes_while_its_opening_is_in_a_digest_is_told_in_the_same_one() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    decide(&mut world, &to, 0..50, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    // Eight were told one by one; of these the closings are beyond the budget as well.
+    decide(&mut world, &to, 0..30, Severity::Error, true).await;
+    world.live(9 * MINUTE).await;
+    let (singles, digests) = told(&receiver);
+    assert_eq!((singles.len(), digests.len()), (8, 1));
+    assert_eq!(digests[0]["count"], 42 + 30);
+    assert_eq!(digests[0]["clear_count"], 30);
+    // What closes after the digest goes one by one again.
+    decide(&mut world, &to, 30..35, Severity::Error, true).await;
+    world.settled().await;
+    assert_eq!(told(&receiver).0.len(), 8 + 5);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_closes_waits_for_a_digest_that_is_being_tried() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (receiver, reply) = switch(Reply::status(200)).await;
+    let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
+    world.start();
+    decide(&mut world, &to, 0..20, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    set(&reply, 500);
+    world.live(9 * MINUTE + SECOND).await;
+    // The digest was tried once, and the next try is minutes away.
+    let closings = decide(&mut world, &to, 10..12, Severity::Error, true).await;
+    set(&reply, 200);
+    world.live(SECOND).await;
+    assert_eq!(states(&world, &closings).await.get(&DELIVERED), None);
+    world.live(10 * MINUTE).await;
+    let received = receiver.received();
+    let bodies: Vec<_> = received.iter().map(Received::json).collect();
+    let is_digest = |it: &Value| !it["digest"].is_null();
+    let last_digest = bodies.iter().rposition(is_digest).unwrap();
+    let first_closing = bodies.iter().position(|it| it["clear"] == true).unwrap();
+    assert!(last_digest < first_closing, "{last_digest} {first_closing}");
+    assert_eq!(states(&world, &closings).await, [(DELIVERED, 2)].into());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_digest_tells_dies_with_it_and_is_sent_again_with_it() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    let ids = decide(&mut world, &to, 0..600, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    // What is left of the others after a kill is found in the store.
+    world.kill();
+    let folded = ids[599];
+    let digest = world.delivery(folded).await.folding.digest().unwrap();
+    let key = digest.to_bytes().to_vec();
+    let stored: Stored<Delivery> = world.store().get(key).await.unwrap().unwrap();
+    let key = to.id.to_bytes().to_vec();
+    let window: Stored<BudgetWindow> = world.store().get(key.clone()).await.unwrap().unwrap();
+    let mut changes = world.store().changes();
+    changes.update(
+        &stored,
+        &Delivery {
+            state: DeliveryState::Dead,
+            last_error: "answered 500".into(),
+            ..stored.value.clone()
+        },
+    );
+    let dead = vec![digest];
+    changes.update(
+        &window,
+        &BudgetWindow {
+            dead,
+            ..window.value.clone()
+        },
+    );
+    world.store().apply(Lane::Admin, changes).await.unwrap();
+    world.start();
+    world.live(SECOND).await;
+    assert_eq!(
+        states(&world, &ids).await,
+        [(DELIVERED, 8), (DEAD, 592)].into()
+    );
+    let window: Stored<BudgetWindow> = world.store().get(key).await.unwrap().unwrap();
+    assert!(window.value.dead.is_empty(), "{:?}", window.value);
+    let dead = world.delivery(folded).await;
+    assert!(
+        dead.last_error.contains("answered 500"),
+        "{}",
+        dead.last_error
+    );
+    let deliveries = Deliveries::new(world.store.clone(), world.clock.clone());
+    let again = deliveries.retry(folded).await.unwrap();
+    assert_eq!(again.retry_of, Some(digest));
+    world.settled().await;
+    let (_, digests) = told(&receiver);
+    assert_eq!(digests[0]["count"], 592);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_digest_that_is_refused_takes_what_it_tells_with_it() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(200)).await;
+    let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
+    world.start();
+    let ids = decide(&mut world, &to, 0..20, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    set(&reply, 400);
+    world.live(10 * MINUTE).await;
+    assert_eq!(
+        states(&world, &ids).await,
+        [(DELIVERED, 8), (DEAD, 12)].into()
+    );
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_was_down_for_an_hour_hears_of_everything_once() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let (receiver, reply) = switch(Reply::status(503)).await;
+    let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
+    world.start();
+    let mut ids = Vec::new();
+    for round in 0..6 {
+        let numbers = round * 20..(round + 1) * 20;
+        ids.extend(decide(&mut world, &to, numbers, Severity::Error, false).await);
+        world.live(10 * MINUTE).await;
+    }
+    set(&reply, 200);
+    let failed = receiver.count();
+    world.live(Duration::from_secs(6 * 3_600)).await;
+    let states = states(&world, &ids).await;
+    let (one_by_one, in_digests) = (states[&DELIVERED], states[&FOLDED]);
+    assert_eq!(one_by_one + in_digests, 120, "{states:?}");
+    let bodies: Vec<_> = receiver.received()[failed..]
+        .iter()
+        .map(Received::json)
+        .collect();
+    let counts = bodies
+        .iter()
+        .filter_map(|it| it["digest"]["count"].as_u64());
+    assert_eq!(counts.sum::<u64>(), in_digests as u64);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn kills_at_any_moment_lose_nothing_and_fold_nothing_twice() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    let mut ids = Vec::new();
+    for round in 0..40_usize {
+        let numbers = round * 5..(round + 1) * 5;
+        ids.extend(decide(&mut world, &to, numbers, Severity::Error, false).await);
+        for _ in 0..round % 7 {
+            tokio::task::yield_now().await;
+        }
+        world.kill();
+        world.clock.advance(Duration::from_secs(47));
+        world.start();
+    }
+    world.live(Duration::from_secs(3_600)).await;
+    let states = states(&world, &ids).await;
+    assert_eq!(states[&DELIVERED] + states[&FOLDED], 200, "{states:?}");
+    let all = world.all().await;
+    for digest in all.iter().filter(|it| it.content.digest.is_some()) {
+        let content = digest.content.digest.as_ref().unwrap();
+        let folded = all
+            .iter()
+            .filter(|it| it.folding.digest() == Some(digest.id));
+        assert_eq!(folded.count(), content.count as usize);
+        assert_eq!(digest.state, DeliveryState::Delivered);
+    }
+    let (_, digests) = told(&receiver);
+    assert!(digests.len() >= 3, "{}", digests.len());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_makes_a_digest_neither_early_nor_late() {
+    for by_ms in [-3_600_000, 3_600_000] {
+        let (mut world, receiver, to) = world(Reply::status(200)).await;
+        decide(&mut world, &to, 0..20, Severity::Error, false).await;
+        world.live(MINUTE).await;
+        world.set_clock(by_ms).await;
+        decide(&mut world, &to, 20..25, Severity::Error, false).await;
+        world.live(8 * MINUTE).await;
+        let (singles, digests) = told(&receiver);
+        assert_eq!((singles.len(), digests.len()), (8, 0), "by {by_ms}");
+        world.live(MINUTE).await;
+        let (singles, digests) = told(&receiver);
+        assert_eq!((singles.len(), digests.len()), (8, 1), "by {by_ms}");
+        assert_eq!(digests[0]["count"], 17);
+        world.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_budget_that_is_taken_away_leaves_nothing_behind() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    decide(&mut world, &to, 0..20, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    world.edit("hook", |it| it.delivery.budget = None).await;
+    decide(&mut world, &to, 20..40, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    assert_eq!(told(&receiver).0.len(), 28);
+    world.live(8 * MINUTE).await;
+    assert_eq!(told(&receiver).1[0]["count"], 12);
+    world.stop().await;
+}

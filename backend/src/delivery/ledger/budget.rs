@@ -1,0 +1,269 @@
+//! The part of a commit that keeps destinations to their budgets: what is beyond one waits for the end
+//! of its window, and from the second on is folded into a digest.
+//!
+//! A digest is there from the moment that something is folded into it, so nothing has to be gathered
+//! later: when its window ends it is due like any other delivery.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    time::Duration,
+};
+
+use super::{Ledger, Plan};
+use crate::{
+    clock::millis,
+    delivery::queues::Queues,
+    domain::{
+        BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent, Folding,
+        RecordId, delivery::RuleContent,
+    },
+    ops::deciding::new_id,
+    store::{EngineError, Stored},
+};
+
+/// The budgets that a commit looks at, by destination; none for one that cannot be read, which then
+/// holds nothing back.
+pub(super) type Budgets = BTreeMap<RecordId, Option<Spending>>;
+
+/// A budget as it is stored and as it becomes.
+#[derive(Debug)]
+pub(super) struct Spending {
+    stored: Option<Stored<BudgetWindow>>,
+    window: BudgetWindow,
+    /// What is beyond it.
+    beyond: Vec<Stored<Delivery>>,
+}
+
+impl Spending {
+    /// Begins another window where the last one is over.
+    fn roll(&mut self, per: Duration, now_ms: i64) {
+        let until_ms = self.window.until_ms;
+        let begun_ms = until_ms.saturating_sub(millis(per));
+        if (begun_ms..until_ms).contains(&now_ms) {
+            return;
+        }
+        self.window = BudgetWindow {
+            until_ms: now_ms.saturating_add(millis(per)),
+            dead: std::mem::take(&mut self.window.dead),
+            ..empty(self.window.destination)
+        };
+    }
+}
+
+fn empty(destination: RecordId) -> BudgetWindow {
+    BudgetWindow {
+        destination,
+        until_ms: i64::MIN,
+        sent: 0,
+        held: None,
+        digest: None,
+        dead: Vec::new(),
+    }
+}
+
+impl Plan {
+    /// Takes note that a delivery goes by itself.
+    pub(super) fn spend(&mut self, destination: RecordId) {
+        if let Some(Some(spending)) = self.budgets.get_mut(&destination) {
+            spending.window.sent += 1;
+        }
+    }
+}
+
+impl Ledger {
+    /// Whether a delivery that is due may begin by the budget of its destination. One that may not is
+    /// dealt with by [`Ledger::plan_budgets`]. What comes behind something in a digest belongs into that
+    /// digest, as long as it takes something in; whatever the budget.
+    pub(super) async fn is_within_budget(
+        &self,
+        plan: &mut Plan,
+        delivery: &Stored<Delivery>,
+        destination: &Destination,
+        behind: Option<RecordId>,
+    ) -> Result<bool, EngineError> {
+        let Some(budget) = destination.delivery.budget else {
+            return Ok(true);
+        };
+        let is_counted = delivery.value.folding == Folding::Open
+            && delivery.value.attempts == 0
+            && delivery.value.retry_of.is_none();
+        if !is_counted {
+            return Ok(true);
+        }
+        let now_ms = self.clock.now_ms();
+        let is_begun = behind.is_some_and(|digest| plan.due.contains(&digest));
+        let Some(spending) = self.spending(plan, destination.id).await? else {
+            return Ok(true);
+        };
+        spending.roll(budget.per, now_ms);
+        let is_within = if let Some(digest) = behind {
+            is_begun || spending.window.digest != Some(digest)
+        } else {
+            let severity = delivery.value.content.occurrence.severity;
+            budget.admits(spending.window.sent, severity)
+        };
+        if is_within {
+            return Ok(true);
+        }
+        spending.beyond.push(delivery.clone());
+        Ok(false)
+    }
+
+    /// Folds what is beyond budgets, and records what became of these.
+    pub(super) async fn plan_budgets(
+        &self,
+        plan: &mut Plan,
+        queues: &Queues,
+    ) -> Result<(), EngineError> {
+        for (destination, digest) in plan.dead_digests.clone() {
+            if let Some(spending) = self.spending(plan, destination).await? {
+                spending.window.dead.push(digest);
+            }
+        }
+        let budgets = std::mem::take(&mut plan.budgets);
+        for (id, spending) in budgets {
+            let Some(mut spending) = spending else {
+                continue;
+            };
+            if let (Some(destination), false) = (queues.destination(id), spending.beyond.is_empty())
+            {
+                self.fold(plan, &mut spending, destination).await?;
+            }
+            match &spending.stored {
+                Some(stored) if stored.value == spending.window => {}
+                Some(stored) => plan.changes.update(stored, &spending.window),
+                None => plan.changes.insert(&spending.window),
+            }
+        }
+        Ok(())
+    }
+
+    async fn spending<'a>(
+        &self,
+        plan: &'a mut Plan,
+        destination: RecordId,
+    ) -> Result<Option<&'a mut Spending>, EngineError> {
+        if let Entry::Vacant(new) = plan.budgets.entry(destination) {
+            let key = destination.to_bytes().into();
+            let (found, unreadable) = self.store.get_readable(vec![key]).await?;
+            let stored: Option<Stored<BudgetWindow>> = found.into_iter().flatten().next();
+            let window = stored.as_ref().map(|it| it.value.clone());
+            let spending = Spending {
+                stored,
+                window: window.unwrap_or_else(|| empty(destination)),
+                beyond: Vec::new(),
+            };
+            new.insert(unreadable.is_empty().then_some(spending));
+        }
+        Ok(plan.budgets.get_mut(&destination).and_then(Option::as_mut))
+    }
+
+    /// Has the first message beyond a budget wait, since it may be the only one; folds more into a
+    /// digest.
+    async fn fold(
+        &self,
+        plan: &mut Plan,
+        spending: &mut Spending,
+        destination: &Destination,
+    ) -> Result<(), EngineError> {
+        let Spending { window, beyond, .. } = spending;
+        let until_ms = window.until_ms;
+        let open = self.waiting(plan, window.digest).await?;
+        let held = self.waiting(plan, window.held).await?;
+        plan.leave(destination.id, until_ms);
+        if let ([only], None, None) = (&beyond[..], &open, &held) {
+            window.held = Some(only.value.id);
+            let held = Delivery {
+                state: DeliveryState::Pending { due_ms: until_ms },
+                folding: Folding::Alone,
+                ..only.value.clone()
+            };
+            plan.changes.update(only, &held);
+            return Ok(());
+        }
+        let now_ms = self.clock.now_ms();
+        let mut content = match open.as_ref().and_then(|it| it.value.content.digest.clone()) {
+            Some(content) => content,
+            None => DigestContent::new(new_id(now_ms)),
+        };
+        for delivery in held.iter().chain(&*beyond) {
+            let Delivery {
+                content: told,
+                create_ms,
+                ..
+            } = &delivery.value;
+            content.fold(told.digest_item(*create_ms));
+            let folded = folded(&delivery.value, content.id, now_ms);
+            plan.changes.update(delivery, &folded);
+        }
+        window.held = None;
+        window.digest = Some(content.id);
+        let digest = digest(content, destination, until_ms, now_ms);
+        match &open {
+            None => plan.changes.insert(&digest),
+            Some(open) => {
+                let digest = Delivery {
+                    create_ms: open.value.create_ms,
+                    ..digest
+                };
+                plan.changes.update(open, &digest);
+            }
+        }
+        Ok(())
+    }
+
+    /// A delivery that waits for the end of a window, and that this commit does not begin.
+    async fn waiting(
+        &self,
+        plan: &Plan,
+        id: Option<RecordId>,
+    ) -> Result<Option<Stored<Delivery>>, EngineError> {
+        let Some(id) = id.filter(|id| !plan.due.contains(id)) else {
+            return Ok(None);
+        };
+        let key = id.to_bytes().into();
+        let (found, _) = self.store.get_readable::<Delivery>(vec![key]).await?;
+        let found = found.into_iter().flatten().next();
+        Ok(found.filter(|it| {
+            let is_pending = matches!(it.value.state, DeliveryState::Pending { .. });
+            is_pending && it.value.attempts == 0
+        }))
+    }
+}
+
+/// The deliveries that a commit looks at because they are due.
+pub(super) type DueIds = BTreeSet<RecordId>;
+
+/// A delivery that a digest tells of.
+fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
+    Delivery {
+        state: DeliveryState::Folded,
+        end_ms: Some(now_ms),
+        folding: Folding::Into(digest),
+        ..delivery.clone()
+    }
+}
+
+/// The delivery of a digest, due when its window ends.
+fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms: i64) -> Delivery {
+    let clear = content.clear_count == content.count;
+    Delivery {
+        state: DeliveryState::Pending { due_ms },
+        folding: Folding::Alone,
+        ..Delivery::new(
+            content.id,
+            (destination.id, destination.name.to_string()),
+            Content {
+                clear,
+                occurrence: content.worst().clone(),
+                rule: RuleContent::default(),
+                trigger: None,
+                destination_kind: destination.kind.clone(),
+                group: None,
+                thread: None,
+                digest: Some(content),
+            },
+            now_ms,
+        )
+    }
+}

@@ -1,0 +1,40 @@
+//! What is beyond the budgets of destinations and waits for the end of their windows.
+
+use std::collections::BTreeMap;
+
+use super::{Filter, Kind, Waits};
+use crate::{
+    domain::{BudgetWindow, Delivery, DeliveryState},
+    error::Error,
+    store::{Store, engine::Range, record::bytes::Key},
+};
+
+/// What waits, by its place among all that waits.
+pub(super) async fn waiting(
+    store: &Store,
+    filter: &Filter,
+    range: &Range,
+) -> Result<BTreeMap<Vec<u8>, Waits>, Error> {
+    let mut waiting = BTreeMap::new();
+    let is_of_rules = !filter.rule_names.is_empty() || !filter.silence_name.is_empty();
+    if !filter.asks_for(Kind::Digest) || is_of_rules || filter.event.is_some() {
+        return Ok(waiting);
+    }
+    let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
+    while let Some(page) = pages.next().await? {
+        let ids = page.iter().flat_map(|it| [it.value.digest, it.value.held]);
+        let keys = ids.flatten().map(|id| id.to_bytes().into()).collect();
+        let found = store.get_many::<Delivery>(keys).await?;
+        for delivery in found.into_iter().flatten().map(|it| it.value) {
+            let DeliveryState::Pending { due_ms } = delivery.state else {
+                continue;
+            };
+            let key = Key::new().moment(due_ms).id(delivery.id).build();
+            let is_before_end = range.end.as_ref().is_none_or(|end| key < *end);
+            if key >= range.start && is_before_end {
+                waiting.insert(key, Waits::Digest(Box::new(delivery)));
+            }
+        }
+    }
+    Ok(waiting)
+}

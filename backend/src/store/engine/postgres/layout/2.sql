@@ -1,0 +1,8 @@
+-- Layout 2: budgets of destinations, and the deliveries that a digest tells of.
+
+CREATE TABLE budget (
+  key bytea PRIMARY KEY,
+  version bigint NOT NULL,
+  value bytea NOT NULL
+) WITH (fillfactor = 50);
+ALTER TABLE delivery ADD COLUMN by_digest bytea UNIQUE;

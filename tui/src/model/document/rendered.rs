@@ -1,0 +1,23 @@
+//! A message before it is sent, or in place of being sent.
+
+use serde_json::Value;
+
+use crate::{
+    document::{Document, readable},
+    theme::Token,
+};
+
+/// A message as it is sent, field by field.
+pub(super) fn message(into: &mut Document, rendered: &Value) {
+    if let Some(fields) = rendered.as_object() {
+        for (key, value) in fields {
+            match value.as_str() {
+                Some(body) if body.contains('\n') || readable(body) != body => {
+                    into.text(Token::Dim, 0, key);
+                    into.body(2, body);
+                }
+                _ => into.tree(0, key, value),
+            }
+        }
+    }
+}
