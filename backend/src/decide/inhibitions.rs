@@ -59,8 +59,7 @@ impl LoadedInhibition {
     /// Whether an occurrence is one of its targets, and what its fields hold then. What is a source as
     /// well never is.
     pub fn of_target(&self, occurrence: &Occurrence) -> Option<EqualValues> {
-        let is_target = occurrence.status != Status::Closed
-            && !is_own(&occurrence.dimensions)
+        let is_target = !is_own(&occurrence.dimensions)
             && self.target.matches(occurrence)
             && !self.source.matches(occurrence);
         is_target.then(|| values(&self.target_fields, occurrence))?

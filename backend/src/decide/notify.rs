@@ -71,10 +71,11 @@ pub fn notify(
         }
         return Notices::default();
     }
-    let inhibited = if occurrence.status == Status::Open {
-        inhibitions.held_by(occurrence, step.past.causes(), step.now_ms)
-    } else {
+    // What tells of an end alone is held back as well: nobody heard of a beginning.
+    let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
+    } else {
+        inhibitions.held_by(occurrence, step.past.causes(), step.now_ms)
     };
     let mut notified = std::mem::take(&mut occurrence.notified);
     notified.retain(|it| !it.is_outdated(snapshot.rule(it.rule)));

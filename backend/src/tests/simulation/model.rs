@@ -52,7 +52,7 @@ pub(super) struct Occurrence {
     waits: BTreeMap<usize, Wait>,
 }
 
-/// What a silence holds of a rule.
+/// What a silence or an inhibition holds of a rule.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     /// Whether a repeat fell due meanwhile.
@@ -85,6 +85,8 @@ pub(super) struct Model {
     pub(super) gone: BTreeSet<usize>,
     /// The places that a silence covers.
     pub(super) silenced: BTreeSet<usize>,
+    /// The places where something is open that everything else there is an effect of.
+    pub(super) out: BTreeSet<usize>,
 }
 
 /// What a step changed.
@@ -197,7 +199,13 @@ impl Model {
         }
     }
 
+    fn is_held(&self, host: usize) -> bool {
+        let site = site_of(host);
+        self.silenced.contains(&site) || self.out.contains(&site)
+    }
+
     fn tell(&mut self, host: usize, changed: &Changed, now_ms: i64) {
+        let is_held = self.is_held(host);
         let line = self.lines.get_mut(&host).expect("the host is known");
         let number = line.len();
         let occurrence = line.last_mut().expect("it has an occurrence");
@@ -205,7 +213,6 @@ impl Model {
             return;
         }
         let is_closed = occurrence.status == Status::Closed;
-        let is_silenced = self.silenced.contains(&site_of(host));
         let waited = std::mem::take(&mut occurrence.waits);
         let now = (occurrence.severity, occurrence.acknowledged);
         let mut say = |rule, destination, clear| {
@@ -229,7 +236,7 @@ impl Model {
                 (known.is_some_and(|it| it != now) && follows).then_some(true)
             };
             let Some(clear) = clear else { continue };
-            if is_silenced && !is_closed {
+            if is_held && !is_closed {
                 let repeat = wait.is_some_and(|wait| wait.repeat);
                 let told = known;
                 occurrence.waits.insert(*number, Wait { repeat, told });
@@ -259,7 +266,7 @@ impl Model {
     /// What some of the rules make of the newest occurrence of a host.
     fn open(&mut self, host: usize, asked: &Asked<'_>) {
         let now_ms = asked.now_ms;
-        let is_silenced = self.silenced.contains(&site_of(host));
+        let is_held = self.is_held(host);
         let line = self.lines.get_mut(&host).expect("the host is known");
         let occurrence_number = line.len();
         let occurrence = line.last_mut().expect("it has an occurrence");
@@ -296,7 +303,7 @@ impl Model {
             match known {
                 _ if rule.destinations.is_empty() => {}
                 Some(note) if asked.updated.contains(number) => note.last_ms = now_ms,
-                known if is_silenced => {
+                known if is_held => {
                     let now = (occurrence.severity, occurrence.acknowledged);
                     let told = wait.and_then(|wait| wait.told);
                     let told = told.or(asked.changed.before).or(Some(now));

@@ -17,8 +17,8 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     domain::{
-        Clause, Delivery, DeliverySettings, DestinationKind, IncomingEvent, Literal, Query, Secret,
-        Severity, SilenceState, Status,
+        Budget, Clause, Delivery, DeliverySettings, DestinationKind, EqualFields, IncomingEvent,
+        Inhibition, Literal, Query, Secret, Severity, SilenceState, Status,
         destination::{Webhook, WebhookMethod},
     },
     ops::{
@@ -29,12 +29,13 @@ use crate::{
         page::PageRequest,
         pending::look::Looks,
         resource::Filter,
-        rule::RuleDraft,
+        rule::{GroupingDraft, RuleDraft},
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
         silence::{SilenceDraft, SilenceFilter, Silencing},
         trigger::TriggerDraft,
     },
+    store::{self, Lane},
     tests::{ground::Ground, service::Service},
 };
 
@@ -53,6 +54,14 @@ const BAD: [Mood; 5] = [
 ];
 const REFUSES: usize = GOOD;
 const GONE: usize = GOOD + 2;
+/// The destinations with a budget are those before this one.
+pub(super) const BUDGETED: usize = 4;
+/// What such a destination gets one by one.
+pub(super) const BUDGET: Budget = Budget {
+    messages: 5,
+    per: Duration::from_secs(300),
+    critical_share: 20,
+};
 /// Waits before each attempt.
 const SCHEDULE_SECONDS: [u64; 5] = [0, 5, 60, 120, 300];
 const OCCURRENCES: usize = 2_000;
@@ -110,6 +119,10 @@ impl Scenario {
     }
 
     async fn set_up(&mut self) {
+        let mut changes = self.service.store().changes();
+        changes.insert(&inhibition());
+        let store = self.service.store();
+        store.apply(Lane::Admin, changes).await.unwrap();
         for number in 0..self.moods.len() {
             let draft = self.destination_draft(number);
             let destinations = self.service.destinations();
@@ -143,7 +156,7 @@ impl Scenario {
                 },
                 None => self.some_rule(number),
             };
-            let draft = rule_draft(number, &rule);
+            let draft = self.rule_draft(number, &rule);
             self.service.rules().create(draft, false).await.unwrap();
             self.model.rules.insert(number, rule);
         }
@@ -190,9 +203,33 @@ impl Scenario {
             })),
             delivery: DeliverySettings {
                 max_attempts: is_hanging.then_some(2),
+                budget: (number < BUDGETED).then_some(BUDGET),
                 ..DeliverySettings::default()
             },
             ..DestinationDraft::default()
+        }
+    }
+
+    fn rule_draft(&self, number: usize, rule: &model::Rule) -> RuleDraft {
+        let named = |letter: char, number: &usize| format!("{letter}{number}");
+        let triggers = rule.triggers.iter().map(|it| named('t', it));
+        let destinations = rule.destinations.iter().map(|it| named('d', it));
+        RuleDraft {
+            name: format!("r{number}"),
+            enabled: rule.enabled,
+            trigger_names: triggers.collect(),
+            destination_names: destinations.collect(),
+            message: "{{event.summary}} is {{event.severity}}".into(),
+            repeat: rule.repeat_ms.is_some(),
+            repeat_interval: rule.repeat_ms.map(|it| it / 1000),
+            send_updates: rule.updates,
+            shadow: is_shadow(number),
+            group: (self.gathers && groups(number)).then(|| GroupingDraft {
+                by: vec!["severity".into()],
+                interval_ms: Some(MINUTE_MS),
+                ..GroupingDraft::default()
+            }),
+            ..RuleDraft::default()
         }
     }
 
@@ -219,6 +256,10 @@ impl Scenario {
                 let site = self.random.random_range(0..GOOD_SITES);
                 self.silence_or_end(site).await;
             }
+            if self.random.random_bool(0.4) {
+                let site = self.random.random_range(0..GOOD_SITES);
+                self.break_or_mend(site).await;
+            }
             while let Some(first) = timed.first_entry()
                 && *first.key() * MINUTE_MS <= passed_ms
             {
@@ -242,6 +283,9 @@ impl Scenario {
     pub(super) async fn end(&mut self) {
         for site in self.model.silenced.clone() {
             self.silence_or_end(site).await;
+        }
+        for site in self.model.out.clone() {
+            self.break_or_mend(site).await;
         }
         let rounds = if self.gathers { 3 } else { 0 };
         for _ in 0..rounds {
@@ -284,6 +328,30 @@ impl Scenario {
             let draft = self.silence_draft(site);
             drop(silences.create(draft, false, true).await.unwrap());
         }
+        self.look().await;
+    }
+
+    /// Something breaks that everything else in a place is an effect of, or is well again.
+    async fn break_or_mend(&mut self, site: usize) {
+        let is_mended = self.model.out.remove(&site);
+        if !is_mended {
+            self.model.out.insert(site);
+        }
+        let status = if is_mended {
+            Status::Closed
+        } else {
+            Status::Open
+        };
+        let mut event = event_of(site);
+        event.name = OUTAGE.into();
+        event.dimensions = BTreeMap::from([("site".into(), format!("s{site}"))]);
+        // No trigger matches it.
+        event.severity = Some(Severity::Debug);
+        event.status = Some(status);
+        event.timestamp_ms = self.clock.now_ms();
+        let intake = self.service.intake();
+        let submitted = intake.submit(vec![event], None).await.unwrap();
+        assert!(submitted.failed.is_empty());
         self.look().await;
     }
 
@@ -417,7 +485,7 @@ impl Scenario {
             8 | 9 => rule.repeat_ms = Some([0, 60_000][self.random.random_range(0..2)]),
             _ => rule.destinations = BTreeSet::from([self.random.random_range(0..GOOD)]),
         }
-        let draft = rule_draft(number, &rule);
+        let draft = self.rule_draft(number, &rule);
         let updated = self.service.rules().update(draft, false).await.unwrap();
         self.model.rules.insert(number, rule);
         if self.random.random_bool(0.3) {
@@ -461,6 +529,37 @@ impl Scenario {
             rule.destinations.remove(&REFUSES);
         }
     }
+}
+
+/// The name of an event that everything else in its place is an effect of.
+const OUTAGE: &str = "outage";
+
+/// Holds everything in a place while there is an outage in it.
+fn inhibition() -> Inhibition {
+    let named = |name: &str| Query {
+        clause: Clause::Equals("name".into(), Literal::Text(name.into())),
+    };
+    let site = "dimensions.site".to_owned();
+    Inhibition {
+        source: named(OUTAGE),
+        target: named("load"),
+        equal: vec![EqualFields {
+            source: site.clone(),
+            target: site,
+        }],
+        linger_ms: 0,
+        ..store::samples::inhibition("outages")
+    }
+}
+
+/// Whether a rule tells of several events in one message; where what is freed is gathered as well.
+pub(super) fn groups(rule: usize) -> bool {
+    rule < GOOD_RULES && rule % 9 == 7
+}
+
+/// Whether a rule only records.
+pub(super) fn is_shadow(rule: usize) -> bool {
+    rule < GOOD_RULES && rule % 9 == 4
 }
 
 /// What every event about a host has in common.
@@ -510,23 +609,6 @@ fn trigger_draft(number: usize, trigger: Trigger) -> TriggerDraft {
             clause: Clause::And(clauses),
         }),
         ..TriggerDraft::default()
-    }
-}
-
-fn rule_draft(number: usize, rule: &model::Rule) -> RuleDraft {
-    let named = |letter: char, number: &usize| format!("{letter}{number}");
-    let triggers = rule.triggers.iter().map(|it| named('t', it));
-    let destinations = rule.destinations.iter().map(|it| named('d', it));
-    RuleDraft {
-        name: format!("r{number}"),
-        enabled: rule.enabled,
-        trigger_names: triggers.collect(),
-        destination_names: destinations.collect(),
-        message: "{{event.summary}} is {{event.severity}}".into(),
-        repeat: rule.repeat_ms.is_some(),
-        repeat_interval: rule.repeat_ms.map(|it| it / 1000),
-        send_updates: rule.updates,
-        ..RuleDraft::default()
     }
 }
 
