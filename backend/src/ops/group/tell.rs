@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     limits::{
         CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_JOINING_MAX, GROUP_MEMBERS_MAX,
-        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, LOOK_BATCH,
+        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX,
     },
     ops::{
         asked::group::{joined, standing},
@@ -111,6 +111,9 @@ struct Found {
     is_more: bool,
 }
 
+/// Members whose keys are read at once: these are small.
+const KEYS_AT_ONCE: usize = 5_000;
+
 async fn keys(
     store: &Store,
     how: Membership,
@@ -122,7 +125,7 @@ async fn keys(
     while found.len() < limit {
         let (index, count) = (
             Index::OccurrenceByGroup,
-            (limit - found.len()).min(LOOK_BATCH),
+            (limit - found.len()).min(KEYS_AT_ONCE),
         );
         let engine = store.engine();
         let page = engine.entries(index, range.clone(), Direction::Ascending, count);

@@ -29,7 +29,7 @@ impl Scenario {
         }
         self.check_occurrences().await;
         self.check_ends(&deliveries).await;
-        self.check_digests(&deliveries);
+        check_digests(&deliveries);
         check_order(&deliveries);
         invariants::check(self.service.store(), self.schedule.len()).await;
     }
@@ -222,43 +222,6 @@ impl Scenario {
         assert!(seen.is_empty(), "nobody knows of {:?}", seen.keys());
     }
 
-    /// Each digest tells of exactly what was folded into it, and a destination with a budget gets no more
-    /// one by one than that allows.
-    fn check_digests(&self, deliveries: &[Delivery]) {
-        let mut folded: BTreeMap<RecordId, u32> = BTreeMap::new();
-        for digest in deliveries.iter().filter_map(|it| it.folding.digest()) {
-            *folded.entry(digest).or_default() += 1;
-        }
-        for delivery in deliveries.iter().filter(|it| is_digest(it)) {
-            let told = delivery.content.digest.as_ref().unwrap();
-            assert_eq!(
-                folded.remove(&delivery.id),
-                Some(told.count),
-                "{delivery:?}"
-            );
-            let rows: u32 = told.rows.iter().map(|row| row.count).sum();
-            assert_eq!(rows, told.count);
-        }
-        assert!(folded.is_empty(), "{folded:?} are told by nobody");
-        let per_ms = i64::try_from(BUDGET.per.as_millis()).unwrap();
-        for number in 0..BUDGETED {
-            let of_it = deliveries.iter().filter(|it| {
-                it.destination_name == format!("d{number}")
-                    && it.state == DeliveryState::Delivered
-                    && !is_digest(it)
-            });
-            let mut ends: Vec<_> = of_it.filter_map(|it| it.end_ms).collect();
-            ends.sort_unstable();
-            // The end of a window, the whole next one, and what was alone beyond the one before.
-            let most = 2 * BUDGET.messages as usize + 2;
-            for window in ends.windows(most + 1) {
-                assert!(window[most] - window[0] >= per_ms, "d{number}: {window:?}");
-            }
-        }
-        let digests = deliveries.iter().filter(|it| is_digest(it)).count();
-        assert!(digests > 3, "only {digests} digests");
-    }
-
     /// No attempt was made before it was due.
     fn check_waits(&self, attempts: &[Attempt]) {
         let mut made = 0;
@@ -284,6 +247,43 @@ impl Scenario {
 
 fn is_digest(delivery: &Delivery) -> bool {
     delivery.content.digest.is_some()
+}
+
+/// Each digest tells of exactly what was folded into it, and a destination with a budget gets no more
+/// one by one than that allows.
+fn check_digests(deliveries: &[Delivery]) {
+    let mut folded: BTreeMap<RecordId, u32> = BTreeMap::new();
+    for digest in deliveries.iter().filter_map(|it| it.folding.digest()) {
+        *folded.entry(digest).or_default() += 1;
+    }
+    for delivery in deliveries.iter().filter(|it| is_digest(it)) {
+        let told = delivery.content.digest.as_ref().unwrap();
+        assert_eq!(
+            folded.remove(&delivery.id),
+            Some(told.count),
+            "{delivery:?}"
+        );
+        let rows: u32 = told.rows.iter().map(|row| row.count).sum();
+        assert_eq!(rows, told.count);
+    }
+    assert!(folded.is_empty(), "{folded:?} are told by nobody");
+    let per_ms = i64::try_from(BUDGET.per.as_millis()).unwrap();
+    for number in 0..BUDGETED {
+        let of_it = deliveries.iter().filter(|it| {
+            it.destination_name == format!("d{number}")
+                && it.state == DeliveryState::Delivered
+                && !is_digest(it)
+        });
+        let mut ends: Vec<_> = of_it.filter_map(|it| it.end_ms).collect();
+        ends.sort_unstable();
+        // The end of a window, the whole next one, and what was alone beyond the one before.
+        let most = 2 * BUDGET.messages as usize + 2;
+        for window in ends.windows(most + 1) {
+            assert!(window[most] - window[0] >= per_ms, "d{number}: {window:?}");
+        }
+    }
+    let digests = deliveries.iter().filter(|it| is_digest(it)).count();
+    assert!(digests > 3, "only {digests} digests");
 }
 
 /// What tells of an end never came before what told of the beginning, by itself or in a digest.
