@@ -39,6 +39,7 @@ pub mod ruleset;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod search;
+pub mod sent_lately;
 pub mod set_status;
 pub mod silence;
 pub mod statistics;

@@ -124,3 +124,33 @@ async fn every_wrong_field_of_an_inhibition_is_named() {
     let text = rest.post(INHIBITIONS, &without).await.json().to_string();
     assert!(text.contains("1 to 8"), "{text}");
 }
+
+#[tokio::test]
+async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    // Before its cause, while that is open, and on another host.
+    send(&rest, "full", None).await;
+    send(&rest, "full", Some("STATUS_CLOSED")).await;
+    receiver.until_received(1).await;
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    send(&rest, "host-down", None).await;
+    send(&rest, "full", None).await;
+    let other = samples::event("full", "b", "SEVERITY_ERROR", "something is wrong");
+    let body = samples::events(&[other]);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+    receiver.until_received(4).await;
+    // It is over by now, and was not then.
+    send(&rest, "host-down", Some("STATUS_CLOSED")).await;
+    let path = format!("{INHIBITIONS}:preview");
+    let tried = rest.post(&path, &inhibition()).await.ok();
+    assert_eq!(tried["heldCount"], 0);
+    let wanted = json!({
+        "days": 7,
+        "messageCount": 1,
+        "byRule": [{"ruleName": "page", "messageCount": 1}],
+    });
+    assert_eq!(tried["lastDays"], wanted);
+}

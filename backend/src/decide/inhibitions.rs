@@ -52,7 +52,12 @@ impl LoadedInhibition {
     /// Whether an occurrence is one of its sources, and what its fields hold then.
     pub fn of_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_up = occurrence.status != Status::Closed;
-        let is_source = is_up && self.source.matches(occurrence);
+        is_up.then(|| self.was_source(occurrence))?
+    }
+
+    /// Whether an occurrence is one of its sources, or was before it was closed.
+    pub fn was_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+        let is_source = self.source.matches(occurrence);
         is_source.then(|| values(&self.source_fields, occurrence))?
     }
 

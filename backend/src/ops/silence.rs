@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub use act::{Extension, SilenceFilter, Silencing};
-pub use preview::{Preview, RuleMessages};
+pub use preview::Preview;
 
 /// Where the query stands in a request.
 pub const QUERY_PATH: &str = "query";

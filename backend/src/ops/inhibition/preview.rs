@@ -1,17 +1,18 @@
 //! What an inhibition would hold of what is open now.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{InhibitionDraft, Inhibitions};
 use crate::{
     decide::LoadedInhibition,
-    domain::{Inhibition, Occurrence, Status, inhibition::EqualValues},
+    domain::{Delivery, Inhibition, Occurrence, RecordId, Status, inhibition::EqualValues},
     error::Error,
-    limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX, TRIGGER_TEST_TIME_MAX},
+    limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
         deciding::Deciding,
         resource::{Drafted as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
+        sent_lately::{Deadline, HeldMessages, held_messages, since_ms},
     },
 };
 
@@ -36,6 +37,9 @@ pub struct Preview {
     pub target_count: usize,
     /// Those of them that would be held.
     pub held_count: usize,
+    /// Messages of the last days that it would have held back, as far as causes are known to have been
+    /// there then: by what is stored of them now.
+    pub messages: HeldMessages,
     /// What its author may not mean.
     pub warnings: Vec<String>,
     /// Whether not everything was looked at.
@@ -73,6 +77,8 @@ impl Previews {
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
         let mut preview = self.open(&loaded).await?;
         preview.warnings = warnings;
+        preview.messages = self.sent(&loaded).await?;
+        preview.stopped_early |= preview.messages.stopped_early;
         Ok(preview)
     }
 
@@ -82,7 +88,7 @@ impl Previews {
             ..Filter::default()
         };
         let clock = &self.deciding.clock;
-        let end: Duration = clock.passed() + TRIGGER_TEST_TIME_MAX;
+        let end = Deadline::of(&**clock);
         let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut sources: BTreeMap<EqualValues, Arc<Occurrence>> = BTreeMap::new();
         let mut targets = Vec::new();
@@ -105,7 +111,7 @@ impl Previews {
                     targets.push((values, occurrence));
                 }
             }
-            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || clock.passed() >= end {
+            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(&**clock) {
                 preview.stopped_early = true;
                 break;
             }
@@ -123,4 +129,70 @@ impl Previews {
         }
         Ok(preview)
     }
+
+    /// The messages of the last days that it would have held back.
+    async fn sent(&self, loaded: &LoadedInhibition) -> Result<HeldMessages, Error> {
+        let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
+        let (causes, is_whole) = self.causes(loaded).await?;
+        let is_held = |delivery: &Delivery| {
+            let target = &delivery.content.occurrence;
+            let values = loaded.of_target(target);
+            let causes = values.and_then(|it| causes.get(&it));
+            let mut causes = causes.into_iter().flatten();
+            let at_ms = delivery.create_ms;
+            causes.any(|it| it.key != target.key && (it.start_ms..it.until_ms).contains(&at_ms))
+        };
+        let mut messages = held_messages(store, clock, is_held).await?;
+        messages.stopped_early |= !is_whole;
+        Ok(messages)
+    }
+
+    /// What was a cause in the last days, and whether that is all.
+    async fn causes(
+        &self,
+        loaded: &LoadedInhibition,
+    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, bool), Error> {
+        let clock = &*self.deciding.clock;
+        let filter = Filter {
+            statuses: Status::ALL.to_vec(),
+            ..Filter::default()
+        };
+        let end = Deadline::of(clock);
+        let since_ms = since_ms(clock.now_ms());
+        let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
+        let (mut causes, mut seen) = (BTreeMap::<_, Vec<_>>::new(), 0);
+        loop {
+            let batch = walk.next(BATCH).await?;
+            if batch.is_empty() {
+                return Ok((causes, true));
+            }
+            for (_, found) in batch {
+                seen += 1;
+                let occurrence = found.value;
+                let close = occurrence.close.as_ref().map(|it| it.at_ms);
+                let until_ms = close.map_or(i64::MAX, |at_ms| {
+                    at_ms.saturating_add(loaded.inhibition.linger_ms)
+                });
+                if let (Some(values), true) = (loaded.was_source(&occurrence), until_ms > since_ms)
+                {
+                    causes.entry(values).or_default().push(Cause {
+                        key: occurrence.key,
+                        start_ms: occurrence.start_ms,
+                        until_ms,
+                    });
+                }
+            }
+            if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
+                return Ok((causes, false));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// How long something was a cause, in milliseconds since 1970.
+struct Cause {
+    key: RecordId,
+    start_ms: i64,
+    until_ms: i64,
 }

@@ -189,7 +189,8 @@ impl Silencing {
         let mut preview = self.counted(&silence).await?;
         let loaded = loaded(&silence)?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        preview::sent(store, clock, &loaded, &mut preview).await?;
+        preview.messages = preview::sent(store, clock, &loaded).await?;
+        preview.stopped_early |= preview.messages.stopped_early;
         preview.too_broad = breadth::too_broad(silence.query.as_ref(), &preview);
         preview.warnings = warnings;
         preview.query.clone_from(&silence.query);

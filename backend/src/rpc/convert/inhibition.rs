@@ -8,6 +8,7 @@ use super::{
     event,
     list::count,
     query,
+    silence::held_messages,
     time::{self, timestamp},
 };
 use crate::{
@@ -94,6 +95,7 @@ pub fn preview(preview: Preview) -> v1::PreviewInhibitionResponse {
         source_count: Some(count(preview.source_count)),
         target_count: Some(count(preview.target_count)),
         held_count: Some(count(preview.held_count)),
+        last_days: Some(held_messages(preview.messages)),
         warnings: preview.warnings,
         stopped_early: preview.stopped_early,
     }

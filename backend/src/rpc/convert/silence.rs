@@ -16,6 +16,7 @@ use crate::{
     ops::{
         etag::etag,
         page::PageRequest,
+        sent_lately::HeldMessages,
         silence::{
             Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView, event_of,
         },
@@ -212,23 +213,28 @@ fn comment(comment: Comment) -> v1::SilenceComment {
     }
 }
 
-/// What a draft would do.
-pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
-    let by_rule = preview.by_rule.into_iter().map(|it| v1::RuleMessages {
+/// Messages that would have been held.
+pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
+    let by_rule = messages.by_rule.into_iter().map(|it| v1::RuleMessages {
         rule_name: it.rule_name,
         message_count: count(it.messages),
     });
+    v1::SilencedMessages {
+        days: count(usize::try_from(messages.days).unwrap_or_default()),
+        message_count: Some(count(messages.count)),
+        by_rule: by_rule.collect(),
+    }
+}
+
+/// What a draft would do.
+pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {
         covered_count: Some(count(preview.covered_count)),
         open_count: Some(count(preview.open_count)),
         covered: preview.covered.into_iter().map(event::single).collect(),
         pending_count: Some(count(preview.pending_count)),
-        last_days: Some(v1::SilencedMessages {
-            days: count(usize::try_from(preview.days).unwrap_or_default()),
-            message_count: Some(count(preview.message_count)),
-            by_rule: by_rule.collect(),
-        }),
+        last_days: Some(held_messages(preview.messages)),
         too_broad: preview.too_broad.is_some(),
         warnings: warnings.chain(preview.warnings).collect(),
         stopped_early: preview.stopped_early,

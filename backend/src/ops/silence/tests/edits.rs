@@ -135,8 +135,8 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
         .preview(world.draft("", "host=h3", 60))
         .await
         .unwrap();
-    assert_eq!((preview.covered_count, preview.message_count), (1, 1));
-    assert_eq!(preview.by_rule[0].rule_name, "page");
+    assert_eq!((preview.covered_count, preview.messages.count), (1, 1));
+    assert_eq!(preview.messages.by_rule[0].rule_name, "page");
     assert!(preview.too_broad.is_none());
     let draft = world.draft("quiet", "name=disk-full", 60);
     world.silences.create(draft, false, true).await.unwrap();

@@ -1,0 +1,108 @@
+//! What was sent in the last days, and would have been held by something that is tried.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    clock::Clock,
+    domain::{Delivery, DeliveryState, RecordId, Status},
+    error::Error,
+    limits::TRIGGER_TEST_TIME_MAX,
+    store::{Direction, Record, Store, engine::Range},
+};
+
+/// Days whose messages are looked at.
+const DAYS: i64 = 7;
+const DAY_MS: i64 = 24 * 3_600_000;
+/// Records read at once.
+const BATCH: usize = 500;
+
+/// Messages that would have been held back.
+#[derive(Debug, Clone, Default)]
+pub struct HeldMessages {
+    /// Days whose messages were looked at.
+    pub days: i64,
+    /// How many.
+    pub count: usize,
+    /// The same by rule.
+    pub by_rule: Vec<RuleMessages>,
+    /// Whether not everything was looked at.
+    pub stopped_early: bool,
+}
+
+/// Messages of one rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleMessages {
+    /// The rule's name.
+    pub rule_name: String,
+    /// How many.
+    pub messages: usize,
+}
+
+/// From when on messages are looked at, in milliseconds since 1970.
+pub(super) fn since_ms(now_ms: i64) -> i64 {
+    now_ms.saturating_sub(DAYS * DAY_MS)
+}
+
+/// Counts the messages that would have been held: of those that told of something that was not closed,
+/// without tests, what was sent again, digests, and what a shadow rule recorded.
+pub(super) async fn held_messages(
+    store: &Store,
+    clock: &dyn Clock,
+    is_held: impl Fn(&Delivery) -> bool,
+) -> Result<HeldMessages, Error> {
+    let first = since_ms(clock.now_ms()).try_into().unwrap_or(0);
+    let mut range = Range {
+        start: RecordId::first_at(first).to_bytes().into(),
+        end: None,
+    };
+    let mut by_rule: BTreeMap<String, usize> = BTreeMap::new();
+    let mut stopped_early = false;
+    let end = Deadline::of(clock);
+    loop {
+        let page = store
+            .page::<Delivery>(range.clone(), Direction::Ascending, BATCH)
+            .await?;
+        let Some(last) = page.last() else { break };
+        range.go_on_after(&last.value.key());
+        for delivery in page.into_iter().map(|it| it.value) {
+            let content = &delivery.content;
+            let is_counted = !delivery.test
+                && delivery.retry_of.is_none()
+                && delivery.state != DeliveryState::Shadowed
+                && content.digest.is_none()
+                && content.occurrence.status != Status::Closed;
+            if is_counted && is_held(&delivery) {
+                *by_rule.entry(content.rule.name.clone()).or_default() += 1;
+            }
+        }
+        if end.is_over(clock) {
+            stopped_early = true;
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let of = |(rule_name, messages)| RuleMessages {
+        rule_name,
+        messages,
+    };
+    Ok(HeldMessages {
+        days: DAYS,
+        count: by_rule.values().sum(),
+        by_rule: by_rule.into_iter().map(of).collect(),
+        stopped_early,
+    })
+}
+
+/// Until when something is looked at.
+pub(super) struct Deadline(Duration);
+
+impl Deadline {
+    /// As long from now as a try may take.
+    pub(super) fn of(clock: &dyn Clock) -> Self {
+        Self(clock.passed() + TRIGGER_TEST_TIME_MAX)
+    }
+
+    pub(super) fn is_over(&self, clock: &dyn Clock) -> bool {
+        clock.passed() >= self.0
+    }
+}
