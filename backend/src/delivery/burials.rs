@@ -7,7 +7,7 @@ use crate::{
     domain::{BudgetWindow, Delivery, DeliveryState, RecordId},
     error::Error,
     ops::commit::commit,
-    store::{Direction, EngineError, Index, Lane, Store, Stored, engine::Range},
+    store::{Direction, EngineError, Index, Lane, Store, engine::Range},
 };
 
 /// Deliveries that follow their digest in one commit.
@@ -120,9 +120,10 @@ async fn bury(
                 changes.update(delivery, &dead);
             }
         }
+        // One that cannot be read keeps nobody waiting.
         let key = destination.to_bytes().into();
-        let window: Option<Stored<BudgetWindow>> = store.get(key).await?;
-        if let (Some(window), None) = (window, &rest) {
+        let (window, _) = store.get_readable::<BudgetWindow>(vec![key]).await?;
+        if let (Some(window), None) = (window.into_iter().flatten().next(), &rest) {
             let mut next = window.value.clone();
             next.dead.retain(|it| *it != digest);
             changes.update(&window, &next);

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     ops::commit::commit,
     store::{
-        Direction, Index, Kind, Lane, Record, Store, Stored,
+        Direction, EngineError, Index, Kind, Lane, Record, Store, Stored,
         engine::Range,
         record::bytes::{id_at, moment_at},
     },
@@ -111,12 +111,24 @@ impl ClockWatch {
     /// Moves the windows of budgets along.
     async fn move_budgets(&self, by_ms: i64) -> Result<(), Error> {
         let mut pages = self.store.pages::<BudgetWindow>(Range::under(&[]));
-        while let Some(page) = pages.next().await? {
+        loop {
+            let page = match pages.next().await {
+                Ok(Some(page)) => page,
+                Ok(None) => return Ok(()),
+                Err(EngineError::Corrupt(why)) => {
+                    tracing::error!(why, "not all budgets were moved along");
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            };
             let keys: Vec<_> = page.iter().map(|it| it.value.key()).collect();
             let decide = || async {
                 let mut changes = self.store.changes();
-                let found = self.store.get_many::<BudgetWindow>(keys.clone()).await?;
-                for window in found.into_iter().flatten() {
+                let found = self
+                    .store
+                    .get_readable::<BudgetWindow>(keys.clone())
+                    .await?;
+                for window in found.0.into_iter().flatten() {
                     let until_ms = window.value.until_ms.saturating_add(by_ms);
                     let moved = BudgetWindow {
                         until_ms,
@@ -128,7 +140,6 @@ impl ClockWatch {
             };
             commit(&self.store, Lane::Bulk, decide).await?;
         }
-        Ok(())
     }
 
     /// The deliveries that were changed since the last look.

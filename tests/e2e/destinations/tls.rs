@@ -91,17 +91,23 @@ async fn webhooks_and_providers_with_a_certificate_of_our_own_are_reached() {
     assert_eq!(receiver.requests(), 1, "nothing is sent to a stranger");
 }
 
+/// Whether nothing arrived. Who shows no certificate hears of it after its own part of the handshake is
+/// done, so a request may have been on its way by then.
+fn is_refused(outcome: &Value) -> bool {
+    outcome == "OUTCOME_UNREACHABLE" || outcome == "OUTCOME_UNKNOWN"
+}
+
 #[tokio::test]
 async fn a_receiver_that_asks_for_a_certificate_is_shown_it_and_its_key_stays_here() {
     let (authority, _folder, file) = authority();
     let (receiver, kind) = webhook(authority.asking_server("localhost")).await;
     let world = World::with_authorities("", &file);
     let (outcome, explanation) = test(&world, kind.clone()).await;
-    assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
+    assert!(is_refused(&outcome), "{outcome}: {explanation}");
     let own = authority.client("bellwether");
     let stranger = Authority::new("a stranger's").client("bellwether");
     let (outcome, explanation) = test(&world, showing(&kind, &stranger)).await;
-    assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
+    assert!(is_refused(&outcome), "{outcome}: {explanation}");
     assert_eq!(receiver.requests(), 0);
     let (outcome, explanation) = test(&world, showing(&kind, &own)).await;
     assert_eq!(outcome, "OUTCOME_DELIVERED", "{explanation}");

@@ -13,7 +13,7 @@ use crate::{
         EventId, RecordId, Severity, Status,
     },
     message::sample,
-    ops::delivery::Deliveries,
+    ops::{delivery::Deliveries, samples},
     store::{Lane, Stored},
 };
 
@@ -388,5 +388,24 @@ async fn a_budget_that_is_taken_away_leaves_nothing_behind() {
     assert_eq!(told(&receiver).0.len(), 28);
     world.live(8 * MINUTE).await;
     assert_eq!(told(&receiver).1[0]["count"], 12);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_budget_that_cannot_be_read_holds_nothing_back() {
+    let (mut world, receiver, to) = world(Reply::status(200)).await;
+    let ids = decide(&mut world, &to, 0..20, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    world.kill();
+    let digest = world.delivery(ids[19]).await.folding.digest().unwrap();
+    samples::damage::<BudgetWindow>(world.store(), to.id.to_bytes().into()).await;
+    world.start();
+    decide(&mut world, &to, 20..40, Severity::Error, false).await;
+    world.live(MINUTE).await;
+    assert_eq!(told(&receiver).0.len(), 28);
+    world.set_clock(-60_000).await;
+    world.live(9 * MINUTE).await;
+    assert_eq!(told(&receiver).1[0]["count"], 12);
+    assert_eq!(world.delivery(digest).await.state, DeliveryState::Delivered);
     world.stop().await;
 }
