@@ -79,7 +79,7 @@ struct Plan {
     dead: Vec<(RecordId, String)>,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
-    /// The deliveries that were looked at because they are due.
+    /// The deliveries to destinations with a budget that were looked at because they are due.
     due: budget::DueIds,
     /// The budgets of the destinations that were looked at.
     budgets: budget::Budgets,

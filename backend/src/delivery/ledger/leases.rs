@@ -113,7 +113,10 @@ impl Ledger {
             return Ok(());
         }
         let keys = due.iter().map(|due| due.key.clone()).collect();
-        plan.due = due.iter().filter_map(|due| id_at(&due.key, 0)).collect();
+        let budgeted = due
+            .iter()
+            .filter(|it| it.destination.delivery.budget.is_some());
+        plan.due = budgeted.filter_map(|due| id_at(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
