@@ -400,6 +400,8 @@ pub const REVIEW_BATCH: usize = 100;
 pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.
 pub const LOOK_BATCH: usize = 200;
+/// Such commits under way at once.
+pub const LOOKS_AT_ONCE: usize = 4;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.

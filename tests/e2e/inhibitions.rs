@@ -154,3 +154,30 @@ async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
     });
     assert_eq!(tried["lastDays"], wanted);
 }
+
+#[tokio::test]
+async fn a_draft_is_told_of_a_ring_and_of_a_field_that_nobody_has() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    rest.post(INHIBITIONS, &inhibition()).await.ok();
+    send(&rest, "host-down", None).await;
+    send(&rest, "full", None).await;
+    let path = format!("{INHIBITIONS}:preview");
+    let turned = json!({
+        "sourceFilter": "name=full",
+        "targetFilter": "name=host-down",
+        "equal": [{"source": "host"}],
+    });
+    let tried = rest.post(&path, &turned).await.ok();
+    assert_eq!(tried["heldCount"], 1);
+    let warning = tried["warnings"][0].as_str().unwrap();
+    let wanted = ["`full`", "is held by `host-down`", "the one opened first is told"];
+    assert!(wanted.iter().all(|it| warning.contains(it)), "{warning}");
+    let mut without = inhibition();
+    without["equal"] = json!([{"source": "host", "target": "dimensions.rack"}]);
+    let tried = rest.post(&path, &without).await.ok();
+    let warning = "no stored event of the targets has the field `dimensions.rack`: nothing is held";
+    assert_eq!(tried["warnings"], json!([warning]));
+}

@@ -69,6 +69,25 @@ impl LoadedInhibition {
             && !self.source.matches(occurrence);
         is_target.then(|| values(&self.target_fields, occurrence))?
     }
+
+    /// Which of the fields that are to be equal an occurrence has that its source matches; none when it
+    /// does not.
+    pub fn has_of_source(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
+        let is_source = self.source.matches(occurrence);
+        is_source.then(|| has(&self.source_fields, occurrence))
+    }
+
+    /// The same of its target.
+    pub fn has_of_target(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
+        let is_target = self.target.matches(occurrence);
+        is_target.then(|| has(&self.target_fields, occurrence))
+    }
+}
+
+/// Which of some fields an occurrence has.
+fn has(fields: &[Field], occurrence: &Occurrence) -> Vec<bool> {
+    let has = |it: &Field| it.any(occurrence, &mut |_| true);
+    fields.iter().map(has).collect()
 }
 
 /// A digest of what fields hold, without regard to letter case; none when one is missing.
@@ -237,6 +256,30 @@ impl Inhibitions {
             found.extend(others.filter(holds).map(|it| (loaded, it)));
         }
         found
+    }
+
+    /// Whether a chain of causes leads from one occurrence up to another, as far as one is followed.
+    pub fn is_above(
+        &self,
+        upper: RecordId,
+        lower: &Arc<Occurrence>,
+        causes: &Causes,
+        now_ms: i64,
+    ) -> bool {
+        let mut seen = BTreeSet::from([lower.key]);
+        let mut next = VecDeque::from([(Arc::clone(lower), 0)]);
+        while let Some((at, links)) = next.pop_front() {
+            for (_, cause) in self.causes_of(&at, causes, now_ms) {
+                if cause.key == upper {
+                    return true;
+                }
+                let is_far = links >= INHIBITION_CHAIN_MAX || seen.len() >= INHIBITION_CAUSES_MAX;
+                if !is_far && seen.insert(cause.key) {
+                    next.push_back((cause, links + 1));
+                }
+            }
+        }
+        false
     }
 
     /// Whether the chain of causes above an occurrence ends in one that nothing holds, and that is

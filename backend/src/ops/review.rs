@@ -22,7 +22,7 @@ use crate::{
         occurrence::{Cause, Review, StateChange, review},
         pending::look::Looks,
         revision,
-        silence::{event_of, keeper},
+        silence::{event_of, flexible, keeper},
     },
     store::{
         Changes, Direction, Index, Lane, Stored,
@@ -107,7 +107,8 @@ impl Reviewer {
     async fn holds(&self) -> Result<(), Error> {
         let said = keeper::say(&self.deciding, &self.intake).await;
         self.looks.pass().await?;
-        keeper::begin_and_end(&self.deciding).await?;
+        flexible::begin(&self.deciding).await?;
+        keeper::end_idle(&self.deciding).await?;
         said
     }
 
@@ -228,6 +229,10 @@ impl Reviewer {
             // What was committed may be due earlier; one look finds that for many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
+            // Where that fails, it is tried again with the next pass.
+            if let Err(error) = flexible::begin(&self.deciding).await {
+                error!(%error, "silences that are to begin by themselves did not");
+            }
             // An edit may free what no time ends.
             if self.looks.is_outdated().await.unwrap_or(true) {
                 return;

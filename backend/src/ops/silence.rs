@@ -2,7 +2,7 @@
 
 mod act;
 mod breadth;
-mod flexible;
+pub mod flexible;
 pub mod keeper;
 mod preview;
 

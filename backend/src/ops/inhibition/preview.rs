@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{InhibitionDraft, Inhibitions};
 use crate::{
-    decide::LoadedInhibition,
-    domain::{Delivery, Inhibition, Occurrence, RecordId, Status, inhibition::EqualValues},
+    decide::{Causes, LoadedInhibition},
+    domain::{Delivery, EqualFields, Inhibition, Occurrence, RecordId, Status, inhibition::EqualValues},
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
+        asked::settle,
         deciding::Deciding,
         resource::{Drafted as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
@@ -18,6 +19,8 @@ use crate::{
 
 /// Occurrences read at once.
 const BATCH: usize = 500;
+/// Rings that the author is told of.
+const RINGS_SHOWN_MAX: usize = 3;
 
 /// Tries drafts on what is open.
 #[derive(Debug, Clone)]
@@ -76,8 +79,12 @@ impl Previews {
         let loaded = LoadedInhibition::new(inhibition);
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
         let mut preview = self.open(&loaded).await?;
+        let (causes, missing, is_whole) = self.causes(&loaded).await?;
+        warnings.extend(missing.warnings(&loaded.inhibition.equal));
+        warnings.extend(self.rings(&preview.pairs).await?);
         preview.warnings = warnings;
-        preview.messages = self.sent(&loaded).await?;
+        preview.messages = self.sent(&loaded, &causes).await?;
+        preview.stopped_early |= !is_whole;
         preview.stopped_early |= preview.messages.stopped_early;
         Ok(preview)
     }
@@ -131,9 +138,12 @@ impl Previews {
     }
 
     /// The messages of the last days that it would have held back.
-    async fn sent(&self, loaded: &LoadedInhibition) -> Result<HeldMessages, Error> {
+    async fn sent(
+        &self,
+        loaded: &LoadedInhibition,
+        causes: &BTreeMap<EqualValues, Vec<Cause>>,
+    ) -> Result<HeldMessages, Error> {
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        let (causes, is_whole) = self.causes(loaded).await?;
         let is_held = |delivery: &Delivery| {
             let target = &delivery.content.occurrence;
             let values = loaded.of_target(target);
@@ -142,16 +152,40 @@ impl Previews {
             let at_ms = delivery.create_ms;
             causes.any(|it| it.key != target.key && (it.start_ms..it.until_ms).contains(&at_ms))
         };
-        let mut messages = held_messages(store, clock, is_held).await?;
-        messages.stopped_early |= !is_whole;
-        Ok(messages)
+        held_messages(store, clock, is_held).await
     }
 
-    /// What was a cause in the last days, and whether that is all.
+    /// The rings that the draft closes: what is held by its cause is a cause of that as well, by
+    /// inhibitions in force.
+    async fn rings(&self, pairs: &[Pair]) -> Result<Vec<String>, Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let now_ms = self.deciding.clock.now_ms();
+        let causes = Causes::default();
+        let mut rings: Vec<&Pair>;
+        loop {
+            let inhibitions = snapshot.inhibitions();
+            let is_ring =
+                |it: &&Pair| inhibitions.is_above(it.target.key, &it.source, &causes, now_ms);
+            rings = pairs.iter().filter(is_ring).collect();
+            if settle(&self.deciding.store, &causes).await? {
+                break;
+            }
+        }
+        let warning = |Pair { source, target }: &Pair| {
+            format!(
+                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first is told",
+                source.name, source.event, target.name, target.event
+            )
+        };
+        let shown = rings.into_iter().take(RINGS_SHOWN_MAX);
+        Ok(shown.map(warning).collect())
+    }
+
+    /// What was a cause in the last days, which fields no stored event has, and whether that is all.
     async fn causes(
         &self,
         loaded: &LoadedInhibition,
-    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, bool), Error> {
+    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, Missing, bool), Error> {
         let clock = &*self.deciding.clock;
         let filter = Filter {
             statuses: Status::ALL.to_vec(),
@@ -160,15 +194,17 @@ impl Previews {
         let end = Deadline::of(clock);
         let since_ms = since_ms(clock.now_ms());
         let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
-        let (mut causes, mut seen) = (BTreeMap::<_, Vec<_>>::new(), 0);
+        let (mut causes, mut missing) = (BTreeMap::<_, Vec<_>>::new(), Missing::default());
+        let mut seen = 0;
         loop {
             let batch = walk.next(BATCH).await?;
             if batch.is_empty() {
-                return Ok((causes, true));
+                return Ok((causes, missing, true));
             }
             for (_, found) in batch {
                 seen += 1;
                 let occurrence = found.value;
+                missing.note(loaded, &occurrence);
                 let close = occurrence.close.as_ref().map(|it| it.at_ms);
                 let until_ms = close.map_or(i64::MAX, |at_ms| {
                     at_ms.saturating_add(loaded.inhibition.linger_ms)
@@ -183,10 +219,51 @@ impl Previews {
                 }
             }
             if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
-                return Ok((causes, false));
+                return Ok((causes, Missing::default(), false));
             }
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// Which of the fields that are to be equal some event has that matches; none while no event does.
+#[derive(Default)]
+struct Missing {
+    source: Option<Vec<bool>>,
+    target: Option<Vec<bool>>,
+}
+
+impl Missing {
+    fn note(&mut self, loaded: &LoadedInhibition, occurrence: &Occurrence) {
+        for (known, has) in [
+            (&mut self.source, loaded.has_of_source(occurrence)),
+            (&mut self.target, loaded.has_of_target(occurrence)),
+        ] {
+            let Some(has) = has else { continue };
+            let before = known.get_or_insert_with(|| vec![false; has.len()]);
+            for (before, has) in before.iter_mut().zip(has) {
+                *before |= has;
+            }
+        }
+    }
+
+    /// What that means for a draft: without its field, nothing is ever held.
+    fn warnings(&self, equal: &[EqualFields]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (at, fields) in equal.iter().enumerate() {
+            for (side, has, field) in [
+                ("sources", &self.source, &fields.source),
+                ("targets", &self.target, &fields.target),
+            ] {
+                let has = has.as_ref().and_then(|it| it.get(at));
+                if has == Some(&false) {
+                    warnings.push(format!(
+                        "no stored event of the {side} has the field `{field}`: nothing is held"
+                    ));
+                }
+            }
+        }
+        warnings
     }
 }
 

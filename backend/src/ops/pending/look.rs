@@ -2,9 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, PoisonError},
 };
 
+use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tracing::error;
 
@@ -15,7 +16,7 @@ use crate::{
         Status,
     },
     error::Error,
-    limits::LOOK_BATCH,
+    limits::{LOOK_BATCH, LOOKS_AT_ONCE},
     ops::{
         asked::settle,
         commit::commit,
@@ -28,7 +29,7 @@ use crate::{
         silence::keeper,
     },
     store::{
-        Changes, Direction, Index, Lane, Record as _, Standing,
+        Changes, Direction, EngineError, Index, Lane, Record as _, Standing, Stored,
         engine::Range,
         record::bytes::{Key, id_at, moment_at},
     },
@@ -226,7 +227,8 @@ impl Looks {
     async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
         loop {
             let engine = self.deciding.store.engine();
-            let found = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+            let most = LOOK_BATCH * LOOKS_AT_ONCE;
+            let found = engine.entries(index, range.clone(), Direction::Ascending, most);
             let found = found.await?;
             let Some((last, _)) = found.last() else {
                 return Ok(());
@@ -255,16 +257,15 @@ impl Looks {
     }
 
     /// Decides anew what was held by those of the occurrences that are causes no more.
-    async fn free_held(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+    async fn free_held(&self, found: &[Stored<Occurrence>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         if snapshot.inhibitions().all().is_empty() {
             return Ok(());
         }
         let now_ms = self.deciding.clock.now_ms();
-        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
         let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
-        let over = found.iter().flatten().map(|it| &it.value);
+        let over = found.iter().map(|it| &it.value);
         for cause in over.filter(|it| it.causes.iter().any(is_over)) {
             let prefix = Key::new().byte(Standing::Inhibited as u8).id(cause.key);
             let mut range = Range::under(&prefix.build());
@@ -282,63 +283,104 @@ impl Looks {
                 let Some((last, _)) = held.last() else { break };
                 range.go_on_after(last);
                 let keys = held.into_iter().map(|(_, record)| record).collect();
-                self.decide_all(keys, &together).await;
+                self.decide_all(keys, None, &together).await;
             }
         }
         Ok(())
     }
 
-    /// Decides some occurrences anew in one commit, after what was held by them.
+    /// Decides some occurrences anew, after what was held by them.
     async fn step(&self, keys: Vec<Vec<u8>>, together: &Together) {
-        match self.free_held(&keys).await {
-            Ok(()) => {
-                if let Err(error) = self.tell(&keys).await {
-                    error!(%error, "a group was not told of");
-                }
-                self.decide_all(keys, together).await;
-            }
+        let freed = async {
+            let found = self.read(&keys).await?;
+            self.free_held(&found).await?;
+            Ok::<_, Error>(found)
+        };
+        let found = match freed.await {
+            Ok(found) => found,
             // They are due for as long as that was not done.
-            Err(error) => error!(%error, "what causes held that are over was not decided anew"),
-        }
+            Err(error) => {
+                return error!(%error, "what causes held that are over was not decided anew");
+            }
+        };
+        let is_told = self.tell(&found).await.unwrap_or_else(|error| {
+            error!(%error, "a group was not told of");
+            true
+        });
+        let mut found = found.into_iter();
+        let batches = std::iter::from_fn(|| {
+            let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
+            (!batch.is_empty()).then_some(batch)
+        });
+        // While one waits for its commit, the next is decided.
+        let decided = batches.map(|batch| {
+            let keys = batch.iter().map(|it| it.value.key()).collect();
+            self.decide_all(keys, (!is_told).then_some(batch), together)
+        });
+        join_all(decided.collect::<Vec<_>>()).await;
     }
 
-    /// Makes the messages of groups that some of the occurrences wait for and that are due.
-    async fn tell(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+    async fn read(&self, keys: &[Vec<u8>]) -> Result<Vec<Stored<Occurrence>>, EngineError> {
         let store = &self.deciding.store;
         let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Makes the messages of groups that some of the occurrences wait for and that are due; answers
+    /// whether there are any.
+    async fn tell(&self, found: &[Stored<Occurrence>]) -> Result<bool, Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
-        let pending = found.iter().flatten().flat_map(|it| &it.value.pending);
+        let pending = found.iter().flat_map(|it| &it.value.pending);
         let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
+        let is_any = !due.is_empty();
         for due in due {
             let deciding = (&self.deciding, &self.intake);
             let rest = tell::tell(deciding, due).await?;
             for keys in rest.chunks(LOOK_BATCH) {
-                self.decide_all(keys.to_vec(), &Together::new()).await;
+                self.decide_all(keys.to_vec(), None, &Together::new()).await;
             }
         }
-        Ok(())
+        Ok(is_any)
     }
 
-    /// Decides some occurrences anew in one commit; where that fails, one by one.
-    async fn decide_all(&self, keys: Vec<Vec<u8>>, together: &Together) {
-        let Err(fault) = self.decide(keys.clone(), together).await else {
+    /// Decides some occurrences anew in one commit, which may be known as they are stored; where that
+    /// fails, one by one.
+    async fn decide_all(
+        &self,
+        keys: Vec<Vec<u8>>,
+        known: Option<Vec<Stored<Occurrence>>>,
+        together: &Together,
+    ) {
+        let Err(fault) = self.decide(&keys, known, together).await else {
             return;
         };
         error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
         for key in keys {
-            if let Err(error) = self.decide(vec![key], together).await {
+            if let Err(error) = self.decide(&[key], None, together).await {
                 error!(%error, "what waits of an occurrence was not decided anew");
             }
         }
     }
 
-    async fn decide(&self, keys: Vec<Vec<u8>>, together: &Together) -> Result<(), Error> {
+    async fn decide(
+        &self,
+        keys: &[Vec<u8>],
+        known: Option<Vec<Stored<Occurrence>>>,
+        together: &Together,
+    ) -> Result<(), Error> {
         let store = &self.deciding.store;
+        // What was read before is good for the first try.
+        let known = std::sync::Mutex::new(known);
         let decide = async || {
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let found = match known {
+                Some(found) => found,
+                None => self.read(keys).await?,
+            };
             let causes = Causes::default();
             loop {
-                let decided = self.decided(&keys, &causes, together).await?;
+                let decided = self.decided(&found, &causes, together).await?;
                 if settle(store, &causes).await? {
                     return Ok(decided);
                 }
@@ -352,14 +394,12 @@ impl Looks {
     /// What is to be changed of some occurrences, as far as their causes are known.
     async fn decided(
         &self,
-        keys: &[Vec<u8>],
+        found: &[Stored<Occurrence>],
         causes: &Causes,
         together: &Together,
     ) -> Result<(Changes, Reports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
-        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
-        let found: Vec<_> = found.into_iter().flatten().collect();
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let past = past.asking(causes).freeing(together.clone());
         let now_ms = self.deciding.clock.now_ms();
@@ -381,7 +421,7 @@ impl Looks {
                 changes.insert(delivery);
             }
             if next != stored.value {
-                changes.update(&stored, &next);
+                changes.update(stored, &next);
             }
         }
         Ok((changes, reports))

@@ -100,7 +100,7 @@ pub(super) fn span(
 ///
 /// # Errors
 /// Those of the store: what did not begin does the next time.
-pub(super) async fn begin(deciding: &Deciding) -> Result<(), Error> {
+pub async fn begin(deciding: &Deciding) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {

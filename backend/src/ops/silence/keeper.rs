@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{counted, event_of, flexible};
+use super::{counted, event_of};
 use crate::{
     decide::{LoadedSilence, Snapshot},
     domain::{
@@ -62,20 +62,11 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     }
 }
 
-/// Begins those silences that are to begin by themselves, and end those that cover nothing any more.
-///
-/// # Errors
-/// Those of the store.
-pub async fn begin_and_end(deciding: &Deciding) -> Result<(), Error> {
-    flexible::begin(deciding).await?;
-    end_idle(deciding).await
-}
-
 /// Ends the silences that have covered something and then nothing for long enough.
 ///
 /// # Errors
 /// Those of the store.
-async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
+pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {
