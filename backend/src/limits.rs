@@ -372,10 +372,14 @@ pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
 pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How long the change log in a database remembers at the least.
 pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
-/// How often a process renews that it has a store to itself,
-pub const STORE_HOLD_RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// and how long after the last time another one may take it.
-pub const STORE_HOLD_TIME_MAX: Duration = Duration::from_secs(6);
+/// How often a node over a shared store renews that it lives, and that it leads.
+pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// How long after the last time it counts as dead, and another one may lead.
+pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
+/// How long after the last time it may not write any more.
+pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// How long the answer to who revokes a key waits until every node has heard of it.
+pub const STORE_NODES_FOLLOW_TIME_MAX: Duration = Duration::from_secs(15);
 /// Sessions that read a database, each used by many calls at once.
 pub const STORE_READERS: usize = 4;
 

@@ -173,7 +173,11 @@ async fn a_draft_is_told_of_a_ring_and_of_a_field_that_nobody_has() {
     let tried = rest.post(&path, &turned).await.ok();
     assert_eq!(tried["heldCount"], 1);
     let warning = tried["warnings"][0].as_str().unwrap();
-    let wanted = ["`full`", "is held by `host-down`", "the one opened first is told"];
+    let wanted = [
+        "`full`",
+        "is held by `host-down`",
+        "the one opened first is told",
+    ];
     assert!(wanted.iter().all(|it| warning.contains(it)), "{warning}");
     let mut without = inhibition();
     without["equal"] = json!([{"source": "host", "target": "dimensions.rack"}]);

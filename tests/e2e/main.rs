@@ -39,6 +39,7 @@ mod manual;
 mod mappings;
 mod metrics;
 mod model;
+mod nodes;
 mod overload;
 mod own_events;
 mod pages;

@@ -99,8 +99,16 @@ impl Dispatcher {
     }
 
     /// Follows what it is doing.
-    pub fn status(&self) -> watch::Receiver<DispatcherStatus> {
+    #[cfg(test)]
+    pub(crate) fn status(&self) -> watch::Receiver<DispatcherStatus> {
         self.status.subscribe()
+    }
+
+    /// Says there what it is doing.
+    #[must_use]
+    pub fn telling(mut self, status: watch::Sender<DispatcherStatus>) -> Self {
+        self.status = status;
+        self
     }
 
     /// Keeps current there what keeps deliveries waiting.

@@ -32,6 +32,8 @@ pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
+    /// Since when it delivers, where another process may have delivered until then.
+    after_another_ms: Option<i64>,
 }
 
 /// What follows from what others change.
@@ -45,6 +47,7 @@ impl Follower {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
+            after_another_ms: store.engine().is_shared().then(|| clock.now_ms()),
             store,
             clock,
         }
@@ -198,6 +201,12 @@ impl Follower {
         let mut queue = DestinationQueue::new(name, destination, failures);
         queue.unreadable = unreadable;
         queue.paused = is_paused(health.as_ref());
+        let settings = queue.destination.as_ref().map(|found| found.delivery);
+        let per_minute = settings.and_then(|found| found.max_per_minute);
+        if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute) {
+            // Whoever delivered before may have used up the last minute.
+            queue.rate.note(per_minute, since_ms);
+        }
         to.queues.insert(id, queue);
         Ok(())
     }

@@ -30,6 +30,17 @@ pub struct Deciding {
     pub lifetime: LifetimeConfig,
 }
 
+impl Deciding {
+    /// The same for work that only who leads does, see [`Store::leading`].
+    #[must_use]
+    pub fn leading(&self) -> Self {
+        Self {
+            store: self.store.leading(),
+            ..self.clone()
+        }
+    }
+}
+
 /// What follows from a change of an occurrence.
 #[derive(Debug, Default)]
 #[must_use]

@@ -51,6 +51,8 @@ impl ClientService for ClientApi {
             expire_ms,
         );
         let (client, key) = made.await?;
+        // The answer comes when the key is accepted.
+        self.keys.catch_up_everywhere().await?;
         let answer = v1::CreateClientResponse {
             client: Some(client.into()),
             key: key.reveal().to_owned(),
@@ -90,7 +92,7 @@ impl ClientService for ClientApi {
             .update(&request.name, rates, dialects, expire_ms);
         let client = updated.await?;
         // The answer comes when the new rates hold.
-        self.keys.catch_up().await?;
+        self.keys.catch_up_everywhere().await?;
         let client = Some(client.into());
         Ok(audit::of(request.name, v1::UpdateClientResponse { client }))
     }
@@ -103,7 +105,7 @@ impl ClientService for ClientApi {
         let rotated = self.clients.rotate(&request.name, request.overlap_seconds);
         let (client, key) = rotated.await?;
         // The answer comes when the new key is accepted.
-        self.keys.catch_up().await?;
+        self.keys.catch_up_everywhere().await?;
         let answer = v1::RotateClientKeyResponse {
             client: Some(client.into()),
             key: key.reveal().to_owned(),
@@ -118,7 +120,7 @@ impl ClientService for ClientApi {
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
         // The answer comes when the key is worth nothing any more.
-        self.keys.catch_up().await?;
+        self.keys.catch_up_everywhere().await?;
         Ok(audit::of(name, v1::RevokeClientResponse {}))
     }
 

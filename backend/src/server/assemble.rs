@@ -32,8 +32,15 @@ use tonic_health::{
 use tower::util::MapResponseLayer;
 
 use super::{
-    StartError, counted::CountedLayer, deadline::DeadlineLayer, decoding, direct::Direct,
-    exposition::Exposition, front::Front, panics, work::Work,
+    StartError,
+    counted::CountedLayer,
+    deadline::DeadlineLayer,
+    decoding,
+    direct::Direct,
+    exposition::Exposition,
+    front::Front,
+    panics,
+    work::{Work, lead},
 };
 use crate::{
     clock::Clock,
@@ -104,6 +111,7 @@ struct Rooms {
     sender: Sender,
     egress: Arc<EgressGuard>,
     holds: Holds,
+    dispatcher: watch::Sender<DispatcherStatus>,
 }
 
 /// The service, ready to be served and started.
@@ -188,18 +196,19 @@ async fn assemble_over(
         ),
         egress,
         holds: Holds::default(),
+        dispatcher: watch::Sender::default(),
         store,
         clock,
         clients,
     };
     let guard = rooms.guard();
-    let (work, dispatcher) = rooms.work(config, workers);
+    let work = rooms.work(config, workers);
     let certificate = CertificateWatch::new(
         rooms.store.clone(),
         Arc::clone(&rooms.clock),
         rooms.intake.clone(),
     );
-    let metrics = Arc::new(rooms.exposition(config, &guard, dispatcher));
+    let metrics = Arc::new(rooms.exposition(config, &guard));
     let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(rooms.store.metrics().clone());
@@ -227,12 +236,7 @@ impl Rooms {
         Guard::new(keys, Arc::new(refusals), audit)
     }
 
-    fn exposition(
-        &self,
-        config: &Config,
-        guard: &Guard,
-        dispatcher: watch::Receiver<DispatcherStatus>,
-    ) -> Exposition {
+    fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {
         Exposition {
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),
@@ -240,50 +244,58 @@ impl Rooms {
             intake: self.intake.clone(),
             guard: guard.clone(),
             holds: self.holds.clone(),
-            dispatcher,
+            dispatcher: self.dispatcher.subscribe(),
             data_dir: config.data_dir.clone(),
         }
     }
 
-    fn work(
-        &self,
-        config: &Config,
-        workers: IntakeWorkers,
-    ) -> (Work, watch::Receiver<DispatcherStatus>) {
-        let clock = || Arc::clone(&self.clock);
-        let dispatcher = Dispatcher::new(
-            self.store.clone(),
-            clock(),
-            self.sender.clone(),
-            config.delivery.clone(),
-            StdRng::from_os_rng(),
-        )
-        .with_holds(self.holds.clone());
-        let aging = CounterAging::new(self.store.clone(), clock());
-        let status = dispatcher.status();
-        let retention = Retention::new(self.store.clone(), clock(), config.delivery.retention);
-        let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
-        let disk_space = DiskSpaceWatch::new(self.store.clone(), clock(), self.intake.clone());
-        let receipts = ReceiptSweep::new(self.store.clone(), clock());
+    fn work(&self, config: &Config, workers: IntakeWorkers) -> Work {
+        let clock = Arc::clone(&self.clock);
+        let disk_space = DiskSpaceWatch::new(self.store.clone(), clock, self.intake.clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
-        work.add("review", |stop| reviewer.run(stop));
         work.add("disk space watch", |stop| disk_space.run(stop));
-        work.add("dispatcher", |stop| dispatcher.run(stop));
-        work.add("retention", |stop| retention.run(stop));
-        work.add("counters", |stop| aging.run(stop));
-        work.add("receipt sweep", |stop| receipts.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
-        let engine = Arc::clone(self.store.engine());
-        work.add("hold on the store", |stop| async move {
+        let engine = || Arc::clone(self.store.engine());
+        let (leading, of_the_leader) = (engine(), self.of_the_leader(config));
+        work.add("leading work", |stop| lead(leading, of_the_leader, stop));
+        let engine = engine();
+        work.add("share of the store", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = engine.ousted() => {}
+                () = engine.forgotten() => {}
             }
         });
-        (work, status)
+        work
+    }
+
+    /// Makes the work that of the nodes that share a store one does, each time that it begins to lead.
+    fn of_the_leader(&self, config: &Config) -> impl Fn() -> Work + Send + Sync + 'static {
+        let (store, clock) = (self.store.leading(), Arc::clone(&self.clock));
+        let (deciding, intake) = (self.deciding.leading(), self.intake.clone());
+        let (sender, holds) = (self.sender.clone(), self.holds.clone());
+        let (delivery, status) = (config.delivery.clone(), self.dispatcher.clone());
+        move || {
+            let (store, clock) = (|| store.clone(), || Arc::clone(&clock));
+            let random = StdRng::from_os_rng();
+            let dispatcher =
+                Dispatcher::new(store(), clock(), sender.clone(), delivery.clone(), random)
+                    .with_holds(holds.clone())
+                    .telling(status.clone());
+            let reviewer = Reviewer::new(deciding.clone(), intake.clone());
+            let retention = Retention::new(store(), clock(), delivery.retention);
+            let aging = CounterAging::new(store(), clock());
+            let receipts = ReceiptSweep::new(store(), clock());
+            let mut work = Work::default();
+            work.add("review", |stop| reviewer.run(stop));
+            work.add("dispatcher", |stop| dispatcher.run(stop));
+            work.add("retention", |stop| retention.run(stop));
+            work.add("counters", |stop| aging.run(stop));
+            work.add("receipt sweep", |stop| receipts.run(stop));
+            work
+        }
     }
 
     fn tester(&self, config: &Config) -> Tester {

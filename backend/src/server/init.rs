@@ -33,7 +33,12 @@ pub async fn init_store(
     let engine = Arc::clone(store.engine());
     let clock = engine.clock();
     let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
-    let made = Clients::new(store, clock).make_admin(admin_key_file).await;
+    let made = async {
+        // Before any node counts.
+        store.begin_counting(clock.now_ms()).await?;
+        Clients::new(store, clock).make_admin(admin_key_file).await
+    };
+    let made = made.await;
     engine.close().await;
     Ok(if made? { Made::Store } else { Made::Nothing })
 }

@@ -1,11 +1,11 @@
 //! What goes on beside the calls: started together, stopped together.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use tokio::{task::JoinSet, time};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::DRAIN_TIME_MAX;
+use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
@@ -39,6 +39,29 @@ impl Work {
             });
         }
         Started { parts }
+    }
+}
+
+/// Does the work of whoever leads whenever this process does, until it is told to stop; ends by itself
+/// when a part of that does.
+pub(super) async fn lead(
+    engine: Arc<dyn Engine>,
+    work: impl Fn() -> Work,
+    stop: CancellationToken,
+) {
+    while stop.run_until_cancelled(engine.lead()).await.is_some() {
+        let stopping = CancellationToken::new();
+        let mut started = work().start(&stopping);
+        let has_failed = tokio::select! {
+            () = stop.cancelled() => false,
+            () = engine.deposed() => false,
+            _part = started.failed() => true,
+        };
+        stopping.cancel();
+        started.stop().await;
+        if has_failed {
+            return;
+        }
     }
 }
 

@@ -126,6 +126,22 @@ pub enum Lane {
     Admin,
     /// Intake and deliveries.
     Bulk,
+    /// What only the process that leads does: it is refused to one that does not any more. Where no
+    /// other may use the store, the same as [`Lane::Bulk`].
+    Leader,
+}
+
+/// A process that uses a shared store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// What it is called.
+    pub name: String,
+    /// Since when it has been there, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Up to which place it has followed the change log.
+    pub follows: u64,
+    /// Whether it leads.
+    pub leads: bool,
 }
 
 /// What a change expects to find.
@@ -614,17 +630,47 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns when this process may not use the store any more, as another one has taken it over. Of
-    /// most engines never.
+    /// Returns once this process leads: of those that share the store one does, and what is to be done
+    /// once is done by that. One that has the store to itself leads from the start.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind that the next one does not find.
+    async fn lead(&self) {}
+
+    /// Returns once this process does not lead any more.
     ///
     /// # Cancel safety
     /// A dropped call leaves nothing behind.
-    async fn ousted(&self) {
+    async fn deposed(&self) {
         std::future::pending::<()>().await;
     }
 
-    /// Lets others have the store from now on, where only one may at a time. Nothing is written
-    /// through this engine after it.
+    /// Returns when this process may not use the store any more, as those that share it have taken it
+    /// for dead long ago. Of most engines never.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    async fn forgotten(&self) {
+        std::future::pending::<()>().await;
+    }
+
+    /// The processes that share the store and live; none where it is not shared.
+    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    /// Waits until every process that shares the store knows of a place in the change log; whether that
+    /// came in time.
+    async fn followed_by_all(
+        &self,
+        _place: u64,
+        _within: std::time::Duration,
+    ) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    /// Leaves those that share the store, so that nobody has to wait. Nothing is written through this
+    /// engine after it.
     async fn close(&self) {}
 
     /// Whether a record's version is the place of the commit that made it, which lets both be held

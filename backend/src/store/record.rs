@@ -117,6 +117,8 @@ pub struct Store {
     chain: Arc<Chain>,
     /// Where it keeps changes back: what they do.
     staged: Option<Arc<Mutex<Vec<Told>>>>,
+    /// Whether it is that of work that only who leads does.
+    leads: bool,
 }
 
 impl Store {
@@ -128,6 +130,7 @@ impl Store {
             metrics: Metrics::default(),
             chain: Arc::default(),
             staged: None,
+            leads: false,
         }
     }
 
@@ -310,6 +313,16 @@ impl Store {
         }
     }
 
+    /// This store for work that of the nodes that share it only the one that leads does: what it
+    /// changes is refused once this one does not any more.
+    #[must_use]
+    pub fn leading(&self) -> Self {
+        Self {
+            leads: self.engine.is_shared(),
+            ..self.clone()
+        }
+    }
+
     /// This store with nothing changed yet, whose changes are kept back.
     ///
     /// # Errors
@@ -336,6 +349,7 @@ impl Store {
     /// # Errors
     /// Those of [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
+        let lane = if self.leads { Lane::Leader } else { lane };
         let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };

@@ -18,7 +18,7 @@ use crate::{
     clock::Clock,
     domain::{Client, Dialect, Name, RecordId, Role},
     error::Error,
-    limits::PAGE_SIZE_MAX,
+    limits::{PAGE_SIZE_MAX, STORE_NODES_FOLLOW_TIME_MAX},
     store::{Direction, EngineError, Kind, Lane, Record, Store, Stored, engine::Range},
 };
 
@@ -155,15 +155,17 @@ impl Keys {
     /// clients changed.
     pub async fn find(&self, key: &str, from: Option<IpAddr>) -> Result<Option<Caller>, Error> {
         let hash = key_hash(key);
-        let followed = {
+        let engine = self.store.engine();
+        let (found, followed) = {
             let table = self.table();
-            if let Some(caller) = self.known(&table, hash, from)? {
-                return Ok(Some(caller));
-            }
-            table.followed
+            (self.known(&table, hash, from)?, table.followed)
         };
-        if self.store.engine().last_changed(&[Kind::Client]) <= followed {
-            return Ok(None);
+        // Where several nodes share the store, another one may have revoked it.
+        if found.is_some() && !engine.is_shared() {
+            return Ok(found);
+        }
+        if engine.last_changed(&[Kind::Client]) <= followed {
+            return Ok(found);
         }
         self.catch_up().await?;
         self.known(&self.table(), hash, from)
@@ -234,6 +236,22 @@ impl Keys {
                 .collect();
             self.take_in(last, changed).await?;
         }
+    }
+
+    /// As [`Keys::catch_up`], for every node that shares the store: who was revoked before this call is
+    /// accepted by none after it.
+    ///
+    /// # Errors
+    /// Those of [`Keys::catch_up`].
+    pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
+        self.catch_up().await?;
+        let engine = self.store.engine();
+        let place = *engine.log_signal().borrow();
+        // Who has not followed by then does not live any more.
+        engine
+            .followed_by_all(place, STORE_NODES_FOLLOW_TIME_MAX)
+            .await?;
+        Ok(())
     }
 
     /// Follows the change log and writes the times of last use, until the service stops.

@@ -73,16 +73,19 @@ struct Outcome {
     /// Occurrences that go on waiting, and are to be decided anew: when the next message goes out is
     /// known by now.
     rest: Vec<Vec<u8>>,
+    /// Those of which nothing waits for it any more.
+    told: Vec<RecordId>,
 }
 
-/// Makes the message of a group if one is due; answers the occurrences that wait for the next one.
+/// Makes the message of a group if one is due; answers the occurrences that wait for the next one, and
+/// those that were told of.
 ///
 /// # Errors
 /// Those of the store: nothing was told of then.
 pub async fn tell(
     (deciding, intake): (&Deciding, &Intake),
     due: Due,
-) -> Result<Vec<Vec<u8>>, Error> {
+) -> Result<(Vec<Vec<u8>>, Vec<RecordId>), Error> {
     let store = &deciding.store;
     let decide = async || {
         let causes = Causes::default();
@@ -95,7 +98,7 @@ pub async fn tell(
     };
     let (outcome, _) = commit(store, Lane::Bulk, decide).await?;
     intake.report_all(outcome.reports);
-    Ok(outcome.rest)
+    Ok((outcome.rest, outcome.told))
 }
 
 /// The group that there is, and the one that a message is made about.
@@ -321,6 +324,9 @@ impl Making<'_> {
             let waited = pending.find(|it| it.rule == due.rule);
             let hold = waited.and_then(Pending::group_hold);
             self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
+        }
+        if notices.told.is_some() {
+            outcome.told.push(next.key);
         }
         self.told.extend(notices.told.map(|it| (it.change, next)));
     }

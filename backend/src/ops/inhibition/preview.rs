@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{InhibitionDraft, Inhibitions};
 use crate::{
     decide::{Causes, LoadedInhibition},
-    domain::{Delivery, EqualFields, Inhibition, Occurrence, RecordId, Status, inhibition::EqualValues},
+    domain::{
+        Delivery, EqualFields, Inhibition, Occurrence, RecordId, Status, inhibition::EqualValues,
+    },
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{

@@ -13,7 +13,7 @@ use crate::{
     decide::{Causes, Silences, Snapshot, Step, StepKind, Transition, freed_key, notify},
     domain::{
         CauseMark, GroupKey, HeldBy, HoldKind, Inhibition, Occurrence, Pending, Progress, RecordId,
-        Status,
+        Rule, Status,
     },
     error::Error,
     limits::{LOOK_BATCH, LOOKS_AT_ONCE},
@@ -115,7 +115,11 @@ impl Looks {
             is_over && it.kind == HoldKind::ActiveTimes
         };
         let index = Index::OccurrenceByDue;
-        let together = self.together(index, range(due.clone()), &is_freed).await?;
+        let mut together = Together::new();
+        let has_window = |it: &Arc<Rule>| it.active_calendar.is_some() && it.group.is_none();
+        if snapshot.rules().iter().any(has_window) {
+            together = self.together(index, range(due.clone()), &is_freed).await?;
+        }
         let end = if is_edited { all } else { due };
         self.walk(index, range(end), &together).await?;
         *seen = Seen {
@@ -303,11 +307,13 @@ impl Looks {
                 return error!(%error, "what causes held that are over was not decided anew");
             }
         };
-        let is_told = self.tell(&found).await.unwrap_or_else(|error| {
+        let told = self.tell(&found).await;
+        let is_as_read = told.is_ok();
+        let told = told.unwrap_or_else(|error| {
             error!(%error, "a group was not told of");
-            true
+            BTreeSet::new()
         });
-        let mut found = found.into_iter();
+        let mut found = found.into_iter().filter(|it| !told.contains(&it.value.key));
         let batches = std::iter::from_fn(|| {
             let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
             (!batch.is_empty()).then_some(batch)
@@ -315,7 +321,7 @@ impl Looks {
         // While one waits for its commit, the next is decided.
         let decided = batches.map(|batch| {
             let keys = batch.iter().map(|it| it.value.key()).collect();
-            self.decide_all(keys, (!is_told).then_some(batch), together)
+            self.decide_all(keys, is_as_read.then_some(batch), together)
         });
         join_all(decided.collect::<Vec<_>>()).await;
     }
@@ -326,22 +332,31 @@ impl Looks {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Makes the messages of groups that some of the occurrences wait for and that are due; answers
-    /// whether there are any.
-    async fn tell(&self, found: &[Stored<Occurrence>]) -> Result<bool, Error> {
+    /// Makes the messages of groups that some of the occurrences wait for and that are due; answers what
+    /// was decided with that, and of which nothing else is due.
+    async fn tell(&self, found: &[Stored<Occurrence>]) -> Result<BTreeSet<RecordId>, Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let pending = found.iter().flat_map(|it| &it.value.pending);
         let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
-        let is_any = !due.is_empty();
+        let mut all_told = BTreeSet::new();
         for due in due {
             let deciding = (&self.deciding, &self.intake);
-            let rest = tell::tell(deciding, due).await?;
+            let (rest, told) = tell::tell(deciding, due).await?;
+            all_told.extend(told);
+            all_told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
             for keys in rest.chunks(LOOK_BATCH) {
                 self.decide_all(keys.to_vec(), None, &Together::new()).await;
             }
         }
-        Ok(is_any)
+        // What else of them is due is decided now.
+        for occurrence in found.iter().map(|it| &it.value) {
+            let mut due = occurrence.pending.iter().filter(is_due);
+            if due.any(|it| Due::of(it).is_none()) || !occurrence.causes.is_empty() {
+                all_told.remove(&occurrence.key);
+            }
+        }
+        Ok(all_told)
     }
 
     /// Decides some occurrences anew in one commit, which may be known as they are stored; where that

@@ -8,7 +8,8 @@
 //! When the connection breaks, the writer raises the epoch of its own row: then what it left under
 //! way is in the log, or never will be (`writer`).
 //! Reads are one statement each, over a few sessions used by many calls (`readers`, `session`), and
-//! one task follows the log for all (`follower`, `known`).
+//! one task follows the log for all (`follower`, `known`). Each process is a node that says again and
+//! again that it lives; one of them leads, and writes for that with a writer of its own (`node`).
 
 mod address;
 mod burst;
@@ -16,11 +17,11 @@ mod cell;
 mod clock;
 mod fault;
 mod follower;
-mod hold;
 mod isolate;
 mod known;
 mod layout;
 mod migration;
+mod node;
 mod plan;
 mod query;
 mod readers;
@@ -32,7 +33,7 @@ mod writer;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -42,9 +43,9 @@ use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
 pub use self::{
     address::{Address, SCHEMA},
-    hold::{Hold, Untaken},
     migration::{Layout, migrate},
-    status::{Holder, Status, StoreStatus, status},
+    node::Node,
+    status::{Status, StoreStatus, status},
 };
 use self::{
     known::Known,
@@ -57,17 +58,15 @@ use crate::{
     clock::Clock,
     store::engine::{
         self, Applied, Changed, DELTA_STEPS_MAX, Delta, Direction, Engine, EngineError, Found,
-        Index, Kind, Lane, Lead, Logged, Range, RecordName, Row,
+        Index, Kind, Lane, Lead, Logged, NodeSeen, Range, RecordName, Row,
     },
 };
 
 /// No key is as great: none begins with so many bytes that are 255.
 const BEYOND: [u8; 64] = [u8::MAX; 64];
 
-/// How often is looked for what others put into the log,
+/// How often is looked for what others put into the log.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
-/// and how often where nobody else may.
-const FOLLOW_ALONE_EVERY: Duration = Duration::from_secs(1);
 
 /// Keeps records in a database.
 #[derive(Debug)]
@@ -76,44 +75,58 @@ pub struct PostgresEngine {
     admin: Queue,
     bulk: Queue,
     readers: Readers,
-    hold: Option<Arc<Hold>>,
+    address: Arc<Address>,
+    node: Option<Arc<Node>>,
+    leader: Mutex<Option<Leader>>,
     _tasks: JoinSet<()>,
 }
 
+/// What a node leads with, as long as it does.
+#[derive(Debug, Clone)]
+struct Leader {
+    writer: [u8; 16],
+    queue: Arc<Queue>,
+}
+
 impl PostgresEngine {
-    /// Opens a store whose tables are there: with a hold on it for this process alone, without one
-    /// for several at once.
+    /// Opens a store whose tables are there, as a node of those that share it; without one it brings
+    /// no clock, and never leads.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has
     /// no such store.
-    pub async fn open(address: Address, hold: Option<Hold>) -> Result<Self, EngineError> {
+    pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
         let readers = Readers::new(Arc::clone(&address));
         let head = head(&readers).await?;
         let known = Arc::new(Known::through(head));
-        let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known));
+        let id = node.as_ref().map(Node::id);
+        let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
         let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
         let mut tasks = JoinSet::new();
         tasks.spawn(admin_writer.run());
         tasks.spawn(bulk_writer.run());
-        let hold = hold.map(Arc::new);
-        let every = match &hold {
-            None => FOLLOW_EVERY,
-            Some(hold) => {
-                tasks.spawn(Arc::clone(hold).keep());
-                FOLLOW_ALONE_EVERY
-            }
-        };
-        tasks.spawn(follower::follow(address, Arc::clone(&known), every));
+        let node = node.map(Arc::new);
+        if let Some(node) = &node {
+            tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
+        }
+        let follow = follower::follow(Arc::clone(&address), Arc::clone(&known), FOLLOW_EVERY);
+        tasks.spawn(follow);
         Ok(Self {
-            hold,
+            address,
+            node,
+            leader: Mutex::default(),
             known,
             admin,
             bulk,
             readers,
             _tasks: tasks,
         })
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<Leader>> {
+        // It is whole between any two statements.
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Walks stretches of an index in one statement.
@@ -207,11 +220,16 @@ fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError
 #[async_trait]
 impl Engine for PostgresEngine {
     async fn apply(&self, lane: Lane, set: engine::Set) -> Result<Applied, EngineError> {
-        let queue = match lane {
-            Lane::Admin => &self.admin,
-            Lane::Bulk => &self.bulk,
-        };
-        queue.apply(Set::new(set)?).await
+        let set = Set::new(set)?;
+        match lane {
+            Lane::Admin => self.admin.apply(set).await,
+            Lane::Bulk => self.bulk.apply(set).await,
+            Lane::Leader => {
+                let leader = self.leader().clone();
+                let deposed = || EngineError::Unavailable("another node leads".into());
+                leader.ok_or_else(deposed)?.queue.apply(set).await
+            }
+        }
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -356,24 +374,53 @@ impl Engine for PostgresEngine {
     }
 
     fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.hold.as_ref().map(|hold| hold.clock())
+        self.node.as_ref().map(|node| node.clock())
     }
 
-    async fn ousted(&self) {
-        match &self.hold {
-            Some(hold) => hold.lost().await,
+    async fn lead(&self) {
+        let Some(node) = &self.node else {
+            return std::future::pending().await;
+        };
+        let writer = node.lead().await;
+        let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
+        let (queue, run) = Writer::appointed(address, known, writer);
+        // It ends with its queue.
+        tokio::spawn(run.run());
+        let queue = Arc::new(queue);
+        *self.leader() = Some(Leader { writer, queue });
+    }
+
+    async fn deposed(&self) {
+        let writer = self.leader().as_ref().map(|leader| leader.writer);
+        if let (Some(node), Some(writer)) = (&self.node, writer) {
+            node.deposed(writer).await;
+        }
+    }
+
+    async fn forgotten(&self) {
+        match &self.node {
+            Some(node) => node.forgotten().await,
             None => std::future::pending().await,
         }
     }
 
+    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+        node::alive(&self.readers).await
+    }
+
+    async fn followed_by_all(&self, place: u64, within: Duration) -> Result<bool, EngineError> {
+        node::followed(&self.readers, place, within).await
+    }
+
     async fn close(&self) {
-        if let Some(hold) = &self.hold {
-            hold.release().await;
+        *self.leader() = None;
+        if let Some(node) = &self.node {
+            node.leave().await;
         }
     }
 
     fn is_shared(&self) -> bool {
-        self.hold.is_none()
+        true
     }
 }
 

@@ -16,9 +16,7 @@ use crate::{
     config::DatabaseConfig,
     store::{
         EngineError, Sealer, Store,
-        engine::postgres::{
-            Address, Hold, Layout, PostgresEngine, Status, Untaken, migrate, status,
-        },
+        engine::postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, status},
     },
 };
 
@@ -74,17 +72,11 @@ impl Place {
         }
     }
 
-    /// Takes the store for this process alone.
+    /// Opens the store for a node of those that share it.
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
-        let hold = Hold::take(&self.address, node).await;
-        let hold = hold.map_err(|untaken| match untaken {
-            Untaken::Held { name, since } => self.refuse(format!(
-                "node {name} has had it since {since}; one node at a time may use a store, and \
-                 another one begins once that ends"
-            )),
-            Untaken::Fault(source) => self.fault(source),
-        })?;
-        let engine = PostgresEngine::open(self.address.clone(), Some(hold)).await;
+        let node = Node::join(&self.address, node).await;
+        let node = node.map_err(|source| self.fault(source))?;
+        let engine = PostgresEngine::open(self.address.clone(), Some(node)).await;
         let engine = engine.map_err(|source| self.fault(source))?;
         Ok(Store::new(Arc::new(engine), Arc::new(sealer)))
     }
@@ -144,7 +136,6 @@ async fn check(store: &Store, place: &Place) -> Result<(), OpenError> {
 }
 
 /// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
-/// The store is held until its engine is closed.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -193,8 +184,8 @@ pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenE
         return Err(place.refuse(why));
     };
     if layout.version < Layout::NEWEST {
-        if let Some(holder) = found.store.and_then(|store| store.holder) {
-            tracing::info!(node = holder.name, "a node has the store meanwhile");
+        for node in found.store.iter().flat_map(|store| &store.nodes) {
+            tracing::info!(node = node.name, "a node uses the store meanwhile");
         }
         let raised = migrate(&place.address).await;
         raised.map_err(|source| place.fault(source))?;

@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// Times that entries are put at the end anew because another node did so at the same moment.
+const TRIES_MAX: usize = 16;
+
 /// The end of the chain, for whoever adds to it next: one at a time, so that nobody's change conflicts
 /// over it. Changes by people are rare.
 #[derive(Debug, Default)]
@@ -28,10 +31,16 @@ impl Store {
     /// # Errors
     /// Those of the engine; nothing was written then, unless the outcome is not known.
     pub async fn write_audit(&self, entries: Vec<AuditEntry>) -> Result<(), EngineError> {
-        let mut changes = self.changes();
-        changes.audited = None;
-        self.chained(Lane::Admin, changes, entries).await?;
-        Ok(())
+        let mut tries = 0;
+        loop {
+            let mut changes = self.changes();
+            changes.audited = None;
+            match self.chained(Lane::Admin, changes, entries.clone()).await {
+                // Another node wrote down something at the same moment.
+                Err(EngineError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
+                written => return written.map(drop),
+            }
+        }
     }
 
     pub(super) async fn apply_audited(
@@ -53,8 +62,8 @@ impl Store {
         let mut end = self.chain.0.lock().await;
         // Whoever is cut off from here on leaves the next one to look.
         let mut link = match end.take() {
-            Some(link) => link,
-            None => self.chain_end().await?,
+            Some(link) if !self.engine.is_shared() => link,
+            _ => self.chain_end().await?,
         };
         for entry in entries {
             let entry = chained(entry, link.number + 1, link.hash);

@@ -290,8 +290,11 @@ impl Store {
         }
         let since = change(SINCE, Expect::Absent, Action::Add(vec![now_ms.max(1)]));
         let changes: Vec<_> = counts.changes().chain([since]).collect();
-        self.engine().apply(Lane::Admin, changes.into()).await?;
-        Ok(())
+        match self.engine().apply(Lane::Admin, changes.into()).await {
+            // Another node that shares the store was faster.
+            Err(EngineError::Conflict(_)) => Ok(()),
+            counted => counted.map(drop),
+        }
     }
 }
 

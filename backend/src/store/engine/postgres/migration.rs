@@ -10,9 +10,13 @@ use super::{
 use crate::store::engine::EngineError;
 
 /// The steps, from the first on. What was released stays as it is.
-pub(super) const STEPS: [&str; 2] = [include_str!("layout/1.sql"), include_str!("layout/2.sql")];
+pub(super) const STEPS: [&str; 3] = [
+    include_str!("layout/1.sql"),
+    include_str!("layout/2.sql"),
+    include_str!("layout/3.sql"),
+];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 2;
+pub(super) const NEWEST: i32 = 3;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";

@@ -68,16 +68,28 @@ pub(super) enum Query {
     Rows,
     /// Removes old steps of the log.
     Trim,
-    /// Takes the store for a process, if nobody has it or who had it did not renew that for a while.
-    Take,
-    /// Renews that a process has the store; the database's time.
+    /// Comes to those that share the store; the database's time.
+    Join,
+    /// Renews that a node lives, and how far it follows the log; the database's time.
     Renew,
-    /// Lets go of the store.
+    /// The nodes that live.
+    Nodes,
+    /// Leaves those that share the store.
+    Leave,
+    /// Forgets the writers of nodes that have not lived for long,
+    ForgetWriters,
+    /// and these nodes.
+    ForgetNodes,
+    /// Makes a node lead, if nobody does or who did has not renewed that for a while.
+    Take,
+    /// Renews that a node leads.
+    Leads,
+    /// Lets another node lead.
     Release,
-    /// Who has the store, since when, and how long ago that was renewed.
-    Holder,
-    /// Removes all writers, which ends whatever they have under way.
+    /// Removes the writer of whoever leads, which ends whatever it has under way.
     Oust,
+    /// Makes the writer of the node that leads.
+    Appoint,
 }
 
 /// The way of a walk.
@@ -239,7 +251,10 @@ impl Query {
                  WHERE id = 1"
             ),
             Self::Register => {
-                format!("INSERT INTO {schema}.writer (id, epoch) VALUES ($1, 1) RETURNING epoch")
+                format!(
+                    "INSERT INTO {schema}.writer (id, epoch, node) VALUES ($1, 1, $2) \
+                     RETURNING epoch"
+                )
             }
             Self::Raise => format!(
                 "UPDATE {schema}.writer SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
@@ -265,30 +280,58 @@ impl Query {
                  WHERE place < (SELECT max(place) - $1 FROM {schema}.log) \
                  AND at < clock_timestamp() - $2 * interval '1 second' ORDER BY place LIMIT $3)"
             ),
-            other => other.about_holding(schema),
+            other => other.about_nodes(schema),
         }
     }
 
-    fn about_holding(self, schema: &str) -> String {
+    fn about_nodes(self, schema: &str) -> String {
         match self {
-            Self::Take => format!(
-                "INSERT INTO {schema}.holder AS h (id, node, name, since, renewed) \
-                 VALUES (1, $1, $2, clock_timestamp(), clock_timestamp()) \
-                 ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, \
-                 since = excluded.since, renewed = excluded.renewed \
-                 WHERE h.renewed < clock_timestamp() - $3 * interval '1 second' RETURNING 1"
+            Self::Join => format!(
+                "INSERT INTO {schema}.node (id, name, since, renewed, follows) VALUES ($1, $2, \
+                 clock_timestamp(), clock_timestamp(), (SELECT max(place) FROM {schema}.log)) \
+                 RETURNING {NOW_MS}"
             ),
             Self::Renew => format!(
+                "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2 \
+                 WHERE id = $1 RETURNING {NOW_MS}"
+            ),
+            Self::Nodes => format!(
+                "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \
+                 EXISTS (SELECT 1 FROM {schema}.holder AS h WHERE h.node = n.id) \
+                 FROM {schema}.node AS n \
+                 WHERE n.renewed > clock_timestamp() - $1 * interval '1 second' \
+                 ORDER BY n.since, n.id"
+            ),
+            Self::ForgetWriters => format!(
+                "DELETE FROM {schema}.writer WHERE node IN ( \
+                 SELECT id FROM {schema}.node \
+                 WHERE renewed < clock_timestamp() - $1 * interval '1 second')"
+            ),
+            Self::ForgetNodes => format!(
+                "DELETE FROM {schema}.node \
+                 WHERE renewed < clock_timestamp() - $1 * interval '1 second'"
+            ),
+            Self::Take => format!(
+                "INSERT INTO {schema}.holder AS h (id, node, name, since, renewed) \
+                 SELECT 1, id, name, clock_timestamp(), clock_timestamp() \
+                 FROM {schema}.node WHERE id = $1 \
+                 ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, \
+                 since = excluded.since, renewed = excluded.renewed \
+                 WHERE h.renewed < clock_timestamp() - $2 * interval '1 second' RETURNING 1"
+            ),
+            Self::Leads => format!(
                 "UPDATE {schema}.holder SET renewed = clock_timestamp() \
-                 WHERE id = 1 AND node = $1 RETURNING {NOW_MS}"
+                 WHERE id = 1 AND node = $1"
             ),
             Self::Release => format!("DELETE FROM {schema}.holder WHERE id = 1 AND node = $1"),
-            Self::Holder => format!(
-                "SELECT name, to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-                 extract(epoch FROM clock_timestamp() - renewed)::float8 \
-                 FROM {schema}.holder WHERE id = 1"
+            Self::Oust => format!("DELETE FROM {schema}.writer WHERE leads"),
+            Self::Appoint => format!(
+                "INSERT INTO {schema}.writer (id, epoch, node, leads) VALUES ($1, 0, $2, true)"
             ),
-            _ => format!("DELETE FROM {schema}.writer"),
+            _ => format!(
+                "WITH w AS (DELETE FROM {schema}.writer WHERE node = $1) \
+                 DELETE FROM {schema}.node WHERE id = $1"
+            ),
         }
     }
 }

@@ -6,10 +6,14 @@ use super::{
     address::Address,
     fault,
     migration::{self, Layout},
+    node,
     query::Query,
     session::{Role, Session},
 };
-use crate::store::engine::EngineError;
+use crate::{
+    limits::STORE_NODE_TIME_MAX,
+    store::engine::{EngineError, NodeSeen},
+};
 
 /// The oldest server that is known to work.
 const SERVER_MIN: i32 = 150_000;
@@ -37,19 +41,8 @@ pub struct StoreStatus {
     pub rows: u64,
     /// How many bytes the tables and indexes have.
     pub bytes: u64,
-    /// Who has the store to itself, if anybody does.
-    pub holder: Option<Holder>,
-}
-
-/// Who has a store to itself.
-#[derive(Debug, Clone)]
-pub struct Holder {
-    /// The node's name.
-    pub name: String,
-    /// Since when.
-    pub since: String,
-    /// How many seconds ago it said so the last time.
-    pub renewed_seconds_ago: f64,
+    /// The nodes that live.
+    pub nodes: Vec<NodeSeen>,
 }
 
 impl Status {
@@ -123,19 +116,14 @@ async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error>
          WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
     );
     let bytes: i64 = session.client.query_one(&bytes, &[]).await?.try_get(0)?;
-    let holder = session.statement(Query::Holder).await?;
-    let holder = session.client.query_opt(&holder, &[]).await?;
-    let read = |row: tokio_postgres::Row| {
-        Ok(Holder {
-            name: row.try_get(0)?,
-            since: row.try_get(1)?,
-            renewed_seconds_ago: row.try_get(2)?,
-        })
-    };
+    let nodes = session.statement(Query::Nodes).await?;
+    let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
+    let nodes = session.client.query(&nodes, &[&seconds]).await?;
+    let nodes = nodes.iter().map(node::seen).collect::<Result<_, _>>()?;
     Ok(StoreStatus {
         head: head.unwrap_or_default().unsigned_abs(),
         rows: rows.unsigned_abs(),
         bytes: bytes.unsigned_abs(),
-        holder: holder.map(read).transpose()?,
+        nodes,
     })
 }

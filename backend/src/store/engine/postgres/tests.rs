@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::{Address, Hold, PostgresEngine, Untaken, migrate};
+use super::{Address, Node, PostgresEngine, migrate};
 use crate::{
     domain::Secret,
     store::engine::{
@@ -285,8 +285,9 @@ mod burst {
     async fn registered(address: &Address) -> Session {
         let session = Session::open(address, Role::Writer).await.unwrap();
         let statement = session.statement(Query::Register).await.unwrap();
-        let writer = &TOKEN.writer[..];
-        session.client.query(&statement, &[&writer]).await.unwrap();
+        let (writer, node) = (&TOKEN.writer[..], None::<&[u8]>);
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&writer, &node];
+        session.client.query(&statement, &parameters).await.unwrap();
         session
     }
 
@@ -395,7 +396,7 @@ mod layout {
                 .unwrap();
         let text = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                     WHERE table_schema = $1 AND table_name NOT IN \
-                    ('head', 'log', 'writer', 'holder', 'layout')";
+                    ('head', 'log', 'writer', 'holder', 'node', 'layout')";
         let schema = address.schema.trim_matches('"').to_owned();
         let rows = session.client.query(text, &[&schema]).await.unwrap();
         let found: BTreeSet<(String, String)> =
@@ -542,59 +543,132 @@ mod doubt {
     }
 }
 
-mod alone {
-    //! One process at a time.
+mod several {
+    //! Several nodes, of which one leads.
 
     use std::time::Duration;
 
-    use super::{Hold, PostgresEngine, Untaken, fresh};
-    use crate::store::engine::{Action, Change, Engine, EngineError, Expect, Kind, Lane};
+    use tokio::time::timeout;
+
+    use super::{
+        super::session::{Role, Session},
+        Node, PostgresEngine, fresh,
+    };
+    use crate::store::engine::{
+        Action, Change, Engine, EngineError, Expect, Kind, Lane, postgres::Address,
+    };
+
+    const LONG: Duration = Duration::from_secs(120);
 
     fn insert(key: &[u8]) -> Vec<Change> {
         let put = Action::Put(key.to_vec());
         vec![Change::new(Kind::Rule, key, Expect::Absent, put)]
     }
 
+    async fn node(address: &Address, name: &str) -> PostgresEngine {
+        let node = Node::join(address, name).await.unwrap();
+        let engine = PostgresEngine::open(address.clone(), Some(node)).await;
+        engine.unwrap()
+    }
+
+    async fn leads(engine: &PostgresEngine) {
+        timeout(LONG, engine.lead()).await.expect("it leads");
+    }
+
+    async fn said(engine: &PostgresEngine) -> Vec<(String, bool)> {
+        let nodes = engine.nodes().await.unwrap();
+        nodes.into_iter().map(|it| (it.name, it.leads)).collect()
+    }
+
     #[tokio::test]
-    async fn who_takes_a_store_over_ends_what_the_one_before_writes() {
+    async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
         let Some(address) = fresh().await else { return };
-        let hold = Hold::take(&address, "first").await.unwrap();
-        let first = PostgresEngine::open(address.clone(), Some(hold)).await;
-        let first = first.unwrap();
-        assert!(!first.is_shared());
-        first.apply(Lane::Bulk, insert(b"a").into()).await.unwrap();
-        match Hold::take(&address, "second").await {
-            Err(Untaken::Held { name, .. }) => assert_eq!(name, "first"),
-            other => panic!("{other:?}"),
+        let first = node(&address, "first").await;
+        leads(&first).await;
+        let second = node(&address, "second").await;
+        for (engine, key) in [(&first, b"a"), (&second, b"b")] {
+            engine.apply(Lane::Bulk, insert(key).into()).await.unwrap();
         }
-        // As if the first had stood still for long.
-        let session =
-            super::super::session::Session::open(&address, super::super::session::Role::Writer);
-        let text = format!(
-            "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
-            address.schema
-        );
-        session
-            .await
-            .unwrap()
-            .client
-            .batch_execute(&text)
+        let nodes = [("first".to_owned(), true), ("second".to_owned(), false)];
+        assert_eq!(said(&second).await, nodes);
+        first
+            .apply(Lane::Leader, insert(b"c").into())
             .await
             .unwrap();
-        let hold = Hold::take(&address, "second").await.unwrap();
-        let second = PostgresEngine::open(address.clone(), Some(hold)).await;
-        let second = second.unwrap();
-        let refused = first.apply(Lane::Bulk, insert(b"b").into()).await;
+        let refused = second.apply(Lane::Leader, insert(b"d").into()).await;
         assert!(
             matches!(refused, Err(EngineError::Unavailable(_))),
             "{refused:?}"
         );
-        let lost = tokio::time::timeout(Duration::from_secs(120), first.ousted());
-        lost.await.expect("it finds out");
-        second.apply(Lane::Bulk, insert(b"b").into()).await.unwrap();
-        // Who lets go is not waited for.
+        let waits = timeout(Duration::from_secs(3), second.lead()).await;
+        waits.expect_err("the first one lives and leads");
+
+        // As if the first had stood still for long.
+        let session = Session::open(&address, Role::Writer).await.unwrap();
+        let text = format!(
+            "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
+            address.schema
+        );
+        session.client.batch_execute(&text).await.unwrap();
+        leads(&second).await;
+        let refused = first.apply(Lane::Leader, insert(b"e").into()).await;
+        assert!(
+            matches!(refused, Err(EngineError::Unavailable(_))),
+            "{refused:?}"
+        );
+        timeout(LONG, first.deposed()).await.expect("it finds out");
+        second
+            .apply(Lane::Leader, insert(b"e").into())
+            .await
+            .unwrap();
+        first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
+
+        // Who leaves is not waited for.
         second.close().await;
-        let third = Hold::take(&address, "third").await.unwrap();
-        drop(third);
+        leads(&first).await;
+        first
+            .apply(Lane::Leader, insert(b"g").into())
+            .await
+            .unwrap();
+        assert_eq!(said(&first).await, [("first".to_owned(), true)]);
+    }
+
+    #[tokio::test]
+    async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() {
+        let Some(address) = fresh().await else { return };
+        let (first, second) = (
+            node(&address, "first").await,
+            node(&address, "second").await,
+        );
+        let put = Action::Put(b"key".to_vec());
+        let change = Change::new(Kind::Client, b"client", Expect::Absent, put);
+        let applied = first.apply(Lane::Admin, vec![change].into()).await.unwrap();
+        assert!(first.followed_by_all(applied.place, LONG).await.unwrap());
+        assert!(*second.log_signal().borrow() >= applied.place);
+        let beyond = applied.place + 1;
+        let followed = first.followed_by_all(beyond, Duration::from_millis(50));
+        assert!(!followed.await.unwrap(), "nobody is there yet");
+    }
+
+    #[tokio::test]
+    async fn a_node_that_was_gone_for_a_day_writes_nothing_any_more() {
+        let Some(address) = fresh().await else { return };
+        let first = node(&address, "first").await;
+        let session = Session::open(&address, Role::Writer).await.unwrap();
+        let text = format!(
+            "UPDATE {}.node SET renewed = renewed - interval '25 hours'",
+            address.schema
+        );
+        session.client.batch_execute(&text).await.unwrap();
+        let second = Node::join(&address, "second").await.unwrap();
+        timeout(LONG, first.forgotten())
+            .await
+            .expect("it finds out");
+        let refused = first.apply(Lane::Bulk, insert(b"a").into()).await;
+        assert!(
+            matches!(refused, Err(EngineError::Unavailable(_))),
+            "{refused:?}"
+        );
+        drop(second);
     }
 }

@@ -110,15 +110,29 @@ impl Writer {
     pub(super) async fn register(
         address: Arc<Address>,
         known: Arc<Known>,
+        node: Option<[u8; 16]>,
     ) -> Result<(Queue, Self), EngineError> {
         let id: [u8; 16] = rand::random();
         let session = Session::open(&address, Role::Writer).await?;
         let registered = async {
             let statement = session.statement(Query::Register).await?;
-            let row = session.client.query_one(&statement, &[&&id[..]]).await?;
+            let node = node.as_ref().map(|it| &it[..]);
+            let parameters: [&(dyn ToSql + Sync); 2] = [&&id[..], &node];
+            let row = session.client.query_one(&statement, &parameters).await?;
             row.try_get(0)
         };
         let epoch: i64 = registered.await.map_err(|error| fault::unread(&error))?;
+        let (queue, mut writer) = Self::appointed(address, known, id);
+        writer.session = Some((session, epoch));
+        Ok((queue, writer))
+    }
+
+    /// A writer whose row is there already.
+    pub(super) fn appointed(
+        address: Arc<Address>,
+        known: Arc<Known>,
+        id: [u8; 16],
+    ) -> (Queue, Self) {
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
         let bytes = Arc::new(AtomicUsize::new(0));
         let settled = known.newest();
@@ -126,14 +140,14 @@ impl Writer {
             address,
             known,
             id,
-            session: Some((session, epoch)),
+            session: None,
             batch: 0,
             settled,
             is_ousted: false,
             queue,
             bytes: Arc::clone(&bytes),
         };
-        Ok((Queue { sender, bytes }, writer))
+        (Queue { sender, bytes }, writer)
     }
 
     /// Works until the queue is closed and empty.
@@ -366,7 +380,7 @@ impl Writer {
 }
 
 fn ousted() -> EngineError {
-    EngineError::Unavailable("another node has taken the store over".into())
+    EngineError::Unavailable("another node leads, or the others have forgotten this one".into())
 }
 
 /// Takes the sets that can be written together; those after some rounds one by one.

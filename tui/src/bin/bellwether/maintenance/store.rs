@@ -111,13 +111,18 @@ fn shown(status: &Status) -> (String, bool) {
         lines.push(format!("newest place: {}", store.head));
         lines.push(format!("rows: about {}", store.rows));
         lines.push(format!("size: {mib} MiB"));
-        lines.push(match &store.holder {
-            Some(holder) => format!(
-                "node: {}, since {}, seen {:.0} s ago",
-                holder.name, holder.since, holder.renewed_seconds_ago
-            ),
-            None => "node: none".to_owned(),
-        });
+        if store.nodes.is_empty() {
+            lines.push("node: none".to_owned());
+        }
+        for node in &store.nodes {
+            let behind = store.head.saturating_sub(node.follows);
+            let leads = if node.leads { ", leads" } else { "" };
+            let since = jiff::Timestamp::from_millisecond(node.since_ms).unwrap_or_default();
+            lines.push(format!(
+                "node: {}, since {since:.0}, {behind} places behind{leads}",
+                node.name
+            ));
+        }
     }
     let fault = status.check().err();
     let is_fine = fault.is_none();
