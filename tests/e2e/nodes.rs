@@ -9,14 +9,18 @@ use std::{
 };
 
 use bellwether_tests::{
-    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+    eventually::eventually,
+    process,
+    receiver::{Received, Receiver},
+    rest::Rest,
+    world::World,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     crash::stored_hosts,
     journey,
-    postgres::{ANSWERED, Database, Told, answered, send, store},
+    postgres::{ANSWERED, Database, Told, answered, refused, send, serve, store},
     samples,
 };
 
@@ -149,46 +153,47 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
         .collect();
     let all = ["one", "two", "three"].map(str::to_owned);
     assert_eq!(shown, BTreeSet::from(all));
+    let overview = rests[2].get("/v1/overview").await.ok();
+    let listed = overview["nodes"].as_array().unwrap().iter();
+    let leads: Vec<_> = listed.map(|it| (&it["name"], &it["leads"])).collect();
+    assert_eq!(leads.len(), 3, "{overview}");
+    assert_eq!(leads[0], (&json!("one"), &json!(true)), "{overview}");
+    let tell_of = async |rest: &Rest, name: &str| {
+        let trigger = samples::trigger(name, name);
+        rest.post("/v1/notification/triggers", &trigger).await.ok();
+        let rule = samples::rule(name, name, "hook", "{{event.name}}");
+        rest.post("/v1/notification/rules", &rule).await.ok();
+    };
 
     // An edit on one, the event to another.
     for round in 0..20 {
-        let (editor, sender) = (&rests[round % 3], &rests[(round + 1) % 3]);
         let name = format!("round-{round:02}");
-        let trigger = samples::trigger(&name, &name);
-        editor
-            .post("/v1/notification/triggers", &trigger)
-            .await
-            .ok();
-        let rule = samples::rule(&name, &name, "hook", "{{event.name}}");
-        editor.post("/v1/notification/rules", &rule).await.ok();
-        put(sender, &name, "a").await;
+        tell_of(&rests[round % 3], &name).await;
+        put(&rests[(round + 1) % 3], &name, "a").await;
         receiver.until_received(round + 1).await;
     }
-    let before = receiver.count();
 
     // A silence of one holds what another takes in.
-    let trigger = samples::trigger("quiet", "quiet");
-    rests[0]
-        .post("/v1/notification/triggers", &trigger)
-        .await
-        .ok();
-    let rule = samples::rule("quiet", "quiet", "hook", "{{event.name}}");
-    rests[0].post("/v1/notification/rules", &rule).await.ok();
-    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    tell_of(&rests[0], "quiet").await;
     let silence = json!({"name": "work", "reason": "work", "ruleNames": ["quiet"],
-        "span": {"endTime": end.to_string()}});
-    rests[1]
-        .post("/v1/notification/silences", &silence)
-        .await
-        .ok();
+        "span": {"endTime": samples::in_seconds(3_600)}});
+    let silences = "/v1/notification/silences";
+    rests[1].post(silences, &silence).await.ok();
     put(&rests[2], "quiet", "a").await;
     let waits = rests[0].get("/v1/notification/pending").await.ok();
     assert_eq!(waits["pending"][0]["holds"][0]["name"], "work", "{waits}");
+    assert_eq!(receiver.count(), 20);
+}
 
-    // One hot identity, told by all at once: each is counted, and nobody is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_nodes_are_told_at_once_is_counted_exactly() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let worlds = three(&database);
     let mut senders = tokio::task::JoinSet::new();
     for sender in 0..12 {
-        let rest = rests[sender % 3].clone();
+        let rest = worlds[sender % 3].rest();
         senders.spawn(async move {
             for _ in 0..10 {
                 put(&rest, "hot", "a").await;
@@ -197,34 +202,120 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
     }
     senders.join_all().await;
     let query = json!({"query": {"filter": "name=hot", "pageInput": {"limit": 10}}});
-    let found = rests[2].post("/v1/events:search", &query).await.ok();
-    let count = |it: &Value| {
-        it["count"]
-            .as_str()
-            .map_or(it["count"].as_u64(), |it| it.parse().ok())
-    };
-    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
-    assert_eq!(count(&found["results"][0]), Some(120), "{found}");
+    let found = worlds[2]
+        .rest()
+        .post("/v1/events:search", &query)
+        .await
+        .ok();
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1, "{found}");
+    let count = results[0]["count"].as_str().map(str::to_owned);
+    let count = count.unwrap_or_else(|| results[0]["count"].to_string());
+    assert_eq!(count, "120", "{found}");
+}
 
-    // A key that one node revoked lets in nowhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_lets_in_on_every_node_or_on_none() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let worlds = three(&database);
     for round in 0..5 {
         let name = format!("c{round}");
-        let client = |world: usize, arguments: &[&str]| {
+        let client = |arguments: &[&str]| {
             let arguments = [&["client"], arguments].concat();
-            let done = process::run(worlds[world % 3].command(&arguments));
+            let done = process::run(worlds[round % 3].command(&arguments));
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(done.status.success(), "{said}");
             String::from_utf8(done.stdout).unwrap().trim().to_owned()
         };
-        let key = client(round, &["create", &name, "--role", "viewer"]);
-        let other = rests[(round + 1) % 3].with_key(Some(&key));
-        let answer = other.get("/v1/overview").await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        client(round, &["revoke", &name]);
-        for rest in &rests {
-            let refused = rest.with_key(Some(&key)).get("/v1/overview").await;
+        let key = client(&["create", &name, "--role", "viewer"]);
+        let over = |world: &World| world.rest().with_key(Some(&key));
+        for world in &worlds {
+            let answer = over(world).get("/v1/overview").await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+        client(&["revoke", &name]);
+        for world in &worlds {
+            let refused = over(world).get("/v1/overview").await;
             assert_eq!(refused.status, 401, "{}", refused.text());
         }
     }
-    assert_eq!(receiver.count(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_not_reach_the_database_is_not_ready_until_it_does_again() {
+    let Some(mut database) = Database::start() else {
+        return;
+    };
+    let world = database.world();
+    let rest = world.rest();
+    assert_eq!(rest.get("/readyz").await.status, 200);
+    tokio::task::block_in_place(|| database.server.kill());
+    eventually("it not to be ready", async || {
+        (rest.get("/readyz").await.status == 503).then_some(())
+    })
+    .await;
+    assert_eq!(rest.get("/healthz").await.status, 200, "it lives");
+    tokio::task::block_in_place(|| database.server.run());
+    eventually("it to be ready", async || {
+        (rest.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
+    put(&rest, "full", "a").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stood_still_leads_no_more_and_goes_on_beside_the_other() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let first = database.world();
+    let second = join(&database, &first, "two");
+    let receiver = Receiver::start().await;
+    journey::set_up(&first.rest(), &receiver).await;
+    assert_eq!(leader(&second).await, "one");
+    process::signal("-STOP", first.service().id());
+    eventually("the other to lead", async || {
+        let nodes = nodes(&second);
+        let leads = |it: &String| it.starts_with("two") && it.ends_with(", leads");
+        nodes.iter().any(leads).then_some(())
+    })
+    .await;
+    let disk = |host: &str| samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+    let put = async |rest: &Rest, host: &str| {
+        let body = samples::events(&[disk(host)]);
+        rest.post(EVENTS, &body).await.ok();
+    };
+    put(&second.rest(), "a").await;
+    receiver.until_received(1).await;
+    process::signal("-CONT", first.service().id());
+    put(&first.rest(), "b").await;
+    receiver.until_received(2).await;
+    eventually("both to live", async || {
+        (nodes(&second).len() == 2).then_some(())
+    })
+    .await;
+    assert_eq!(leader(&first).await, "two");
+    let received = receiver.received();
+    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
+    assert_eq!((ids.len(), received.len()), (2, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_is_not_put_under_the_feet_of_other_nodes() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut first = database.world();
+    let ring = fs::read_to_string(database.key_file()).unwrap();
+    let added = format!("{ring}2 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
+    let mut second = join(&database, &first, "two");
+    assert!(second.terminate().success());
+    fs::write(database.key_file(), &added).unwrap();
+    refused(serve(&second.data_dir()), "by one node alone");
+    assert!(first.terminate().success());
+    second.start_again();
+    first.start_again();
+    assert_eq!(first.rest().get("/v1/overview").await.status, 200);
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex},
 };
@@ -47,9 +47,14 @@ impl Database {
         self.settings_of("one")
     }
 
+    /// Where the keys are that seal what is in it.
+    pub(crate) fn key_file(&self) -> PathBuf {
+        self.keys.path().join("secret.key")
+    }
+
     /// The same for the node of that name.
     pub(crate) fn settings_of(&self, node: &str) -> String {
-        let key_file = self.keys.path().join("secret.key");
+        let key_file = self.key_file();
         format!(
             "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
              url = {:?}\npassword = {PASSWORD:?}\nnode_name = {node:?}\nsecret_key_file = {:?}\n",
@@ -276,7 +281,7 @@ async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folde
 }
 
 /// A command that has to fail, with what it says.
-fn refused(command: Command, why: &str) {
+pub(crate) fn refused(command: Command, why: &str) {
     let asked = format!("{command:?}");
     let ended = process::run(command);
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -286,7 +291,7 @@ fn refused(command: Command, why: &str) {
     assert!(!said.contains(PASSWORD), "{said}");
 }
 
-fn serve(data_dir: &Path) -> Command {
+pub(crate) fn serve(data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command(home, ["serve", "--config"]);
     command.arg(home.join("bellwether.toml"));
@@ -338,7 +343,7 @@ async fn what_does_not_fit_the_store_does_not_start() {
     let mut world = database.world();
     let data_dir = world.data_dir();
     assert!(world.terminate().success());
-    let key_file = database.keys.path().join("secret.key");
+    let key_file = database.key_file();
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
     refused(serve(&data_dir), "it is missing");

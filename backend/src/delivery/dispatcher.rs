@@ -149,6 +149,7 @@ impl Dispatcher {
             self.collect_ended();
         }
         self.drain().await;
+        self.holds.forget();
     }
 
     /// Follows the change log, then commits ends and leases and starts what was leased.

@@ -16,7 +16,7 @@ use crate::{
     },
     store::{
         Direction, Index, Store,
-        engine::Range,
+        engine::{NodeSeen, Range},
         record::bytes::{Key, id_at},
     },
 };
@@ -37,6 +37,10 @@ pub struct Overview {
     pub opened: BTreeMap<Severity, usize>,
     /// What the service itself takes.
     pub footprint: Footprint,
+    /// The nodes that share the store, the oldest first.
+    pub nodes: Vec<NodeSeen>,
+    /// The newest place in the change log.
+    pub log_head: u64,
     /// How many of these are acknowledged; none when there are too many to look at.
     pub acknowledged: Option<usize>,
     /// Events taken in a minute, for the last 60 minutes, oldest first.
@@ -81,12 +85,15 @@ pub async fn overview(
     data_dir: PathBuf,
 ) -> Result<Overview, Error> {
     let open = open_by_severity(store).await?;
+    let log_head = *store.engine().log_signal().borrow();
     let counting = Counting::new(store.clone(), Arc::clone(clock));
     Ok(Overview {
         acknowledged: acknowledged(store, open.values().sum()).await?,
         open,
         opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
         footprint: Footprint::of(store, data_dir).await,
+        nodes: store.engine().nodes().await?,
+        log_head,
         events_per_minute: counting.events_per_minute().await?,
         destinations: destinations(store, clock, &counting, snapshot).await?,
         counted_since_ms: store.counted_since_ms().await?,

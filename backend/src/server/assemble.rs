@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::{Routes, RoutesBuilder};
 use tonic_health::{
     ServingStatus,
-    pb::health_server::{Health, HealthServer},
+    server::{HealthReporter, health_reporter},
 };
 use tower::util::MapResponseLayer;
 
@@ -157,52 +157,9 @@ async fn assemble_over(
     streams: CancellationToken,
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
-    let clock = engine.clock().unwrap_or(clock);
-    let clients = Clients::new(store.clone(), Arc::clone(&clock));
-    store
-        .begin_counting(clock.now_ms())
-        .await
-        .map_err(Error::from)?;
-    if config.database.is_none() {
-        clients.ensure_admin(&config.data_dir).await?;
-    }
-    recovery::recover(&store, clock.as_ref()).await?;
-    let own_listeners = [&[own][..], &config.egress.own].concat();
-    let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
-    let deciding = Deciding {
-        released_singly_max: config.release.singly_max(),
-        store: store.clone(),
-        clock: Arc::clone(&clock),
-        ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
-        lifetime: config.lifetime,
-    };
-    let (intake, workers) = Intake::new(deciding.clone());
-    let sink = Arc::new(intake.clone());
-    let rooms = Rooms {
-        keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
-        audit: Arc::new(AuditLog::new(
-            store.clone(),
-            Arc::clone(&clock),
-            config.audit.retention,
-        )),
-        deciding,
-        intake,
-        sender: Sender::new(
-            config,
-            Arc::clone(&egress),
-            Arc::clone(&clock),
-            links(config, &store, &clock),
-            Some(sink),
-        ),
-        egress,
-        holds: Holds::default(),
-        dispatcher: watch::Sender::default(),
-        store,
-        clock,
-        clients,
-    };
+    let (rooms, workers) = Rooms::open(store, config, clock, own).await?;
     let guard = rooms.guard();
-    let work = rooms.work(config, workers);
+    let mut work = rooms.work(config, workers);
     let certificate = CertificateWatch::new(
         rooms.store.clone(),
         Arc::clone(&rooms.clock),
@@ -212,7 +169,11 @@ async fn assemble_over(
     let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(rooms.store.metrics().clone());
-    let routes = checked(rooms.services(config, streams).await?, &guard, &counted);
+    let (services, health) = rooms.services(config, streams).await?;
+    if let Some(is_within_reach) = engine.within_reach() {
+        work.add("health", |stop| follow_reach(health, is_within_reach, stop));
+    }
+    let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
@@ -228,6 +189,60 @@ async fn assemble_over(
 }
 
 impl Rooms {
+    /// Makes them over a store, with what takes events in.
+    async fn open(
+        store: Store,
+        config: &Config,
+        clock: Arc<dyn Clock>,
+        own: SocketAddr,
+    ) -> Result<(Self, IntakeWorkers), StartError> {
+        let clock = store.engine().clock().unwrap_or(clock);
+        let clients = Clients::new(store.clone(), Arc::clone(&clock));
+        store
+            .begin_counting(clock.now_ms())
+            .await
+            .map_err(Error::from)?;
+        if config.database.is_none() {
+            clients.ensure_admin(&config.data_dir).await?;
+        }
+        recovery::recover(&store, clock.as_ref()).await?;
+        let own_listeners = [&[own][..], &config.egress.own].concat();
+        let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
+        let deciding = Deciding {
+            released_singly_max: config.release.singly_max(),
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
+            lifetime: config.lifetime,
+        };
+        let (intake, workers) = Intake::new(deciding.clone());
+        let sink = Arc::new(intake.clone());
+        let rooms = Self {
+            keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
+            audit: Arc::new(AuditLog::new(
+                store.clone(),
+                Arc::clone(&clock),
+                config.audit.retention,
+            )),
+            deciding,
+            intake,
+            sender: Sender::new(
+                config,
+                Arc::clone(&egress),
+                Arc::clone(&clock),
+                links(config, &store, &clock),
+                Some(sink),
+            ),
+            egress,
+            holds: Holds::default(),
+            dispatcher: watch::Sender::default(),
+            store,
+            clock,
+            clients,
+        };
+        Ok((rooms, workers))
+    }
+
     fn guard(&self) -> Guard {
         let reports = self.intake.clone();
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
@@ -304,7 +319,11 @@ impl Rooms {
         Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
     }
 
-    async fn services(&self, config: &Config, streams: CancellationToken) -> Result<Routes, Error> {
+    async fn services(
+        &self,
+        config: &Config,
+        streams: CancellationToken,
+    ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
             tenant: config.tenant.clone(),
             links: links(config, &self.store, &self.clock),
@@ -359,7 +378,9 @@ impl Rooms {
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
-        services.add_service(health().await);
+        let (reporter, health) = health_reporter();
+        tell_health(&reporter, true).await;
+        services.add_service(health);
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -368,18 +389,40 @@ impl Rooms {
         let fault = |fault| Error::Internal(Box::new(fault));
         services.add_service(reflection().build_v1().map_err(fault)?);
         services.add_service(reflection().build_v1alpha().map_err(fault)?);
-        Ok(services.routes())
+        Ok((services.routes(), reporter))
     }
 }
 
-/// Tells of the service as a whole and of each service by its name that it lives.
-async fn health() -> HealthServer<impl Health> {
-    let (reporter, health) = tonic_health::server::health_reporter();
-    for name in methods::services() {
-        let serving = ServingStatus::Serving;
-        reporter.set_service_status(name, serving).await;
+/// Tells of the service as a whole and of each service by its name whether it serves.
+async fn tell_health(reporter: &HealthReporter, serves: bool) {
+    let status = if serves {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
+    };
+    for name in std::iter::once("").chain(methods::services()) {
+        reporter.set_service_status(name, status).await;
     }
-    health
+}
+
+/// Tells that nothing is served while the store is out of reach.
+async fn follow_reach(
+    reporter: HealthReporter,
+    mut is_within_reach: watch::Receiver<bool>,
+    stop: CancellationToken,
+) {
+    let follow = async {
+        while is_within_reach.changed().await.is_ok() {
+            let serves = *is_within_reach.borrow_and_update();
+            if !serves {
+                tracing::warn!("the store is out of reach");
+            }
+            tell_health(&reporter, serves).await;
+        }
+        // Its engine says nothing more: it is being closed.
+        std::future::pending::<()>().await;
+    };
+    stop.run_until_cancelled(follow).await;
 }
 
 /// Puts what every call passes before all services: from the outside in, the count, panics, messages

@@ -659,6 +659,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Whether the store has been within reach lately; none where it always is.
+    fn within_reach(&self) -> Option<tokio::sync::watch::Receiver<bool>> {
+        None
+    }
+
     /// Waits until every process that shares the store knows of a place in the change log; whether that
     /// came in time.
     async fn followed_by_all(

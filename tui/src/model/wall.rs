@@ -227,5 +227,13 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
             .filter_map(|(what, count, after)| Some(format!("{what} {}{after}", bytes(count?))));
         words.extend(known);
     }
+    let nodes = overview.nodes.iter().map(|node| {
+        let leads = if node.leads() { " (leads)" } else { "" };
+        format!("{}{leads}", node.name)
+    });
+    let nodes: Vec<_> = nodes.collect();
+    if !nodes.is_empty() {
+        words.push(format!("nodes {}", nodes.join(", ")));
+    }
     words
 }

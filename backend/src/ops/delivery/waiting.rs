@@ -41,20 +41,33 @@ pub enum Hold {
     },
 }
 
-/// The holds there are, as the dispatcher of this process sees them. Clones share them.
+/// The holds there are, as the dispatcher of this process sees them: none while another one delivers.
+/// Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Holds(Arc<RwLock<HashMap<RecordId, Hold>>>);
+pub struct Holds(Arc<RwLock<Option<HashMap<RecordId, Hold>>>>);
 
 impl Holds {
     /// Takes over what holds now, by destination.
     pub fn replace(&self, holds: HashMap<RecordId, Hold>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = holds;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(holds);
+    }
+
+    /// Forgets what holds, as this process does not deliver any more.
+    pub fn forget(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn are_known(&self) -> bool {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     /// What holds deliveries to that destination.
     pub fn of(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        holds.get(&destination).copied()
+        holds.as_ref()?.get(&destination).copied()
     }
 }
 
@@ -103,6 +116,11 @@ impl Deliveries {
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {
+            None if self.store.engine().is_shared() && !self.holds.are_known() => {
+                let reason =
+                    "another node delivers, and knows what keeps it waiting if anything does";
+                waiting(reason.into(), Some(due_ms.max(now_ms)))
+            }
             None => waiting(String::new(), Some(due_ms.max(now_ms))),
             Some(Hold::Paused) => waiting("the destination is paused".into(), None),
             Some(Hold::Breaker { probe_ms }) => waiting(

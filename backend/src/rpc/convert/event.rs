@@ -13,6 +13,7 @@ use crate::{
         search::{Bucket, Found, Group, Groups},
         watch::News,
     },
+    store::engine::NodeSeen,
 };
 
 /// An event with the occurrences that were asked for; all of them are of that event.
@@ -176,6 +177,7 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
 pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
     let destinations = overview.destinations.into_iter();
+    let (nodes, log_head) = (overview.nodes.into_iter(), overview.log_head);
     v1::GetOverviewResponse {
         open_by_severity: by_name(overview.open),
         acknowledged_count: overview.acknowledged.map(small),
@@ -191,6 +193,17 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         enabled_rule_count: Some(small(overview.enabled_rules)),
         opened_by_severity: by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
+        nodes: nodes.map(|it| node(it, log_head)).collect(),
+    }
+}
+
+fn node(node: NodeSeen, log_head: u64) -> v1::NodeOverview {
+    let behind = log_head.saturating_sub(node.follows);
+    v1::NodeOverview {
+        name: node.name,
+        start_time: Some(super::time::timestamp(node.since_ms)),
+        leads: Some(node.leads),
+        behind_count: Some(signed(behind)),
     }
 }
 

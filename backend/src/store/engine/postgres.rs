@@ -82,10 +82,11 @@ pub struct PostgresEngine {
 }
 
 /// What a node leads with, as long as it does.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Leader {
     writer: [u8; 16],
     queue: Arc<Queue>,
+    _task: JoinSet<()>,
 }
 
 impl PostgresEngine {
@@ -225,9 +226,9 @@ impl Engine for PostgresEngine {
             Lane::Admin => self.admin.apply(set).await,
             Lane::Bulk => self.bulk.apply(set).await,
             Lane::Leader => {
-                let leader = self.leader().clone();
+                let queue = self.leader().as_ref().map(|it| Arc::clone(&it.queue));
                 let deposed = || EngineError::Unavailable("another node leads".into());
-                leader.ok_or_else(deposed)?.queue.apply(set).await
+                queue.ok_or_else(deposed)?.apply(set).await
             }
         }
     }
@@ -384,10 +385,13 @@ impl Engine for PostgresEngine {
         let writer = node.lead().await;
         let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
         let (queue, run) = Writer::appointed(address, known, writer);
-        // It ends with its queue.
-        tokio::spawn(run.run());
-        let queue = Arc::new(queue);
-        *self.leader() = Some(Leader { writer, queue });
+        let mut task = JoinSet::new();
+        task.spawn(run.run());
+        *self.leader() = Some(Leader {
+            writer,
+            queue: Arc::new(queue),
+            _task: task,
+        });
     }
 
     async fn deposed(&self) {
@@ -402,6 +406,10 @@ impl Engine for PostgresEngine {
             Some(node) => node.forgotten().await,
             None => std::future::pending().await,
         }
+    }
+
+    fn within_reach(&self) -> Option<watch::Receiver<bool>> {
+        self.node.as_ref().map(|node| node.within_reach())
     }
 
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {

@@ -132,6 +132,19 @@ async fn check(store: &Store, place: &Place) -> Result<(), OpenError> {
     if checks.is_empty() {
         return Err(place.refuse(UNFINISHED));
     }
+    if !checks.are_settled(store.sealer()) {
+        // What is sealed with a new key, a node without it cannot open.
+        let nodes = store.engine().nodes().await;
+        let nodes = nodes.map_err(|source| place.fault(source))?;
+        if nodes.len() > 1 {
+            let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+            return Err(place.key_fault(format!(
+                "another key was added to it, with which everything is sealed anew; that has to be done \
+                 by one node alone, and these use the store: {}",
+                names.join(", ")
+            )));
+        }
+    }
     key_check::check(store, store.sealer(), place).await
 }
 

@@ -32,11 +32,12 @@ pub(super) async fn check(
     sealer: &Sealer,
     place: &impl Whereabouts,
 ) -> Result<(), OpenError> {
-    let Checks { texts, is_proven } = judge(store, sealer, place).await?;
-    let newest = key_of(sealer.newest());
-    if is_proven && texts.len() == 1 && texts.iter().all(|(key, _)| *key == newest) {
+    let checks = judge(store, sealer, place).await?;
+    if checks.are_settled(sealer) {
         return Ok(());
     }
+    let Checks { texts, is_proven } = checks;
+    let newest = key_of(sealer.newest());
     let adopted = async {
         if !is_proven {
             prove::<Client>(store, sealer).await?;
@@ -56,6 +57,12 @@ pub(super) struct Checks {
 }
 
 impl Checks {
+    /// Whether everything is sealed and proven with the newest key alone.
+    pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
+        let newest = key_of(sealer.newest());
+        self.is_proven && self.texts.len() == 1 && self.texts.iter().all(|(key, _)| *key == newest)
+    }
+
     /// Whether the store holds nothing that was sealed with any key.
     pub(super) fn is_empty(&self) -> bool {
         self.texts.is_empty()

@@ -45,6 +45,8 @@ pub struct Node {
     leads: watch::Sender<Option<[u8; 16]>>,
     /// Whether the others have forgotten it.
     is_gone: watch::Sender<bool>,
+    /// Whether the database has answered lately.
+    is_within_reach: watch::Sender<bool>,
     /// Has it say at once what it has to say.
     hurry: Notify,
 }
@@ -69,6 +71,7 @@ impl Node {
             stands: watch::Sender::new(false),
             leads: watch::Sender::new(None),
             is_gone: watch::Sender::new(false),
+            is_within_reach: watch::Sender::new(true),
             hurry: Notify::new(),
         })
     }
@@ -86,6 +89,7 @@ impl Node {
     pub(super) async fn keep(self: Arc<Self>, known: Arc<Known>) {
         let mut log = known.signal();
         let mut told = known.last_changed(&[Kind::Client]);
+        let mut answered = Instant::now();
         while !*self.is_gone.borrow() {
             // Who waits until a key is revoked everywhere does not wait for the next time.
             let is_news = async {
@@ -101,10 +105,17 @@ impl Node {
                 () = is_news => {}
             }
             told = known.last_changed(&[Kind::Client]);
-            if let Err(error) = self.renew(known.newest()).await {
-                tracing::debug!(%error, "that this node lives cannot be renewed now");
-                sleep(STORE_NODE_RENEWED_EVERY).await;
+            match self.renew(known.newest()).await {
+                Ok(()) => answered = Instant::now(),
+                Err(error) => {
+                    tracing::debug!(%error, "that this node lives cannot be renewed now");
+                    sleep(STORE_NODE_RENEWED_EVERY).await;
+                }
             }
+            let is_within_reach = answered.elapsed() <= STORE_NODE_TIME_MAX;
+            self.is_within_reach.send_if_modified(|before| {
+                std::mem::replace(before, is_within_reach) != is_within_reach
+            });
         }
     }
 
@@ -205,6 +216,10 @@ impl Node {
     pub(super) async fn forgotten(&self) {
         let mut is_gone = self.is_gone.subscribe();
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
+    }
+
+    pub(super) fn within_reach(&self) -> watch::Receiver<bool> {
+        self.is_within_reach.subscribe()
     }
 
     /// Leaves the others, so that nobody has to wait.
