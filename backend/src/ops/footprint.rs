@@ -22,8 +22,10 @@ impl Footprint {
     pub async fn of(store: &Store, data_dir: PathBuf) -> Self {
         let looked = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
         let (store_size, memory) = looked.await.unwrap_or_default();
+        // What lies in a database is not in the folder.
+        let is_in_folder = !store.engine().is_shared();
         Self {
-            store: store_size,
+            store: store_size.filter(|_| is_in_folder),
             free: store.engine().free_space().map(|space| space.free_bytes),
             memory,
         }

@@ -195,7 +195,9 @@ impl<'a> Filling<'a> {
             Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
             None => BATCH_FIRST,
         };
-        missing.clamp(1, affordable)
+        // Where much was passed over, what is missing lies far apart.
+        let passed_over = self.scanned.saturating_sub(self.found.len());
+        (missing + passed_over).clamp(1, affordable)
     }
 }
 
