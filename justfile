@@ -55,6 +55,10 @@ fuzz TARGET SECONDS="60":
 crash ROUNDS="100":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e crash
 
+# Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads.
+nodes ROUNDS="20":
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e nodes::any
+
 # Walk at random against the model of the contract, OPERATIONS long; a SEED repeats a walk.
 model OPERATIONS="100000" SEED="":
     BELLWETHER_MODEL_OPERATIONS={{OPERATIONS}} BELLWETHER_MODEL_SEED={{SEED}} cargo test --package bellwether-tests --test e2e model -- --nocapture

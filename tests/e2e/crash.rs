@@ -23,7 +23,7 @@ const BURST: usize = 5_000;
 const BATCH: usize = 50;
 /// Senders at once.
 const SENDERS: usize = 4;
-/// Rounds unless `BELLWETHER_TEST_KILLS` says otherwise.
+/// Rounds unless somebody asks for others.
 const ROUNDS: usize = 2;
 /// One attempt: no kill uses it up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
@@ -33,10 +33,11 @@ const SLOW_BURST: usize = 600;
 /// How long the receiver takes for each of them.
 const SLOW: Duration = Duration::from_millis(40);
 
-fn rounds() -> usize {
+/// Rounds of a test that kills: so many unless `BELLWETHER_TEST_KILLS` says otherwise.
+pub(crate) fn rounds(unless: usize) -> usize {
     std::env::var_os("BELLWETHER_TEST_KILLS")
         .and_then(|rounds| rounds.to_str()?.parse().ok())
-        .unwrap_or(ROUNDS)
+        .unwrap_or(unless)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,7 +46,7 @@ async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
     let answered = Arc::new(Mutex::new(BTreeSet::new()));
-    for round in 0..rounds() {
+    for round in 0..rounds(ROUNDS) {
         burst(&mut world, round, &answered).await;
         world.start_again();
     }
@@ -89,7 +90,7 @@ async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
         delay: SLOW,
         ..Reply::status(200)
     });
-    for round in 0..rounds() {
+    for round in 0..rounds(ROUNDS) {
         let before = receiver.received().len();
         let hosts = (0..SLOW_BURST).map(|number| format!("r{round}-{number}"));
         let event = |host: String| samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
@@ -112,7 +113,11 @@ async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
 
     let rest = world.rest();
     let known = delivered(&rest).await;
-    assert_eq!(known.len(), rounds() * SLOW_BURST, "one for each event");
+    assert_eq!(
+        known.len(),
+        rounds(ROUNDS) * SLOW_BURST,
+        "one for each event"
+    );
     let mut arrived: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for request in receiver.received() {
         let id = request.delivery_id().to_owned();

@@ -18,7 +18,7 @@ use bellwether_tests::{
 use serde_json::json;
 
 use crate::{
-    crash::stored_hosts,
+    crash::{rounds, stored_hosts},
     journey,
     postgres::{ANSWERED, Database, Told, answered, refused, send, serve, store},
     samples,
@@ -91,7 +91,7 @@ async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
     let receiver = Receiver::start().await;
     journey::set_up(&worlds[0].rest(), &receiver).await;
     let told = Arc::new(Mutex::new(Told::default()));
-    for round in 0..3 {
+    for round in 0..rounds(1) {
         let leads = leader(&worlds[0]).await;
         let killed = names.iter().position(|it| *it == leads).unwrap();
         let (stop, stopped) = tokio::sync::watch::channel(false);

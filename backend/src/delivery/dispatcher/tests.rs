@@ -9,13 +9,14 @@ mod probes;
 mod simulation;
 mod world;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
     destination::receiver::Reply,
     domain::{DeliverySettings, DeliveryState, HealthState, Outcome, Status},
+    store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
 #[tokio::test]
@@ -315,6 +316,25 @@ async fn a_rate_and_a_width_are_kept() {
         assert!(within <= 10, "{within} in a minute");
     }
     assert_eq!(receiver.count(), 45);
+}
+
+#[tokio::test]
+async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() {
+    let mut world = World::new();
+    let engine = Arc::new(MemoryEngine::shared());
+    world.store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let settings = DeliverySettings {
+        max_per_minute: Some(10),
+        ..DeliverySettings::default()
+    };
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    world.notify(&destination, 3).await;
+    world.start();
+    assert!(world.settled().await >= START_MS + 59_000);
+    assert_eq!(receiver.count(), 0);
+    world.live(MINUTE + 2 * SECOND).await;
+    assert_eq!(receiver.count(), 3);
 }
 
 #[tokio::test]

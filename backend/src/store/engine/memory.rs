@@ -24,6 +24,7 @@ const VERSION_STEP: u64 = 3;
 pub struct MemoryEngine {
     tables: Mutex<Tables>,
     head: watch::Sender<u64>,
+    is_shared: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +44,7 @@ impl Default for MemoryEngine {
         Self {
             tables: Mutex::default(),
             head: watch::Sender::new(0),
+            is_shared: false,
         }
     }
 }
@@ -51,6 +53,15 @@ impl MemoryEngine {
     /// An empty engine.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty engine that is taken for one that other processes use as well.
+    #[cfg(test)]
+    pub(crate) fn shared() -> Self {
+        Self {
+            is_shared: true,
+            ..Self::default()
+        }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -327,7 +338,7 @@ impl Engine for MemoryEngine {
     }
 
     fn is_shared(&self) -> bool {
-        false
+        self.is_shared
     }
 }
 

@@ -1,10 +1,7 @@
 //! A service that is killed again and again: its messages do not pay for it, and one that ends the
 //! service each time comes to an end.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::{
