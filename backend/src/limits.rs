@@ -406,6 +406,8 @@ pub const HOLD_CHANGES_MAX: usize = 20;
 pub const LOOK_BATCH: usize = 200;
 /// Such commits under way at once.
 pub const LOOKS_AT_ONCE: usize = 4;
+/// Messages about groups that are made at once, each with a commit of its own.
+pub const TELLS_AT_ONCE: usize = 64;
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.

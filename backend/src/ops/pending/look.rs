@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use futures_util::future::join_all;
+use futures_util::{
+    future::join_all,
+    stream::{self, StreamExt as _, TryStreamExt as _},
+};
 use tokio::sync::Mutex;
 use tracing::error;
 
@@ -16,7 +19,7 @@ use crate::{
         Rule, Status,
     },
     error::Error,
-    limits::{LOOK_BATCH, LOOKS_AT_ONCE},
+    limits::{LOOK_BATCH, LOOKS_AT_ONCE, TELLS_AT_ONCE},
     ops::{
         asked::settle,
         commit::commit,
@@ -339,16 +342,10 @@ impl Looks {
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let pending = found.iter().flat_map(|it| &it.value.pending);
         let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
-        let mut all_told = BTreeSet::new();
-        for due in due {
-            let deciding = (&self.deciding, &self.intake);
-            let (rest, told) = tell::tell(deciding, due).await?;
-            all_told.extend(told);
-            all_told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
-            for keys in rest.chunks(LOOK_BATCH) {
-                self.decide_all(keys.to_vec(), None, &Together::new()).await;
-            }
-        }
+        let tells = due.into_iter().map(|due| self.tell_one(due));
+        let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
+        let told: Vec<_> = tells.try_collect().await?;
+        let mut all_told: BTreeSet<_> = told.into_iter().flatten().collect();
         // What else of them is due is decided now.
         for occurrence in found.iter().map(|it| &it.value) {
             let mut due = occurrence.pending.iter().filter(is_due);
@@ -357,6 +354,17 @@ impl Looks {
             }
         }
         Ok(all_told)
+    }
+
+    /// Makes the message of a group if one is due; answers what was decided with that.
+    async fn tell_one(&self, due: Due) -> Result<Vec<RecordId>, Error> {
+        let deciding = (&self.deciding, &self.intake);
+        let (rest, mut told) = tell::tell(deciding, due).await?;
+        told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
+        for keys in rest.chunks(LOOK_BATCH) {
+            self.decide_all(keys.to_vec(), None, &Together::new()).await;
+        }
+        Ok(told)
     }
 
     /// Decides some occurrences anew in one commit, which may be known as they are stored; where that
