@@ -406,8 +406,15 @@ pub const HOLD_CHANGES_MAX: usize = 20;
 pub const LOOK_BATCH: usize = 200;
 /// Such commits under way at once.
 pub const LOOKS_AT_ONCE: usize = 4;
-/// Messages about groups that are made at once, each with a commit of its own.
-pub const TELLS_AT_ONCE: usize = 64;
+/// Groups of a rule that one commit tells of.
+pub const TELL_BATCH: usize = 32;
+/// Occurrences told of after which a commit takes no more groups.
+pub const TELL_MEMBERS: usize = 200;
+/// Such commits under way at once.
+pub const TELLS_AT_ONCE: usize = 4;
+/// How long it takes until what failed of a review is tried again; twice as long each time, up to
+/// [`REVIEW_INTERVAL_MAX`].
+pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.

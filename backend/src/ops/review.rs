@@ -11,7 +11,7 @@ use crate::{
     decide::{Causes, Past, Snapshot},
     domain::{CloseReason, Occurrence, Status, silence::NEVER_MS},
     error::Error,
-    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL},
+    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         asked::settle,
         commit::commit,
@@ -53,16 +53,23 @@ impl Reviewer {
     /// Reviews until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
+            let mut retry = REVIEW_RETRY;
             loop {
                 // What is committed while it reviews is news to it.
                 let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
-                self.pass().await;
+                let mut latest = REVIEW_INTERVAL_MAX;
+                if self.pass().await {
+                    retry = REVIEW_RETRY;
+                } else {
+                    latest = retry;
+                    retry = (retry * 2).min(REVIEW_INTERVAL_MAX);
+                }
                 self.sweep().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {
                     error!(%error, "old revisions of triggers and rules are still there");
                 }
-                self.wait(log, since_ms).await;
+                self.wait(log, since_ms, latest).await;
             }
         };
         tokio::select! {
@@ -72,11 +79,22 @@ impl Reviewer {
     }
 
     /// Reviews everything that is due now: tells of silences that begin and end, decides what waits
-    /// anew, ages and forgets. What cannot be reviewed is left for the next pass.
-    pub async fn pass(&self) {
-        if let Err(error) = self.holds().await {
+    /// anew, ages and forgets. What cannot be reviewed is left for the next pass, which is to come soon
+    /// when this answers false.
+    pub async fn pass(&self) -> bool {
+        let held = self.holds().await;
+        if let Err(error) = &held {
             error!(%error, "silences were not told of, or what waits was not decided anew");
         }
+        if let Err(error) = self.age().await {
+            error!(%error, "occurrences that are due were not found");
+            return false;
+        }
+        held.is_ok()
+    }
+
+    /// Reviews the occurrences that are due.
+    async fn age(&self) -> Result<(), Error> {
         let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
         let end = due.build();
         let mut start = Vec::new();
@@ -85,11 +103,10 @@ impl Reviewer {
                 start,
                 end: Some(end.clone()),
             };
-            let keys = match self.due(range).await {
-                Ok(keys) => keys,
-                Err(error) => return error!(%error, "occurrences that are due were not found"),
+            let keys = self.due(range).await?;
+            let Some((last, _)) = keys.last() else {
+                return Ok(());
             };
-            let Some((last, _)) = keys.last() else { return };
             start = last.clone();
             start.push(0);
             let records: Vec<_> = keys.into_iter().map(|(_, record)| record).collect();
@@ -104,12 +121,13 @@ impl Reviewer {
         }
     }
 
+    /// Each of these is done whatever became of the others; answers the first fault.
     async fn holds(&self) -> Result<(), Error> {
         let said = keeper::say(&self.deciding, &self.intake).await;
-        self.looks.pass().await?;
-        flexible::begin(&self.deciding).await?;
-        keeper::end_idle(&self.deciding).await?;
-        said
+        let looked = self.looks.pass().await;
+        let begun = flexible::begin(&self.deciding).await;
+        let ended = keeper::end_idle(&self.deciding).await;
+        said.and(looked).and(begun).and(ended)
     }
 
     /// Forgets silences and groups that were over for long; there is no hurry.
@@ -216,10 +234,12 @@ impl Reviewer {
     }
 
     /// Waits until something is due that was not at that time, also when it is made due meanwhile.
-    async fn wait(&self, mut log: watch::Receiver<u64>, since_ms: i64) {
+    /// That long at most.
+    async fn wait(&self, mut log: watch::Receiver<u64>, since_ms: i64, most: Duration) {
         let clock = &self.deciding.clock;
+        let latest_ms = since_ms.saturating_add(millis(most));
         loop {
-            let next_ms = self.next_ms(since_ms).await;
+            let next_ms = self.next_ms(since_ms).await.min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
                 changed = log.changed() => if changed.is_err() {
@@ -229,9 +249,9 @@ impl Reviewer {
             // What was committed may be due earlier; one look finds that for many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
-            // Where that fails, it is tried again with the next pass.
             if let Err(error) = flexible::begin(&self.deciding).await {
-                error!(%error, "silences that are to begin by themselves did not");
+                // The next pass tries again, and soon.
+                return error!(%error, "silences that are to begin by themselves did not");
             }
             // An edit may free what no time ends.
             if self.looks.is_outdated().await.unwrap_or(true) {

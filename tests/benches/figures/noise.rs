@@ -20,6 +20,10 @@ const INHIBITIONS: usize = 100;
 const HELD: usize = 100_000;
 /// How long that may take to be sent before the measurement is given up.
 const FREED_MAX: Duration = Duration::from_secs(120);
+/// Groups of one event each that are due at once.
+const GROUPS: usize = 10_000;
+/// How long these wait for what belongs to them: long enough to send all of them.
+const GROUP_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(report: &mut Report) {
     if report.wants("noise: intake") {
@@ -27,6 +31,9 @@ pub(crate) async fn measure(report: &mut Report) {
     }
     if report.wants("noise: freed") {
         freed(report).await;
+    }
+    if report.wants("noise: groups") {
+        groups(report).await;
     }
 }
 
@@ -132,16 +139,49 @@ async fn freed(report: &mut Report) {
     let start = Instant::now();
     let expire = "/v1/notification/silences/all:expire";
     rest.post(expire, &json!({})).await.ok();
+    let took = until_nothing_waits(&world, start).await;
+    let name = "noise: freed, 100,000 that one silence held";
+    report.add(Figure::new(name, took, "s").goal(Goal::Most(10.0)));
+    drop(sink.take());
+}
+
+/// How long it takes to tell of groups of one event each, from when the first of them is due.
+async fn groups(report: &mut Report) {
+    let world = World::start();
+    let sink = Sink::start().await;
+    let wait = format!("{}s", GROUP_WAIT.as_secs());
+    let group = json!({"group": {"by": ["host"], "wait": wait, "interval": "1h"}});
+    tell(&world, &sink.url("/"), group).await;
+    let due = Instant::now() + GROUP_WAIT;
+    for first in (0..GROUPS).step_by(BATCH) {
+        over_rest(world.rest(), first, BATCH).await;
+    }
+    tokio::time::sleep_until(due.into()).await;
+    let told = until_nothing_waits(&world, due).await;
+    let name = "noise: groups, 10,000 due at once";
+    report.add(Figure::new(name, told, "s").goal(Goal::Most(5.0)));
+    while sink.count() < GROUPS {
+        assert!(due.elapsed() < FREED_MAX, "messages are missing");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let heard = due.elapsed().as_secs_f64();
+    report.add(Figure::new(
+        "noise: groups, until all were heard of",
+        heard,
+        "s",
+    ));
+    drop(sink.take());
+}
+
+/// How long after that moment nothing waits any more.
+async fn until_nothing_waits(world: &World, start: Instant) -> f64 {
+    let rest = world.rest();
     loop {
         let waiting = rest.get("/v1/notification/pending?pageSize=1").await.ok();
         if waiting["pending"].as_array().is_none_or(Vec::is_empty) {
-            break;
+            return start.elapsed().as_secs_f64();
         }
         assert!(start.elapsed() < FREED_MAX, "something waits all the time");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let took = start.elapsed().as_secs_f64();
-    let name = "noise: freed, 100,000 that one silence held";
-    report.add(Figure::new(name, took, "s").goal(Goal::Most(10.0)));
-    drop(sink.take());
 }

@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     limits::{
         CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_JOINING_MAX, GROUP_MEMBERS_MAX,
-        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX,
+        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, TELL_MEMBERS,
     },
     ops::{
         asked::group::{joined, standing},
@@ -66,39 +66,67 @@ impl Due {
     }
 }
 
-/// What came of looking at a group.
+/// What came of looking at some groups.
 #[derive(Debug, Default)]
-struct Outcome {
-    reports: Reports,
+pub struct Outcome {
     /// Occurrences that go on waiting, and are to be decided anew: when the next message goes out is
     /// known by now.
-    rest: Vec<Vec<u8>>,
-    /// Those of which nothing waits for it any more.
-    told: Vec<RecordId>,
+    pub rest: Vec<Vec<u8>>,
+    /// Those of which nothing waits for these groups any more.
+    pub told: Vec<RecordId>,
+    reports: Reports,
 }
 
-/// Makes the message of a group if one is due; answers the occurrences that wait for the next one, and
-/// those that were told of.
+/// Makes the messages of groups of one rule as far as they are due, many with a commit. What waits of
+/// an occurrence for a rule waits for one group of it, so that no two of these tell of the same one.
 ///
 /// # Errors
-/// Those of the store: nothing was told of then.
+/// Those of the store: some may not have been told of then.
 pub async fn tell(
     (deciding, intake): (&Deciding, &Intake),
-    due: Due,
-) -> Result<(Vec<Vec<u8>>, Vec<RecordId>), Error> {
+    mut dues: &[Due],
+) -> Result<Outcome, Error> {
     let store = &deciding.store;
-    let decide = async || {
-        let causes = Causes::default();
-        loop {
-            let decided = decided(deciding, due, &causes).await?;
-            if settle(store, &causes).await? {
-                return Ok(decided);
+    let mut all = Outcome::default();
+    while !dues.is_empty() {
+        let decide = async || {
+            let causes = Causes::default();
+            loop {
+                let (changes, decided) = decided(deciding, dues, &causes).await?;
+                if settle(store, &causes).await? {
+                    return Ok((changes, decided));
+                }
             }
+        };
+        let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
+        intake.report_all(outcome.reports);
+        all.rest.extend(outcome.rest);
+        all.told.extend(outcome.told);
+        dues = &dues[decided..];
+    }
+    Ok(all)
+}
+
+/// What is to be changed for as many of the groups as one commit takes, and how many these are.
+async fn decided(
+    deciding: &Deciding,
+    dues: &[Due],
+    causes: &Causes,
+) -> Result<(Changes, (Outcome, usize)), Error> {
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let mut changes = deciding.store.changes();
+    changes.rest_on(snapshot.place());
+    let mut outcome = Outcome::default();
+    let mut decided = 0;
+    for due in dues {
+        let in_force = (&*snapshot, causes);
+        decide(deciding, *due, in_force, (&mut changes, &mut outcome)).await?;
+        decided += 1;
+        if outcome.told.len() >= TELL_MEMBERS {
+            break;
         }
-    };
-    let (outcome, _) = commit(store, Lane::Bulk, decide).await?;
-    intake.report_all(outcome.reports);
-    Ok((outcome.rest, outcome.told))
+    }
+    Ok((changes, (outcome, decided)))
 }
 
 /// The group that there is, and the one that a message is made about.
@@ -193,18 +221,16 @@ impl Found {
     }
 }
 
-async fn decided(
+/// Decides what one group is to tell now.
+async fn decide(
     deciding: &Deciding,
     due: Due,
-    causes: &Causes,
-) -> Result<(Changes, Outcome), Error> {
+    (snapshot, causes): (&Snapshot, &Causes),
+    (changes, outcome): (&mut Changes, &mut Outcome),
+) -> Result<(), Error> {
     let store = &deciding.store;
-    let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
     let found = Found::read(store, due).await?;
-    let mut changes = store.changes();
-    changes.rest_on(snapshot.place());
-    let mut outcome = Outcome::default();
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // Who tells a close does not wait.
     let is_last = found.open.is_empty() && found.joining.is_empty();
@@ -216,21 +242,21 @@ async fn decided(
     if let Some(group) = found.stored.as_ref().filter(|_| waits) {
         let next_ms = group.value.last_ms.saturating_add(group.value.interval_ms);
         if next_ms > now_ms {
-            outcome.rest = waiting;
-            return Ok((changes, outcome));
+            outcome.rest.extend(waiting);
+            return Ok(());
         }
     }
     let read = store.get_many::<Occurrence>(waiting.clone()).await?;
     let read: Vec<_> = read.into_iter().flatten().collect();
     if !read.iter().any(|it| due.is_of(&it.value, now_ms)) {
-        return Ok((changes, outcome));
+        return Ok(());
     }
     let shown = found.open.iter().take(GROUP_SHOWN_MAX);
     let shown = shown.filter(|key| !waiting.contains(key)).cloned();
     let others = store.get_many::<Occurrence>(shown.collect()).await?;
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
-    let past = revision::past(store, &snapshot, all).await?.asking(causes);
+    let past = revision::past(store, snapshot, all).await?.asking(causes);
     let id = match &found.stored {
         Some(stored) if !is_dead => stored.value.id,
         _ => new_id(now_ms),
@@ -239,16 +265,16 @@ async fn decided(
         due,
         id,
         now_ms,
-        snapshot: &snapshot,
+        snapshot,
         past: &past,
         shared: Vec::new(),
         told: Vec::new(),
         others,
     };
     for stored in read {
-        making.add(&stored, &mut changes, &mut outcome);
+        making.add(&stored, changes, outcome);
     }
-    making.finish(&found, is_dead, &mut changes, &mut outcome);
+    making.finish(&found, is_dead, changes, outcome);
     // What was freed is due as it stands, and is told of next.
     if found.is_more && !is_freed {
         let told: BTreeSet<_> = waiting.into_iter().collect();
@@ -257,7 +283,7 @@ async fn decided(
             .rest
             .extend(rest.into_iter().filter(|it| !told.contains(it)));
     }
-    Ok((changes, outcome))
+    Ok(())
 }
 
 impl Found {

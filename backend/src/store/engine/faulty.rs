@@ -19,7 +19,7 @@ pub(crate) struct FaultyEngine<E> {
     engine: E,
     random: Mutex<StdRng>,
     /// How likely a fault is in a call.
-    faults: f64,
+    faults: Mutex<f64>,
 }
 
 /// What becomes of a write.
@@ -45,8 +45,17 @@ impl<E: Engine> FaultyEngine<E> {
         Self {
             engine,
             random,
-            faults,
+            faults: Mutex::new(faults),
         }
+    }
+
+    /// From now on that share of the calls fails.
+    pub(crate) fn fail(&self, faults: f64) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+    }
+
+    fn faults(&self) -> f64 {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn draw<T>(&self, choose: impl FnOnce(&mut StdRng) -> T) -> T {
@@ -60,8 +69,9 @@ impl<E: Engine> FaultyEngine<E> {
     }
 
     fn fate(&self) -> Fate {
+        let faults = self.faults();
         self.draw(|random| match random.random_range(0..3) {
-            _ if !random.random_bool(self.faults) => Fate::Done,
+            _ if !random.random_bool(faults) => Fate::Done,
             0 => Fate::Refused,
             1 => Fate::Unknown { is_done: false },
             _ => Fate::Unknown { is_done: true },
@@ -71,7 +81,8 @@ impl<E: Engine> FaultyEngine<E> {
     /// Lets a read through, or not.
     async fn read(&self) -> Result<(), EngineError> {
         self.delay().await;
-        if self.draw(|random| random.random_bool(self.faults)) {
+        let faults = self.faults();
+        if self.draw(|random| random.random_bool(faults)) {
             return Err(refusal());
         }
         Ok(())

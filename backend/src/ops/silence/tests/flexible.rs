@@ -1,6 +1,13 @@
 //! Silences that begin by themselves.
 
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
 use super::*;
+use crate::store::{
+    Sealer,
+    engine::{faulty::FaultyEngine, memory::MemoryEngine},
+};
 
 const HOUR: u64 = 3_600;
 
@@ -19,6 +26,24 @@ impl World {
         let view = self.silences.create(draft, false, true).await.unwrap();
         self.reviewer.pass().await;
         view
+    }
+
+    /// Reviews by itself, as the service does, until what this answers is dropped.
+    fn review(&self) -> JoinSet<()> {
+        let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(reviewer.run(CancellationToken::new()));
+        tasks
+    }
+
+    /// Lets time pass while the service goes on by itself.
+    async fn live(&self, seconds: u64) {
+        for _ in 0..seconds * 10 {
+            self.clock.advance(Duration::from_millis(100));
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 }
 
@@ -129,4 +154,36 @@ async fn once_begun_its_duration_can_be_edited_and_its_end_moved() {
     let refused = world.silences.update(earlier, false, true).await;
     let refused = format!("{:?}", refused.unwrap_err());
     assert!(refused.contains("flexible.startTime"), "{refused}");
+}
+
+#[tokio::test]
+async fn it_begins_within_seconds_of_its_event_also_where_nobody_would_be_told() {
+    let world = World::under(&[]).await;
+    world.begin().await;
+    world.wait(HOUR).await;
+    let _reviewing = world.review();
+    world.live(1).await;
+    world.event("a", |_| {}).await;
+    let began_ms = world.clock.now_ms();
+    world.live(2).await;
+    let begun = world.view("disk swap").await;
+    assert_eq!(begun.state, SilenceState::Active);
+    assert_eq!(begun.silence.start_ms, began_ms);
+}
+
+#[tokio::test]
+async fn it_begins_within_seconds_of_when_the_store_answers_again() {
+    let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+    let shared = Arc::clone(&engine);
+    let world = World::on(Store::new(shared, Arc::new(Sealer::ephemeral()))).await;
+    world.begin().await;
+    world.wait(HOUR).await;
+    world.event("a", |_| {}).await;
+    engine.fail(1.0);
+    let _reviewing = world.review();
+    world.live(5).await;
+    engine.fail(0.0);
+    assert_eq!(world.view("disk swap").await.state, SilenceState::Scheduled);
+    world.live(5).await;
+    assert_eq!(world.view("disk swap").await.state, SilenceState::Active);
 }

@@ -1,0 +1,243 @@
+//! Decides some occurrences anew: first what causes among them held that are over, then the groups that
+//! are due, then what else waits of them.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use futures_util::{
+    future::join_all,
+    stream::{self, StreamExt as _},
+};
+use tracing::error;
+
+use super::together::Together;
+use crate::{
+    decide::{Causes, Step, StepKind, Transition, notify},
+    domain::{CauseMark, HeldBy, HoldKind, Occurrence, Pending, RecordId},
+    error::Error,
+    limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
+    ops::{
+        asked::settle,
+        commit::commit,
+        deciding::{Deciding, new_id},
+        group::tell::{self, Due},
+        intake::Intake,
+        loop_guard::Reports,
+        revision,
+    },
+    store::{
+        Changes, Direction, EngineError, Index, Lane, Record as _, Standing, Stored,
+        engine::Range,
+        record::bytes::{Key, id_at},
+    },
+};
+
+/// What deciding anew takes.
+pub(super) struct Batch<'a> {
+    deciding: &'a Deciding,
+    intake: &'a Intake,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(deciding: &'a Deciding, intake: &'a Intake) -> Self {
+        Self { deciding, intake }
+    }
+
+    /// Decides the occurrences of these keys anew. What fails is said in the log, and is still due.
+    pub(super) async fn look_at(&self, keys: Vec<Vec<u8>>, together: &Together) {
+        let freed = async {
+            let found = self.read(keys).await?;
+            self.free_held(&found).await?;
+            Ok::<_, Error>(found)
+        };
+        let mut found = match freed.await {
+            Ok(found) => found,
+            // They are due for as long as that was not done.
+            Err(error) => {
+                return error!(%error, "what causes held that are over was not decided anew");
+            }
+        };
+        self.tell(&mut found).await;
+        self.decide_all(found, together).await;
+    }
+
+    async fn read(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, EngineError> {
+        let found = self.deciding.store.get_many::<Occurrence>(keys).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Decides anew what was held by those of the occurrences that are causes no more.
+    async fn free_held(&self, found: &[Stored<Occurrence>]) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        if snapshot.inhibitions().all().is_empty() {
+            return Ok(());
+        }
+        let now_ms = self.deciding.clock.now_ms();
+        let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        let over = found.iter().map(|it| &it.value);
+        for cause in over.filter(|it| it.causes.iter().any(is_over)) {
+            let prefix = Key::new().byte(Standing::Inhibited as u8).id(cause.key);
+            let mut range = Range::under(&prefix.build());
+            let over: Vec<_> = cause.causes.iter().filter(|it| is_over(it)).collect();
+            let is_freed = |it: &HeldBy| {
+                let mut over = over.iter();
+                it.kind == HoldKind::Inhibition && over.any(|mark| mark.inhibition == it.id)
+            };
+            let index = Index::OccurrenceBySilence;
+            let together = Together::of(self.deciding, index, range.clone(), &is_freed).await?;
+            loop {
+                let engine = self.deciding.store.engine();
+                let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+                let held = held.await?;
+                let Some((last, _)) = held.last() else { break };
+                range.go_on_after(last);
+                let keys = held.into_iter().map(|(_, record)| record).collect();
+                self.decide_all(self.read(keys).await?, &together).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the messages of groups that some of the occurrences wait for and that are due, and leaves
+    /// those of which something else is due.
+    async fn tell(&self, found: &mut Vec<Stored<Occurrence>>) {
+        let now_ms = self.deciding.clock.now_ms();
+        let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        let pending = found.iter().flat_map(|it| &it.value.pending);
+        let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
+        let due: Vec<_> = due.into_iter().collect();
+        let of_one_rule = due.chunk_by(|one, next| one.rule == next.rule);
+        let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
+        let tells = batches.map(|batch| self.tell_all(batch));
+        let tells: Vec<_> = tells.collect();
+        let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
+        let told: BTreeSet<_> = tells
+            .collect::<Vec<_>>()
+            .await
+            .into_iter()
+            .flatten()
+            .collect();
+        found.retain(|it| {
+            let mut due = it.value.pending.iter().filter(is_due);
+            let is_due = due.any(|it| Due::of(it).is_none());
+            is_due || !it.value.causes.is_empty() || !told.contains(&it.value.key)
+        });
+    }
+
+    /// Makes the messages of these groups of a rule; where that fails, one by one. Answers what was
+    /// decided with that.
+    async fn tell_all(&self, due: &[Due]) -> Vec<RecordId> {
+        match self.tell_some(due).await {
+            Ok(told) => return told,
+            Err(error) => error!(%error, "groups were not told of; they are told of one by one"),
+        }
+        let mut all_told = Vec::new();
+        for due in due.chunks(1) {
+            match self.tell_some(due).await {
+                Ok(told) => all_told.extend(told),
+                Err(error) => error!(%error, "a group was not told of"),
+            }
+        }
+        all_told
+    }
+
+    async fn tell_some(&self, due: &[Due]) -> Result<Vec<RecordId>, Error> {
+        let deciding = (self.deciding, self.intake);
+        let tell::Outcome { rest, mut told, .. } = tell::tell(deciding, due).await?;
+        told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
+        for keys in rest.chunks(LOOK_BATCH) {
+            let found = self.read(keys.to_vec()).await?;
+            self.decide_all(found, &Together::default()).await;
+        }
+        Ok(told)
+    }
+
+    /// Decides some occurrences anew, many with a commit; where that fails, one by one.
+    async fn decide_all(&self, found: Vec<Stored<Occurrence>>, together: &Together) {
+        let mut found = found.into_iter();
+        let batches = std::iter::from_fn(|| {
+            let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
+            (!batch.is_empty()).then_some(batch)
+        });
+        // While one waits for its commit, the next is decided.
+        let decided = batches.map(|batch| async {
+            let keys: Vec<_> = batch.iter().map(|it| it.value.key()).collect();
+            let Err(fault) = self.decide(&keys, Some(batch), together).await else {
+                return;
+            };
+            error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
+            for key in keys {
+                if let Err(error) = self.decide(&[key], None, together).await {
+                    error!(%error, "what waits of an occurrence was not decided anew");
+                }
+            }
+        });
+        join_all(decided.collect::<Vec<_>>()).await;
+    }
+
+    /// Decides occurrences anew in one commit; what was read of them before is good for the first try.
+    async fn decide(
+        &self,
+        keys: &[Vec<u8>],
+        read: Option<Vec<Stored<Occurrence>>>,
+        together: &Together,
+    ) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let read = Mutex::new(read);
+        let decide = async || {
+            let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let found = match read {
+                Some(found) => found,
+                None => self.read(keys.to_vec()).await?,
+            };
+            let causes = Causes::default();
+            loop {
+                let decided = self.decided(&found, &causes, together).await?;
+                if settle(store, &causes).await? {
+                    return Ok(decided);
+                }
+            }
+        };
+        let (reports, _) = commit(store, Lane::Bulk, decide).await?;
+        self.intake.report_all(reports);
+        Ok(())
+    }
+
+    /// What is to be changed of some occurrences, as far as their causes are known.
+    async fn decided(
+        &self,
+        found: &[Stored<Occurrence>],
+        causes: &Causes,
+        together: &Together,
+    ) -> Result<(Changes, Reports), Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.asking(causes).freeing(together.0.clone());
+        let now_ms = self.deciding.clock.now_ms();
+        let mut changes = store.changes();
+        changes.rest_on(snapshot.place());
+        let mut reports = Reports::default();
+        for stored in found {
+            let mut next = stored.value.clone();
+            let step = Step {
+                kind: StepKind::Look,
+                transition: Transition::default(),
+                matches: &snapshot.matches(&next),
+                now_ms,
+                past: &past,
+            };
+            let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+            reports.note(&notices, &next, now_ms);
+            for delivery in &notices.deliveries {
+                changes.insert(delivery);
+            }
+            if next != stored.value {
+                changes.update(stored, &next);
+            }
+        }
+        Ok((changes, reports))
+    }
+}

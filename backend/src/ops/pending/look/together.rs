@@ -1,0 +1,53 @@
+//! Which rules without groups tell of what is freed at once as of one group.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    decide::freed_key,
+    domain::{GroupKey, HeldBy, Occurrence, RecordId, Status},
+    error::Error,
+    limits::LOOK_BATCH,
+    ops::deciding::Deciding,
+    store::{Direction, Index, engine::Range},
+};
+
+/// By rule, the group of what is freed of it at once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Together(pub(super) BTreeMap<RecordId, GroupKey>);
+
+impl Together {
+    /// The rules without groups of which so much is freed at once that it is told of as one group: what
+    /// of an index waits for nothing else.
+    pub(super) async fn of(
+        deciding: &Deciding,
+        index: Index,
+        mut range: Range,
+        is_freed: &(dyn Fn(&HeldBy) -> bool + Sync),
+    ) -> Result<Self, Error> {
+        let store = &deciding.store;
+        let snapshot = deciding.ruleset.refreshed().await?;
+        let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
+        loop {
+            let (ascending, most) = (Direction::Ascending, LOOK_BATCH);
+            let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
+            let found = found.await?;
+            let Some((last, _)) = found.last() else { break };
+            range.go_on_after(last);
+            let open = found
+                .iter()
+                .filter(|(_, it)| it.value.status == Status::Open);
+            let waiting = open.flat_map(|(_, it)| &it.value.pending);
+            let freed = waiting.filter(|it| it.is_opening && it.held_by.iter().all(is_freed));
+            for pending in freed {
+                *counts.entry(pending.rule).or_default() += 1;
+            }
+        }
+        counts.retain(|rule, count| {
+            let rule = snapshot.rule(*rule);
+            *count > deciding.released_singly_max && rule.is_some_and(|it| it.group.is_none())
+        });
+        let now_ms = deciding.clock.now_ms();
+        let key = |rule| (rule, freed_key(rule, now_ms));
+        Ok(Self(counts.into_keys().map(key).collect()))
+    }
+}
