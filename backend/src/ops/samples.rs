@@ -1,5 +1,7 @@
 //! Values that tests of operations start from.
 
+pub(crate) mod world;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -32,16 +34,20 @@ pub(crate) const START_MS: i64 = 1_800_000_000_000;
 
 /// What decisions need, on a store, with a clock that stands at [`START_MS`].
 pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
-    let manual = Arc::new(ManualClock::at(START_MS));
-    let clock: Arc<dyn Clock> = Arc::clone(&manual) as _;
-    let deciding = Deciding {
+    let clock = Arc::new(ManualClock::at(START_MS));
+    (deciding_at(store, &clock).await, clock)
+}
+
+/// The same with a clock that there is.
+pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+    Deciding {
         released_singly_max: ReleaseConfig::default().singly_max(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,
         lifetime: LifetimeConfig::default(),
-    };
-    (deciding, manual)
+    }
 }
 
 /// An intake that works until the guard is dropped.

@@ -1,35 +1,21 @@
 //! Groups, on a service without a wire whose clock stands still unless it is moved.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio_util::sync::DropGuard;
+use std::time::Duration;
 
 use crate::{
-    clock::{Clock as _, ManualClock},
+    clock::Clock as _,
     domain::{
         Delivery, Group, Grouping, IncomingEvent, MemberChange, Occurrence, Rule, Severity, Status,
     },
     ops::{
-        deciding::Deciding,
-        intake::Intake,
         review::Reviewer,
-        ruleset::Ruleset,
-        samples::{self, DISK_TRIGGER, START_MS, name, rule},
+        samples::{self, DISK_TRIGGER, name, rule, world::World},
     },
-    store::{Lane, Store},
+    store::Lane,
 };
 
 mod edits;
 mod shadow;
-
-struct World {
-    store: Store,
-    deciding: Deciding,
-    clock: Arc<ManualClock>,
-    intake: Intake,
-    reviewer: Reviewer,
-    _guard: DropGuard,
-}
 
 /// A message about a group as tests compare it: who is in it with what became of them, how many are
 /// open, and whether it says `clear`.
@@ -41,43 +27,6 @@ fn message(members: &[&str], open: u32, clear: bool) -> Message {
 }
 
 impl World {
-    async fn under(rules: &[Rule]) -> Self {
-        let store = samples::store();
-        for rule in rules {
-            samples::save_rule(&store, rule).await;
-        }
-        Self::on(store, 0).await
-    }
-
-    async fn on(store: Store, passed_ms: u64) -> Self {
-        let (mut deciding, clock) = samples::deciding(store.clone()).await;
-        clock.advance(Duration::from_millis(passed_ms));
-        deciding.ruleset = Arc::new(Ruleset::load(store.clone()).await.unwrap());
-        let (intake, guard) = samples::intake(&deciding);
-        Self {
-            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
-            store,
-            deciding,
-            clock,
-            intake,
-            _guard: guard,
-        }
-    }
-
-    /// The same store, as a service finds it that begins anew.
-    async fn restarted(self) -> Self {
-        let passed = self.clock.now_ms() - START_MS;
-        Self::on(self.store, passed.unsigned_abs()).await
-    }
-
-    async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
-        self.clock.advance(Duration::from_millis(1));
-        let mut event = samples::event(host);
-        event.timestamp_ms = self.clock.now_ms();
-        change(&mut event);
-        self.intake.submit(vec![event], None).await.unwrap();
-    }
-
     async fn open(&self, hosts: &[&str]) {
         for host in hosts {
             self.event(host, |_| {}).await;
@@ -87,12 +36,6 @@ impl World {
     async fn close(&self, host: &str) {
         self.event(host, |it| it.status = Some(Status::Closed))
             .await;
-    }
-
-    /// Lets time pass, and has the service look.
-    async fn wait(&self, seconds: u64) {
-        self.clock.advance(Duration::from_secs(seconds));
-        self.reviewer.pass().await;
     }
 
     async fn edit(&self, rule: Rule) {
@@ -300,7 +243,7 @@ async fn no_message_takes_more_than_a_thousand_and_none_is_lost_or_told_twice() 
     let world = World::under(&[gathering()]).await;
     let hosts: Vec<_> = (0..1_200).map(|it| format!("host-{it}")).collect();
     let events = hosts.iter().map(|host| samples::event(host)).collect();
-    world.intake.submit(events, None).await.unwrap();
+    world.node().intake.submit(events, None).await.unwrap();
     world.wait(30).await;
     world.wait(299).await;
     assert_eq!(world.deliveries().await.len(), 1);
@@ -320,7 +263,12 @@ async fn no_message_takes_more_than_a_thousand_and_none_is_lost_or_told_twice() 
         timestamp_ms: world.clock.now_ms(),
         ..samples::event(host)
     });
-    world.intake.submit(closes.collect(), None).await.unwrap();
+    world
+        .node()
+        .intake
+        .submit(closes.collect(), None)
+        .await
+        .unwrap();
     world.wait(0).await;
     world.wait(300).await;
     let deliveries = world.deliveries().await;
@@ -337,13 +285,13 @@ async fn a_restart_resets_no_wait_and_no_interval() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(20).await;
-    let world = world.restarted().await;
+    world.restart(0).await;
     world.wait(9).await;
     assert!(world.messages().await.is_empty());
     world.wait(1).await;
     assert_eq!(world.messages().await.len(), 1);
     world.open(&["b"]).await;
-    let world = world.restarted().await;
+    world.restart(0).await;
     world.wait(299).await;
     assert_eq!(world.messages().await.len(), 1);
     world.wait(1).await;
@@ -359,12 +307,13 @@ async fn two_who_make_the_same_message_make_one() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.clock.advance(Duration::from_secs(30));
-    let other = Reviewer::new(world.deciding.clone(), world.intake.clone());
-    tokio::join!(world.reviewer.pass(), other.pass());
+    let node = world.node();
+    let other = Reviewer::new(node.deciding.clone(), node.intake.clone());
+    tokio::join!(node.reviewer.pass(), other.pass());
     assert_eq!(world.messages().await, [message(&["+a", "+b"], 2, false)]);
     world.close("a").await;
     world.close("b").await;
-    tokio::join!(world.reviewer.pass(), other.pass());
+    tokio::join!(node.reviewer.pass(), other.pass());
     assert_eq!(
         world.messages().await[1..],
         [message(&["-a", "-b"], 0, true)]

@@ -10,82 +10,24 @@ mod timing;
 
 use std::sync::Arc;
 
-use tokio_util::sync::DropGuard;
-
 use super::*;
 use crate::{
-    clock::{Clock as _, ManualClock},
+    clock::Clock as _,
     domain::{Delivery, IncomingEvent, Occurrence, Severity, Status, Trigger},
     filter,
     ops::{
-        deciding::Deciding,
         edit::Target,
         explain::{RuleExplanation, explain},
-        intake::Intake,
         pending,
         review::Reviewer,
-        ruleset::Ruleset,
-        samples::{self, DISK_TRIGGER, START_MS, name, rule},
+        samples::{self, DISK_TRIGGER, START_MS, name, rule, world::World},
     },
     store::Lane,
 };
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A service and what tests do with it.
-struct World {
-    store: Store,
-    deciding: Deciding,
-    clock: Arc<ManualClock>,
-    intake: Intake,
-    reviewer: Reviewer,
-    silences: Silencing,
-    _guard: DropGuard,
-}
-
 impl World {
-    async fn under(rules: &[Rule]) -> Self {
-        let store = samples::store();
-        for rule in rules {
-            samples::save_rule(&store, rule).await;
-        }
-        Self::on(store).await
-    }
-
-    async fn on(store: Store) -> Self {
-        let (deciding, clock) = samples::deciding(store.clone()).await;
-        let (intake, guard) = samples::intake(&deciding);
-        Self {
-            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
-            silences: Silencing::new(deciding.clone(), intake.clone()),
-            store,
-            deciding,
-            clock,
-            intake,
-            _guard: guard,
-        }
-    }
-
-    /// The same store, as a service finds it that begins anew at that moment.
-    async fn restarted(self, seconds: u64) -> Self {
-        let now_ms = self.clock.now_ms();
-        let mut next = Self::on(self.store).await;
-        let passed = u64::try_from(now_ms - START_MS).unwrap() + seconds * 1_000;
-        next.clock.advance(Duration::from_millis(passed));
-        next.deciding.ruleset = Arc::new(Ruleset::load(next.store.clone()).await.unwrap());
-        next
-    }
-
-    /// Each event comes a millisecond after the one before: what is decided in one millisecond has
-    /// no order.
-    async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
-        self.clock.advance(Duration::from_millis(1));
-        let mut event = samples::event(host);
-        event.timestamp_ms = self.clock.now_ms();
-        change(&mut event);
-        self.intake.submit(vec![event], None).await.unwrap();
-    }
-
     fn draft(&self, called: &str, text: &str, minutes: i64) -> SilenceDraft {
         let query = filter::parse(text, None).ok();
         SilenceDraft {
@@ -112,15 +54,14 @@ impl World {
 
     async fn silence(&self, called: &str, text: &str, minutes: i64) -> SilenceView {
         let draft = self.draft(called, text, minutes);
-        let view = self.silences.create(draft, false, false).await.unwrap();
-        self.reviewer.pass().await;
+        let view = self
+            .node()
+            .silences
+            .create(draft, false, false)
+            .await
+            .unwrap();
+        self.look().await;
         view
-    }
-
-    /// Lets time pass, and has the service look.
-    async fn wait(&self, seconds: u64) {
-        self.clock.advance(Duration::from_secs(seconds));
-        self.reviewer.pass().await;
     }
 
     /// What was decided to be sent about hosts, oldest first: the host, and whether it says `clear`.
@@ -139,14 +80,14 @@ impl World {
     }
 
     async fn explained(&self, host: &str) -> RuleExplanation {
-        let snapshot = self.deciding.ruleset.refreshed().await.unwrap();
+        let snapshot = self.node().deciding.ruleset.refreshed().await.unwrap();
         let (occurrence, now_ms) = (self.occurrence(host).await, self.clock.now_ms());
         let all = explain(&self.store, &snapshot, &occurrence, now_ms).await;
         all.unwrap().remove(0)
     }
 
     async fn view(&self, called: &str) -> SilenceView {
-        self.silences.get(called).await.unwrap()
+        self.node().silences.get(called).await.unwrap()
     }
 
     async fn own_event(&self, called: &str) -> Option<Occurrence> {

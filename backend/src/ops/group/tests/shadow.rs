@@ -23,7 +23,7 @@ async fn its_messages_are_recorded_to_the_closing_also_after_a_restart() {
     let world = World::under(&[shadow(true)]).await;
     world.open(&["a", "b"]).await;
     world.wait(30).await;
-    let world = world.restarted().await;
+    world.restart(0).await;
     world.close("a").await;
     world.close("b").await;
     world.wait(0).await;

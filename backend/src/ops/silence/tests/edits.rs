@@ -53,7 +53,12 @@ async fn a_silence_for_some_rules_lets_the_others_notify_and_follows_their_edits
     for (called, query) in [("quiet", ""), ("hosts", "host=a or host=z")] {
         let mut draft = world.draft(called, query, 60);
         draft.rule_names = vec!["page".into()];
-        world.silences.create(draft, false, false).await.unwrap();
+        world
+            .node()
+            .silences
+            .create(draft, false, false)
+            .await
+            .unwrap();
     }
     world.wait(1).await;
     world.event("a", |_| {}).await;
@@ -87,7 +92,7 @@ async fn an_operator_has_what_waits_sent() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
-    let deciding = (&world.deciding, &world.intake);
+    let deciding = (&world.node().deciding, &world.node().intake);
     let target = Target::Newest(world.occurrence("a").await.event);
     let none = pending::release(deciding, "other", target).await;
     assert!(matches!(none, Err(Error::NotFound(_))));
@@ -119,18 +124,23 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
         ),
     ] {
         let draft = world.draft("quiet", text, 60);
-        let refused = world.silences.create(draft.clone(), false, false).await;
+        let refused = world
+            .node()
+            .silences
+            .create(draft.clone(), false, false)
+            .await;
         let Err(Error::Refused { reason, message }) = refused else {
             panic!("{text} is too broad")
         };
         assert_eq!(reason, Reason::SilenceTooBroad);
         assert!(message.contains(counts), "{message}");
-        let preview = world.silences.preview(draft).await.unwrap();
+        let preview = world.node().silences.preview(draft).await.unwrap();
         assert_eq!((preview.covered_count, preview.open_count), (20, 20));
         assert!(preview.too_broad.is_some());
     }
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
     let preview = world
+        .node()
         .silences
         .preview(world.draft("", "host=h3", 60))
         .await
@@ -139,7 +149,12 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
     assert_eq!(preview.messages.by_rule[0].rule_name, "page");
     assert!(preview.too_broad.is_none());
     let draft = world.draft("quiet", "name=disk-full", 60);
-    world.silences.create(draft, false, true).await.unwrap();
+    world
+        .node()
+        .silences
+        .create(draft, false, true)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -155,42 +170,54 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
     let mut draft = world.draft("quiet", "host=a", 60);
     draft.start_ms = Some(START_MS + 1);
     assert_eq!(
-        field(world.silences.update(draft, false, false).await),
+        field(world.node().silences.update(draft, false, false).await),
         "span.startTime"
     );
     let draft = world.draft("other", "host=a", 31 * 24 * 60);
     assert_eq!(
-        field(world.silences.create(draft, false, false).await),
+        field(world.node().silences.create(draft, false, false).await),
         "span.endTime"
     );
     let draft = world.draft("other", "", 60);
     assert_eq!(
-        field(world.silences.create(draft, false, false).await),
+        field(world.node().silences.create(draft, false, false).await),
         "query"
     );
     let back = Extension::To(START_MS);
     assert_eq!(
-        field(world.silences.extend("quiet", back, &ana).await),
+        field(world.node().silences.extend("quiet", back, &ana).await),
         "endTime"
     );
     let extended = world
+        .node()
         .silences
         .extend("quiet", Extension::By(MINUTE_MS), &ana)
         .await;
     assert_eq!(extended.unwrap().silence.end_ms, START_MS + 61 * MINUTE_MS);
     world
+        .node()
         .silences
         .comment("quiet", "half of it", &ana)
         .await
         .unwrap();
     let draft = world.draft("quiet", "host=a", -1);
-    let ended = world.silences.update(draft, false, false).await.unwrap();
+    let ended = world
+        .node()
+        .silences
+        .update(draft, false, false)
+        .await
+        .unwrap();
     assert_eq!(ended.state, SilenceState::Expired);
     assert_eq!(ended.silence.comments.len(), 1);
     for outcome in [
-        world.silences.expire("quiet", &ana).await,
-        world.silences.extend("quiet", Extension::By(1), &ana).await,
+        world.node().silences.expire("quiet", &ana).await,
         world
+            .node()
+            .silences
+            .extend("quiet", Extension::By(1), &ana)
+            .await,
+        world
+            .node()
             .silences
             .update(world.draft("quiet", "host=a", 9), false, false)
             .await,
@@ -200,7 +227,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
     }
     // Like closed occurrences, it is forgotten in the end.
     world.wait(31 * 24 * 3_600).await;
-    keeper::forget(&world.deciding).await.unwrap();
+    keeper::forget(&world.node().deciding).await.unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
 }
 
@@ -210,28 +237,38 @@ async fn an_edit_decides_two_thousand_that_wait_in_no_time() {
     world.silence("quiet", "name=disk-full", 60).await;
     for part in 0..20 {
         let hosts = (0..100).map(|at| samples::event(&format!("h{part}-{at}")));
-        world.intake.submit(hosts.collect(), None).await.unwrap();
+        world
+            .node()
+            .intake
+            .submit(hosts.collect(), None)
+            .await
+            .unwrap();
     }
     let filter = pending::Filter::default();
     let page = crate::ops::page::PageRequest {
         size: 300,
         token: String::new(),
     };
-    let (first, token) = pending::list(&world.deciding, &filter, &page)
+    let (first, token) = pending::list(&world.node().deciding, &filter, &page)
         .await
         .unwrap();
     assert_eq!((first.len(), token.is_empty()), (300, false));
     let begun = std::time::Instant::now();
     let draft = world.draft("quiet", "host=h3-7", 60);
-    world.silences.update(draft, false, false).await.unwrap();
-    world.reviewer.pass().await;
+    world
+        .node()
+        .silences
+        .update(draft, false, false)
+        .await
+        .unwrap();
+    world.look().await;
     assert_eq!(world.sent().await.len(), 1_999);
     assert!(
         begun.elapsed() < Duration::from_secs(10),
         "{:?}",
         begun.elapsed()
     );
-    let (left, token) = pending::list(&world.deciding, &filter, &page)
+    let (left, token) = pending::list(&world.node().deciding, &filter, &page)
         .await
         .unwrap();
     assert_eq!((left.len(), token.is_empty()), (1, true));
@@ -249,7 +286,7 @@ async fn what_is_asked_to_be_told_of_what_is_open_waits_as_well_and_leaves_what_
     world.event("a", |_| {}).await;
     let late = rule("late", &[DISK_TRIGGER], &["mail"]);
     samples::save_rule(&world.store, &late).await;
-    let opens = NotifyOpen::new(world.deciding.clone(), world.intake.clone());
+    let opens = NotifyOpen::new(world.node().deciding.clone(), world.node().intake.clone());
     assert_eq!(opens.notify(&Stores::Rule(late)).await.unwrap(), 0);
     let waits = world.occurrence("a").await.pending;
     let names: Vec<_> = waits.iter().map(|it| it.rule_name.as_str()).collect();

@@ -46,12 +46,12 @@ async fn a_service_that_stopped_over_the_end_tells_the_closing_once_at_its_start
         "{reason}"
     );
     assert!(reason.contains("it opened 3 times within 1 h"), "{reason}");
-    let world = world.restarted(60).await;
-    world.reviewer.pass().await;
+    world.restart(60).await;
+    world.look().await;
     assert_eq!(world.sent().await, begun(), "it has not settled");
-    let world = world.restarted(3 * 3_600).await;
-    world.reviewer.pass().await;
-    world.reviewer.pass().await;
+    world.restart(3 * 3_600).await;
+    world.look().await;
+    world.look().await;
     assert_eq!(world.sent().await[5..], [about("a", true)]);
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(all.iter().all(|it| it.pending.is_empty()));

@@ -23,14 +23,19 @@ impl World {
 
     async fn begin(&self) -> SilenceView {
         let draft = self.flexible();
-        let view = self.silences.create(draft, false, true).await.unwrap();
-        self.reviewer.pass().await;
+        let view = self
+            .node()
+            .silences
+            .create(draft, false, true)
+            .await
+            .unwrap();
+        self.look().await;
         view
     }
 
     /// Reviews by itself, as the service does, until what this answers is dropped.
     fn review(&self) -> JoinSet<()> {
-        let reviewer = Reviewer::new(self.deciding.clone(), self.intake.clone());
+        let reviewer = Reviewer::new(self.node().deciding.clone(), self.node().intake.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(reviewer.run(CancellationToken::new()));
         tasks
@@ -90,7 +95,7 @@ async fn what_is_open_when_its_span_begins_begins_it_also_where_the_service_stop
     let start_ms = world.flexible().start_ms.unwrap();
     world.begin().await;
     world.event("a", |_| {}).await;
-    let world = world.restarted(3 * HOUR / 2).await;
+    world.restart(3 * HOUR / 2).await;
     world.wait(0).await;
     let begun = world.view("disk swap").await;
     assert_eq!(begun.silence.start_ms, start_ms);
@@ -104,7 +109,7 @@ async fn a_stop_between_the_event_and_its_begin_moves_nothing() {
     world.wait(HOUR).await;
     world.event("a", |_| {}).await;
     let began_ms = world.clock.now_ms();
-    let world = world.restarted(HOUR).await;
+    world.restart(HOUR).await;
     world.event("b", |_| {}).await;
     world.wait(0).await;
     assert_eq!(world.view("disk swap").await.silence.start_ms, began_ms);
@@ -136,22 +141,35 @@ async fn once_begun_its_duration_can_be_edited_and_its_end_moved() {
     let start_ms = world.view("disk swap").await.silence.start_ms;
     let longer = Extension::By(60 * MINUTE_MS);
     let editor = name("Ana");
-    let moved = world.silences.extend("disk swap", longer, &editor).await;
+    let moved = world
+        .node()
+        .silences
+        .extend("disk swap", longer, &editor)
+        .await;
     let end_ms = start_ms + 180 * MINUTE_MS;
     assert_eq!(moved.unwrap().ends_ms, Some(end_ms));
-    let same = world.silences.update(draft.clone(), false, true).await;
+    let same = world
+        .node()
+        .silences
+        .update(draft.clone(), false, true)
+        .await;
     assert_eq!(same.unwrap().ends_ms, Some(end_ms), "the moved end stays");
     let shorter = SilenceDraft {
         flexible_ms: Some(60 * MINUTE_MS),
         ..draft.clone()
     };
-    let edited = world.silences.update(shorter, false, true).await.unwrap();
+    let edited = world
+        .node()
+        .silences
+        .update(shorter, false, true)
+        .await
+        .unwrap();
     assert_eq!(edited.ends_ms, Some(start_ms + 60 * MINUTE_MS));
     let earlier = SilenceDraft {
         start_ms: Some(START_MS),
         ..draft
     };
-    let refused = world.silences.update(earlier, false, true).await;
+    let refused = world.node().silences.update(earlier, false, true).await;
     let refused = format!("{:?}", refused.unwrap_err());
     assert!(refused.contains("flexible.startTime"), "{refused}");
 }

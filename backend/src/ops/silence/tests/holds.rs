@@ -21,20 +21,34 @@ async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then
         let ana = name("Ana");
         match way {
             "time" => world.clock.advance(Duration::from_secs(3_540)),
-            "expire" => drop(world.silences.expire("quiet", &ana).await.unwrap()),
-            "delete" => world.silences.delete("quiet", "").await.unwrap(),
+            "expire" => drop(world.node().silences.expire("quiet", &ana).await.unwrap()),
+            "delete" => world.node().silences.delete("quiet", "").await.unwrap(),
             "edit" => {
                 let draft = world.draft("quiet", "host=c", 60);
-                drop(world.silences.update(draft, false, false).await.unwrap());
+                drop(
+                    world
+                        .node()
+                        .silences
+                        .update(draft, false, false)
+                        .await
+                        .unwrap(),
+                );
             }
             _ => {
                 let mut draft = world.draft("quiet", "host=a", 60);
                 samples::save_rule(&world.store, &rule("other", &["nothing"], &["hook"])).await;
                 draft.rule_names = vec!["other".into()];
-                drop(world.silences.update(draft, false, false).await.unwrap());
+                drop(
+                    world
+                        .node()
+                        .silences
+                        .update(draft, false, false)
+                        .await
+                        .unwrap(),
+                );
             }
         }
-        world.reviewer.pass().await;
+        world.look().await;
         world.wait(5).await;
         let sent = world.sent().await;
         assert_eq!(sent, [about("b", false), about("a", false)], "{way}");
@@ -92,7 +106,12 @@ async fn who_was_notified_before_hears_of_the_close_at_once_and_of_the_last_stat
     assert_eq!(world.sent().await.len(), 3);
     let mut draft = world.draft("quiet", "severity>=error", 60);
     draft.name.clear();
-    let made = world.silences.create(draft, false, true).await.unwrap();
+    let made = world
+        .node()
+        .silences
+        .create(draft, false, true)
+        .await
+        .unwrap();
     assert!(made.silence.name.as_str().starts_with("silence-"));
     world.event("returns", severity(Severity::Critical)).await;
     world.event("rises", severity(Severity::Critical)).await;
@@ -168,19 +187,19 @@ async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
     world.event("c", close).await;
-    let world = world.restarted(2 * 3_600).await;
-    world.reviewer.pass().await;
+    world.restart(2 * 3_600).await;
+    world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
     // Before its end, nothing is sent by a start.
     world.silence("again", "host=d", 60).await;
     world.event("d", |_| {}).await;
-    let world = world.restarted(60).await;
-    world.reviewer.pass().await;
+    world.restart(60).await;
+    world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
     // What was deleted while nobody looked is decided at the start as well.
-    world.silences.delete("again", "").await.unwrap();
-    let world = world.restarted(60).await;
-    world.reviewer.pass().await;
+    world.node().silences.delete("again", "").await.unwrap();
+    world.restart(60).await;
+    world.look().await;
     assert_eq!(world.sent().await.len(), 2);
 }
 
@@ -200,7 +219,7 @@ async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_seco
                 ..Default::default()
             },
         };
-        let deciding = (&world.deciding, &world.intake);
+        let deciding = (&world.node().deciding, &world.node().intake);
         let done = crate::ops::set_status::set_status(deciding, &[item], &name("Ana")).await;
         done.unwrap().remove(0).unwrap();
     };
@@ -238,15 +257,16 @@ async fn beside_a_silence_that_is_made_every_event_is_held_or_sent() {
     for round in 0..50 {
         let world = World::under(&[page()]).await;
         let draft = world.draft("quiet", "host=a", 60);
+        let node = world.node();
         let (made, ()) = tokio::join!(
-            world.silences.create(draft, false, false),
+            node.silences.create(draft, false, false),
             world.event("a", |_| {}),
         );
         made.unwrap();
         let (sent, pending) = (world.sent().await, world.occurrence("a").await.pending);
         assert_eq!(sent.len() + pending.len(), 1, "round {round}");
         world.event("b", |_| {}).await;
-        world.reviewer.pass().await;
+        world.look().await;
         assert_eq!(world.view("quiet").await.covered, 1, "round {round}");
     }
 }
@@ -264,10 +284,15 @@ async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
     for event in &mut events {
         event.timestamp_ms = world.clock.now_ms();
     }
-    world.intake.submit(events, None).await.unwrap();
+    world.node().intake.submit(events, None).await.unwrap();
     let editor = name("Ana");
-    world.silences.expire("quiet", &editor).await.unwrap();
-    world.reviewer.pass().await;
+    world
+        .node()
+        .silences
+        .expire("quiet", &editor)
+        .await
+        .unwrap();
+    world.look().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let to = |destination: &str| {
         let all = sent.iter().filter(|it| it.destination_name == destination);
@@ -285,8 +310,13 @@ async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
         ..samples::event(host)
     });
     world.clock.advance(Duration::from_millis(1));
-    world.intake.submit(closes.collect(), None).await.unwrap();
-    world.reviewer.pass().await;
+    world
+        .node()
+        .intake
+        .submit(closes.collect(), None)
+        .await
+        .unwrap();
+    world.look().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let closing = sent.iter().filter(|it| it.content.clear && of_hosts(it));
     let closing: Vec<_> = closing.collect();
@@ -307,10 +337,20 @@ async fn more_than_one_message_takes_is_freed_in_as_many_and_none_waits_for_the_
         timestamp_ms: world.clock.now_ms(),
         ..samples::event(&format!("host-{it}"))
     });
-    world.intake.submit(events.collect(), None).await.unwrap();
+    world
+        .node()
+        .intake
+        .submit(events.collect(), None)
+        .await
+        .unwrap();
     let editor = name("Ana");
-    world.silences.expire("quiet", &editor).await.unwrap();
-    world.reviewer.pass().await;
+    world
+        .node()
+        .silences
+        .expire("quiet", &editor)
+        .await
+        .unwrap();
+    world.look().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let groups = sent.iter().filter_map(|it| it.content.group.as_ref());
     let mut joined: Vec<_> = groups.map(|it| it.joined_count).collect();
@@ -328,8 +368,13 @@ async fn a_few_that_a_silence_frees_are_told_of_one_by_one() {
         world.event(&format!("host-{host}"), |_| {}).await;
     }
     let editor = name("Ana");
-    world.silences.expire("quiet", &editor).await.unwrap();
-    world.reviewer.pass().await;
+    world
+        .node()
+        .silences
+        .expire("quiet", &editor)
+        .await
+        .unwrap();
+    world.look().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     assert_eq!(sent.len(), 10);
     assert!(sent.iter().all(|it| it.content.group.is_none()));
@@ -343,7 +388,7 @@ async fn the_timeline_tells_what_became_of_it_in_order() {
     world.wait(3_600).await;
     world.event("a", severity(Severity::Critical)).await;
     world.event("a", close).await;
-    let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+    let snapshot = world.node().deciding.ruleset.refreshed().await.unwrap();
     let (occurrence, now_ms) = (world.occurrence("a").await, world.clock.now_ms());
     let rules = explain(&world.store, &snapshot, &occurrence, now_ms).await;
     let story = crate::ops::explain::story(&occurrence, &rules.unwrap());

@@ -48,7 +48,7 @@ async fn save(world: &World, inhibition: &Inhibition) {
         None => changes.insert(inhibition),
     }
     world.store.apply(Lane::Admin, changes).await.unwrap();
-    world.reviewer.pass().await;
+    world.look().await;
 }
 
 async fn saved(world: &World) -> Inhibition {
@@ -119,7 +119,7 @@ async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
         (held.kind.word(), held.name.as_str()),
         ("inhibition", "dead host")
     );
-    let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+    let snapshot = world.node().deciding.ruleset.refreshed().await.unwrap();
     let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
     let reason = told.unwrap().remove(0).main.reason;
     assert!(
@@ -222,11 +222,11 @@ async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start
     world.event("a", |_| {}).await;
     world.wait(1).await;
     world.event("a", up).await;
-    let world = world.restarted(30).await;
-    world.reviewer.pass().await;
+    world.restart(30).await;
+    world.look().await;
     assert_eq!(sent(&world).await.len(), 2, "it lingers over a start");
-    let world = world.restarted(3_600).await;
-    world.reviewer.pass().await;
+    world.restart(3_600).await;
+    world.look().await;
     assert_eq!(sent(&world).await[2..], ["disk-full a"]);
 }
 
@@ -248,7 +248,7 @@ async fn causes_and_effects_that_come_in_one_batch_are_seen_in_their_order() {
     for event in &mut events {
         event.timestamp_ms = world.clock.now_ms();
     }
-    world.intake.submit(events, None).await.unwrap();
+    world.node().intake.submit(events, None).await.unwrap();
     let mut sent = sent(&world).await;
     sent.sort();
     assert_eq!(sent, ["disk-full b", "host-down a", "host-down b"]);

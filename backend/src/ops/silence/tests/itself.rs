@@ -7,7 +7,12 @@ async fn a_silence_that_covers_nothing_any_more_ends_after_its_idle_time() {
     let world = World::under(&[page()]).await;
     let mut draft = world.draft("quiet", "host=a", 600);
     draft.expire_when_idle_ms = Some(10 * MINUTE_MS);
-    world.silences.create(draft, false, false).await.unwrap();
+    world
+        .node()
+        .silences
+        .create(draft, false, false)
+        .await
+        .unwrap();
     world.wait(3_600).await;
     assert_eq!(
         world.view("quiet").await.state,
@@ -37,9 +42,13 @@ async fn no_silence_covers_what_the_service_says_and_it_tells_of_itself() {
     let all = rule("all", &["everything"], &["hook"]);
     let world = World::under(&[all]).await;
     let draft = world.draft("quiet", "severity>=debug", 60);
-    let refused = world.silences.create(draft.clone(), false, false).await;
+    let refused = world
+        .node()
+        .silences
+        .create(draft.clone(), false, false)
+        .await;
     assert!(refused.is_ok(), "nothing is open");
-    world.reviewer.pass().await;
+    world.look().await;
     let told = async || samples::all::<Delivery>(&world.store).await.len();
     assert_eq!(told().await, 1);
     let event = world.own_event("quiet").await.unwrap();

@@ -84,8 +84,8 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
     // One second before Monday, 08:00, in a service that began anew meanwhile.
-    let world = world.restarted(24 * HOUR - 1).await;
-    world.reviewer.pass().await;
+    world.restart(24 * HOUR - 1).await;
+    world.look().await;
     assert_eq!(world.sent().await.len(), 2);
     world.wait(1).await;
     assert_eq!(world.sent().await[2..], [about("stays", false)]);
@@ -105,7 +105,7 @@ async fn an_edited_calendar_decides_anew_what_waits() {
         "FREQ=DAILY",
     )
     .await;
-    world.reviewer.pass().await;
+    world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
 }
 
@@ -127,11 +127,16 @@ async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
         end_ms: None,
         ..world.draft("nightly", "host=a", 1)
     };
-    let made = world.silences.create(draft, false, false).await.unwrap();
+    let made = world
+        .node()
+        .silences
+        .create(draft, false, false)
+        .await
+        .unwrap();
     assert_eq!(made.state, SilenceState::Scheduled);
     assert_eq!(made.begins_ms, Some(START_MS + 14 * 60 * MINUTE_MS));
     assert_eq!(made.ends_ms, Some(START_MS + 22 * 60 * MINUTE_MS));
-    world.reviewer.pass().await;
+    world.look().await;
     assert!(world.own_event("nightly").await.is_none());
     world.event("a", |_| {}).await;
     assert_eq!(
@@ -162,11 +167,13 @@ async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
         world.event("a", close).await;
     }
     let refused = world
+        .node()
         .silences
         .extend("nightly", Extension::By(1), &name("Ana"))
         .await;
     assert!(matches!(refused, Err(Error::FailedPrecondition(_))));
     world
+        .node()
         .silences
         .expire("nightly", &name("Ana"))
         .await

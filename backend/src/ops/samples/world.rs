@@ -1,0 +1,174 @@
+//! A service without a wire whose clock stands still unless it is moved, and the ways it can live: what
+//! is told must be the same in each of them.
+
+use std::{
+    cell::{Cell, RefCell},
+    env,
+    process::Command,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio_util::sync::DropGuard;
+
+use super::START_MS;
+use crate::{
+    clock::{Clock as _, ManualClock},
+    domain::{IncomingEvent, Rule},
+    ops::{deciding::Deciding, intake::Intake, review::Reviewer, samples, silence::Silencing},
+    store::{Sealer, Store, engine::memory::MemoryEngine},
+};
+
+/// In which of these ways the services of the tests of this process live.
+const LIFE: &str = "BELLWETHER_TEST_LIFE";
+
+/// How a service lives through a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// One process from the beginning to the end.
+    Steady,
+    /// Two nodes over one store, of which now one takes in or looks and now the other.
+    TwoNodes,
+    /// One process that is killed before every event and every look: nothing it kept in memory is left.
+    Killed,
+}
+
+impl Life {
+    fn of_tests() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how tests run is no configuration"
+        )]
+        match env::var(LIFE).as_deref() {
+            Ok("two nodes") => Self::TwoNodes,
+            Ok("killed") => Self::Killed,
+            _ => Self::Steady,
+        }
+    }
+}
+
+/// A process of the service.
+pub(crate) struct Node {
+    pub(crate) deciding: Deciding,
+    pub(crate) intake: Intake,
+    pub(crate) reviewer: Reviewer,
+    pub(crate) silences: Silencing,
+    _guard: DropGuard,
+}
+
+impl Node {
+    async fn over(store: &Store, clock: &Arc<ManualClock>) -> Self {
+        let deciding = samples::deciding_at(store.clone(), clock).await;
+        let (intake, guard) = samples::intake(&deciding);
+        Self {
+            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
+            silences: Silencing::new(deciding.clone(), intake.clone()),
+            deciding,
+            intake,
+            _guard: guard,
+        }
+    }
+}
+
+/// A service, and what tests do with it.
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<ManualClock>,
+    life: Life,
+    nodes: RefCell<Vec<Rc<Node>>>,
+    turns: Cell<u32>,
+}
+
+impl World {
+    pub(crate) async fn under(rules: &[Rule]) -> Self {
+        let engine = match Life::of_tests() {
+            Life::TwoNodes => MemoryEngine::shared(),
+            Life::Steady | Life::Killed => MemoryEngine::new(),
+        };
+        let store = Store::new(Arc::new(engine), Arc::new(Sealer::ephemeral()));
+        for rule in rules {
+            samples::save_rule(&store, rule).await;
+        }
+        Self::on(store).await
+    }
+
+    pub(crate) async fn on(store: Store) -> Self {
+        let world = Self {
+            store,
+            clock: Arc::new(ManualClock::at(START_MS)),
+            life: Life::of_tests(),
+            nodes: RefCell::default(),
+            turns: Cell::new(0),
+        };
+        world.begin_anew().await;
+        world
+    }
+
+    async fn begin_anew(&self) {
+        self.nodes.borrow_mut().clear();
+        let count = if self.life == Life::TwoNodes { 2 } else { 1 };
+        for _ in 0..count {
+            let node = Node::over(&self.store, &self.clock).await;
+            self.nodes.borrow_mut().push(Rc::new(node));
+        }
+    }
+
+    /// The process whose turn it is.
+    pub(crate) fn node(&self) -> Rc<Node> {
+        let nodes = self.nodes.borrow();
+        // Turns that are neither always the same nor one after the other.
+        let at = self.turns.get().count_ones() as usize % nodes.len();
+        Rc::clone(&nodes[at])
+    }
+
+    /// Goes on to whoever does the next thing.
+    pub(crate) async fn turn(&self) {
+        self.turns.set(self.turns.get() + 1);
+        if self.life == Life::Killed {
+            self.begin_anew().await;
+        }
+    }
+
+    /// Kills the service, and begins it anew that much later.
+    pub(crate) async fn restart(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.begin_anew().await;
+    }
+
+    /// Each event comes a millisecond after the one before: what is decided in one millisecond has
+    /// no order.
+    pub(crate) async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
+        self.clock.advance(Duration::from_millis(1));
+        let mut event = samples::event(host);
+        event.timestamp_ms = self.clock.now_ms();
+        change(&mut event);
+        self.turn().await;
+        self.node().intake.submit(vec![event], None).await.unwrap();
+    }
+
+    /// Lets time pass, and has the service look.
+    pub(crate) async fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.look().await;
+    }
+
+    /// Has the service look at what is due.
+    pub(crate) async fn look(&self) {
+        self.turn().await;
+        assert!(self.node().reviewer.pass().await, "a look failed");
+    }
+}
+
+#[test]
+fn holds_and_groups_are_the_same_on_two_nodes_and_with_a_kill_before_every_step() {
+    for life in ["two nodes", "killed"] {
+        let mut tests = Command::new(env::current_exe().unwrap());
+        tests.args(["ops::silence::tests::", "ops::group::tests::"]);
+        let done = tests.env(LIFE, life).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{life}:\n{said}");
+        let passed = said.matches("... ok").count();
+        assert!(passed > 60, "{life}: only {passed} tests ran");
+    }
+}
