@@ -8,7 +8,6 @@ pub mod delivery;
 pub mod destination;
 pub mod domain;
 pub mod error;
-pub mod filter;
 pub mod limits;
 pub mod matching;
 pub mod message;

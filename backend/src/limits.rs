@@ -49,7 +49,7 @@ pub const STATISTICS_COLUMNS_MAX: u32 = 120;
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 
 /// Levels of nested clauses in a query.
-pub const CLAUSE_DEPTH_MAX: usize = 32;
+pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
 /// Clauses in a query.
 pub const CLAUSES_MAX: usize = 500;
 /// Bytes of a template.
@@ -251,8 +251,6 @@ pub const TRIGGER_TEST_STEP: usize = 2_000;
 /// Matches of a test of a trigger that are shown.
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
-/// Bytes of a filter.
-pub const FILTER_BYTES_MAX: usize = 16 * 1024;
 /// Occurrences, the newest first, that are read for the fields that events have.
 pub const FIELDS_READ_MAX: usize = 20_000;
 /// Names of such fields that are kept.

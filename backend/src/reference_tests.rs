@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use bellwether_proto::reference::{Block, Topic};
+use bellwether_proto::{
+    filter::{self, Now},
+    reference::{Block, Topic},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -92,7 +95,7 @@ fn every_filter_of_the_reference_is_read_and_compiles() {
     let mut examples = 0;
     for heading in ["Conditions", "Joining"] {
         for example in names(topic("filters"), heading) {
-            let read = crate::filter::parse(&example, Some(NOW_MS)).unwrap();
+            let read = filter::parse(&example, Some(&Now::utc(NOW_MS))).unwrap();
             let query = Query {
                 clause: read.clause,
             };

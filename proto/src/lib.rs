@@ -1,10 +1,12 @@
 //! The wire: generated messages and services, and the descriptor set they come from.
 //!
 //! The `.proto` files beside this crate are the API reference, the files in `reference` what people
-//! look up beside it. [`json`] is the one way between the wire and JSON.
+//! look up beside it. [`json`] is the one way between the wire and JSON, [`filter`] the one between
+//! conditions and the text in which people write them.
 
 #[cfg(feature = "cause")]
 pub mod cause;
+pub mod filter;
 pub mod json;
 #[cfg(feature = "listen")]
 pub mod listen;

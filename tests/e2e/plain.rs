@@ -134,7 +134,7 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
     let said = told(
         &world,
         "events\nack 3\nack\nackk 1\nack 1-2\nclose 1\nfilter severity>=\ntriggers\nnew\n\
-         Query = severity>=error summary:disk\nName = a\\b\nsave\nName =\nleave\nquit\nyes\n\
+         Query = severity>=error summary=*disk*\nName = a\\b\nsave\nName =\nleave\nquit\nyes\n\
          destinations\ndelete hook\n",
     );
 
@@ -147,9 +147,9 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
             "> ack 1-2\nAcknowledge these 2 occurrences?",
             // What answers a question with something else is a No, and is not done either.
             "> close 1\nNo. Nothing was changed.",
-            "> filter severity>=\nerror: `severity>=`: write a field",
+            "> filter severity>=\nerror: at character 11: a value is missing",
             "> new\nNew trigger.\nName (needed) = nothing\n",
-            "Query = severity >= error and",
+            "Query = severity>=error summary=*disk*",
             "> leave\nLeave «New trigger»?\n",
             "> quit\nNo. Nothing is lost.",
             "> destinations\n",

@@ -128,7 +128,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The modules of the backend, and those that each may look into.
-const MODULE_ARROWS: [(&str, &[&str]); 19] = [
+const MODULE_ARROWS: [(&str, &[&str]); 18] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -138,7 +138,6 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
     ("config", &["secret"]),
     ("template", &["domain", "error", "limits"]),
     ("calendar", &["domain", "limits"]),
-    ("filter", &["domain", "error", "limits"]),
     ("matching", &["domain", "error", "limits"]),
     ("decide", &["calendar", "domain", "limits", "matching"]),
     ("message", &["domain", "error", "limits", "template"]),
@@ -186,8 +185,8 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
     (
         "rpc",
         &[
-            "calendar", "clock", "config", "decide", "domain", "error", "filter", "limits",
-            "matching", "message", "metrics", "ops", "store",
+            "calendar", "clock", "config", "decide", "domain", "error", "limits", "matching",
+            "message", "metrics", "ops", "store",
         ],
     ),
     (

@@ -5,6 +5,8 @@ mod json;
 use serde_json::Value;
 
 pub(crate) use self::json::readable;
+use bellwether_proto::filter;
+
 use crate::{data::Failure, keymap::Action, limits, route::Route, text, theme::Token};
 
 /// A piece of a line with one meaning.
@@ -38,12 +40,12 @@ pub(crate) enum Link {
 impl Link {
     /// To the open events of a severity.
     pub(crate) fn severity(word: &str) -> Self {
-        Self::List(Route::Events, text::part("severity", word))
+        Self::List(Route::Events, filter::part("severity", word))
     }
 
     /// To the deliveries of a rule, a destination or an event.
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
-        Self::List(Route::Deliveries, text::part(field, value))
+        Self::List(Route::Deliveries, filter::part(field, value))
     }
 }
 

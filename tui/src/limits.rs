@@ -80,6 +80,8 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
+/// Between the last key in a filter and counting what it leaves.
+pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 /// Filters of before that a screen keeps.
 pub(crate) const OLDER_FILTERS: usize = 50;
 /// How long it is told that something can be undone.

@@ -9,6 +9,7 @@ pub(crate) mod filter;
 pub(crate) mod form;
 pub(crate) mod list;
 pub(crate) mod map;
+pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod overlay;
 pub(crate) mod page;
@@ -349,6 +350,7 @@ impl Model {
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let check = self.page.form().and_then(|form| form.check_at_ms);
         let due = [
+            self.page.list.matching.due_ms,
             countdown,
             ages,
             refresh,

@@ -184,15 +184,6 @@ pub(crate) fn grouped(number: i64) -> String {
     out
 }
 
-/// One part of a filter, quoted when it holds spaces.
-pub(crate) fn part(field: &str, value: &str) -> String {
-    if value.contains(char::is_whitespace) {
-        format!("{field}=\"{value}\"")
-    } else {
-        format!("{field}={value}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -2,11 +2,14 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use bellwether_proto::v1::{
-    CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
-    EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
-    GroupEventsRequest, GroupEventsResponse, SearchEventsRequest, SearchEventsResponse,
-    WatchEventsRequest, WatchEventsResponse, event_query_service_server::EventQueryService,
+use bellwether_proto::{
+    filter::Fault,
+    v1::{
+        CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
+        EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
+        GroupEventsRequest, GroupEventsResponse, SearchEventsRequest, SearchEventsResponse,
+        WatchEventsRequest, WatchEventsResponse, event_query_service_server::EventQueryService,
+    },
 };
 use futures_util::{Stream, stream};
 use tokio_util::sync::CancellationToken;
@@ -20,8 +23,7 @@ use super::convert::{
 use crate::{
     clock::Clock,
     domain::{EventId, Occurrence, OccurrenceId},
-    error::Error,
-    filter::Fault,
+    error::{Error, Violation},
     limits::OCCURRENCES_PER_REQUEST_MAX,
     ops::{explain, fields::FieldsSeen, find, ruleset::Ruleset, search, watch::Watch},
     store::Store,
@@ -70,7 +72,7 @@ impl EventQueries {
                 at: *at,
                 message: unknown.describe(),
             };
-            is_told.then(|| fault.violation(input::FILTER_PATH))
+            is_told.then(|| Violation::new(input::FILTER_PATH, fault.to_string()))
         });
         let faults: Vec<_> = faults.collect();
         if faults.is_empty() {

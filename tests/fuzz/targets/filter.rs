@@ -2,13 +2,13 @@
 //! written of it.
 #![no_main]
 
-use bellwether_backend::filter;
+use bellwether_proto::filter::{self, Now};
 use libfuzzer_sys::fuzz_target;
 
 const NOW_MS: i64 = 1_767_225_600_000;
 
 fuzz_target!(|text: &str| {
-    match filter::parse(text, Some(NOW_MS)) {
+    match filter::parse(text, Some(&Now::utc(NOW_MS))) {
         Err(fault) => assert!(fault.at <= text.chars().count()),
         Ok(parsed) => {
             let printed = filter::print(&parsed.clause);

@@ -55,6 +55,16 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             let page = search(reach, &filter, cursor).await;
             Answer::Events { more, page }
         }
+        Request::CountEvents { filter } => {
+            let mut query = query(&filter, Some(String::new()));
+            if let Some(page) = &mut query.page_input {
+                page.limit = 1;
+            }
+            let asked = v1::SearchEventsRequest { query: Some(query) };
+            let found = reach.ask("EventQueryService/SearchEvents", asked).await;
+            let total = |it: v1::SearchEventsResponse| it.page_info?.total_count;
+            Answer::Matching(found.map(total))
+        }
         Request::GroupEvents { filter, field } => {
             let asked = v1::GroupEventsRequest {
                 query: Some(query(&filter, None)),

@@ -53,6 +53,10 @@ pub(crate) enum Request {
         filter: EventFilter,
         cursor: String,
     },
+    /// How many events a filter leaves, where that is found quickly.
+    CountEvents {
+        filter: EventFilter,
+    },
     /// How many events a filter leaves, by what a field holds.
     GroupEvents {
         filter: EventFilter,
@@ -244,6 +248,8 @@ pub(crate) enum Answer {
         more: bool,
         page: Result<Page<EventRow>, Failure>,
     },
+    /// None where finding out would take long.
+    Matching(Result<Option<i32>, Failure>),
     Grouped(Result<Grouped, Failure>),
     Event(Result<v1::Event, Failure>),
     Explanation(Result<v1::ExplainEventResponse, Failure>),

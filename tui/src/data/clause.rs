@@ -1,6 +1,9 @@
 //! A condition over events as people type and read it, in one line.
 
-use bellwether_proto::v1::{self, Clause, clause::Kind};
+use bellwether_proto::{
+    filter,
+    v1::{self, Clause, clause::Kind},
+};
 use serde_json::Value;
 
 use super::{moment::value as json, number};
@@ -169,39 +172,10 @@ fn typed(value: &Value) -> String {
     }
 }
 
-/// A condition in one line, for people.
+/// A condition as the filter that means it.
 pub(crate) fn describe(clause: &Clause) -> String {
-    let mut line = String::new();
-    write(&mut line, clause, false);
-    line
-}
-
-fn write(line: &mut String, clause: &Clause, nested: bool) {
-    match &clause.kind {
-        Some(Kind::And(and)) => join(line, &and.clauses, " and ", nested),
-        Some(Kind::Or(or)) => join(line, &or.clauses, " or ", nested),
-        Some(Kind::Not(not)) => {
-            line.push_str("not ");
-            write(
-                line,
-                not.clause.as_deref().unwrap_or(&Clause::default()),
-                true,
-            );
-        }
-        _ => match Comparison::of(clause) {
-            Some((field, comparison, value)) => {
-                let quoted = match comparison {
-                    Comparison::Contains
-                    | Comparison::StartsWith
-                    | Comparison::EndsWith
-                    | Comparison::Matches => Value::String(unquoted(&value)).to_string(),
-                    _ => value,
-                };
-                line.push_str([field, comparison.word(), &quoted].join(" ").trim_end());
-            }
-            None => line.push_str("(nothing)"),
-        },
-    }
+    let read = filter::Clause::of_wire(clause);
+    read.map_or_else(|| "(nothing)".to_owned(), |read| filter::print(&read))
 }
 
 /// Text as typed into a field that takes text only: quoted when spaces or quotes would be lost.
@@ -230,16 +204,6 @@ fn typed_equals(equals: &v1::Equals) -> Option<String> {
     })
 }
 
-fn join(line: &mut String, clauses: &[Clause], word: &str, nested: bool) {
-    let brackets = nested && clauses.len() > 1;
-    line.push_str(if brackets { "(" } else { "" });
-    for (index, clause) in clauses.iter().enumerate() {
-        line.push_str(if index == 0 { "" } else { word });
-        write(line, clause, true);
-    }
-    line.push_str(if brackets { ")" } else { "" });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,8 +219,8 @@ mod tests {
         let clause = bellwether_proto::json::from_json::<Clause>(clause.to_string().as_bytes());
         assert_eq!(
             describe(&clause.unwrap()),
-            "severity >= SEVERITY_ERROR and (summary contains \"disk full\" or env in lab, 3) \
-             and not dimensions.env = lab"
+            "severity>=SEVERITY_ERROR (summary=*\"disk full\"* or env in (lab, 3)) \
+             dimensions.env!=lab"
         );
     }
 

@@ -3,13 +3,13 @@
 mod moment;
 
 pub(crate) use self::moment::Clock;
-use bellwether_proto::v1::{self, Clause, DeliveryFilter, clause::Kind};
+use bellwether_proto::{
+    filter::{self, Fault},
+    v1::{Clause, DeliveryFilter},
+};
 use jiff::Timestamp;
 
-use crate::{
-    data::{Comparison, DELIVERY_STATES, DeliveryState, Word, timestamp},
-    text,
-};
+use crate::data::{DELIVERY_STATES, DeliveryState, Word, timestamp};
 
 /// The fields that every event has.
 pub(crate) const FIELDS: [&str; 12] = [
@@ -37,71 +37,21 @@ pub(crate) struct Reader {
     pub(crate) seen: Vec<String>,
 }
 
-/// Reads a filter of events: `severity>=error env=prod !host:lab since=2h disk`.
-///
-/// A bare word is looked for in summary, name and type; `:` means contains; `!` negates; quotes
-/// keep spaces together; `since` and `until` are about when it was last seen. Everything must hold.
+/// Reads a filter of events: `severity>=error env=prod -host=*lab* since=2h disk`, as the service does,
+/// with times of a day and dates in the zone of the console.
 ///
 /// # Errors
-/// A sentence for people when a comparison lacks its field or its value, or when its field is not
-/// known and one that is alike is.
-pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, String> {
-    let mut clauses = words(text)
-        .iter()
-        .map(|word| term(word, reader))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(match clauses.len() {
-        0 => None,
-        1 => clauses.pop(),
-        _ => Some(with(Kind::And(v1::And { clauses }))),
-    })
-}
-
-fn term(word: &str, reader: &Reader) -> Result<Clause, String> {
-    if let Some(rest) = word.strip_prefix('!').filter(|rest| !rest.is_empty()) {
-        let clause = Some(Box::new(term(rest, reader)?));
-        return Ok(with(Kind::Not(Box::new(v1::Not { clause }))));
+/// The first thing that is wrong; a field that is not known is when one that is alike is known.
+pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Fault> {
+    if text.trim().is_empty() {
+        return Ok(None);
     }
-    if let Some(field) = word.strip_prefix("has:").filter(|field| !field.is_empty()) {
-        reader.check(field)?;
-        return Ok(Comparison::Exists.clause(field, ""));
+    let parsed = filter::parse(text, Some(reader.clock.now()))?;
+    for (field, at) in parsed.fields() {
+        let checked = reader.check(field);
+        checked.map_err(|message| Fault { at, message })?;
     }
-    let comparisons = [
-        (">=", Comparison::AtLeast),
-        ("<=", Comparison::AtMost),
-        ("=", Comparison::Equals),
-        (":", Comparison::Contains),
-    ];
-    let found = comparisons
-        .iter()
-        .filter_map(|(sign, comparison)| word.find(sign).map(|at| (at, *sign, *comparison)))
-        .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
-    let Some((at, sign, comparison)) = found else {
-        let anywhere = ["summary", "name", "type"];
-        let clauses = anywhere.map(|field| Comparison::Contains.clause(field, word));
-        let clauses = clauses.to_vec();
-        return Ok(with(Kind::Or(v1::Or { clauses })));
-    };
-    let (field, value) = (&word[..at], &word[at + sign.len()..]);
-    if field.is_empty() || value.is_empty() {
-        return Err(format!(
-            "`{word}`: write a field, `{sign}` and a value, as in `severity{sign}error`"
-        ));
-    }
-    if let ("since" | "until", Comparison::Equals) = (field, comparison) {
-        let moment = reader.clock.read(value)?;
-        let moment = Timestamp::from_millisecond(moment)
-            .unwrap_or_default()
-            .to_string();
-        let comparison = if field == "since" {
-            Comparison::AtLeast
-        } else {
-            Comparison::AtMost
-        };
-        return Ok(comparison.clause("lastSeen", &moment));
-    }
-    reader.check(field)?;
-    Ok(comparison.clause(field, value))
+    Ok(Some((&parsed.clause).into()))
 }
 
 impl Default for Reader {
@@ -137,10 +87,6 @@ impl Reader {
             _ => Ok(()),
         }
     }
-}
-
-fn with(kind: Kind) -> Clause {
-    Clause { kind: Some(kind) }
 }
 
 /// Parts at spaces; quotes keep spaces together and are dropped.
@@ -189,7 +135,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize) -> String {
     let state = DELIVERY_TABS.get(tab).filter(|_| tab > 0);
     let state = state.map(|state| format!("state={state}"));
     let quoted = rest.map(|word| match word.split_once('=') {
-        Some((name, value)) => text::part(name, value),
+        Some((name, value)) => format!("{name}={}", filter::value(value)),
         None => word,
     });
     let words: Vec<String> = state.into_iter().chain(quoted).collect();
@@ -256,10 +202,10 @@ pub(crate) fn settled(text: &str, clock: &Clock) -> String {
     }
     let settle = |word: String| match word.split_once('=') {
         Some((name @ ("since" | "until"), value)) => match clock.read(value) {
-            Ok(ms) => text::part(name, &clock.write(ms)),
+            Ok(ms) => format!("{name}={}", clock.write(ms)),
             Err(_) => word,
         },
-        Some((name, value)) => text::part(name, value),
+        Some((name, value)) => format!("{name}={}", filter::value(value)),
         None => word,
     };
     let words: Vec<String> = words.into_iter().map(settle).collect();
@@ -273,36 +219,22 @@ mod tests {
 
     #[test]
     fn what_is_typed_becomes_a_query() {
-        let cases = [
+        for (typed, read) in [
             ("", ""),
-            ("severity>=error", "severity >= error"),
-            (
-                "env=prod !host:lab",
-                "env = prod and not host contains \"lab\"",
-            ),
-            ("name=\"a b\"", "name = a b"),
-            (
-                "disk",
-                "summary contains \"disk\" or name contains \"disk\" or type contains \"disk\"",
-            ),
-            ("url:http://x", "url contains \"http://x\""),
-            ("has:ticket", "ticket exists"),
-            ("!has:ticket", "not ticket exists"),
-        ];
-        for (typed, read) in cases {
+            ("severity>=error", "severity>=error"),
+            ("env=prod -host=*lab*", "env=prod host!=*lab*"),
+            ("name=\"a b\"", "name=\"a b\""),
+            ("disk or has:ticket", "disk or has:ticket"),
+        ] {
             let clause = events(typed, &reader()).unwrap();
-            assert_eq!(
-                clause.as_ref().map_or(String::new(), describe),
-                read,
-                "{typed}"
-            );
+            let again = clause.as_ref().map_or(String::new(), describe);
+            assert_eq!(again, read, "{typed}");
         }
-        assert!(
-            events("severity>=", &reader())
-                .unwrap_err()
-                .contains("severity>=")
-        );
-        assert!(events("=x", &reader()).is_err());
+        for (typed, place) in [("severity>=", 11), ("=x", 1), ("a (b", 3)] {
+            let fault = events(typed, &reader()).unwrap_err().to_string();
+            let begins = format!("at character {place}: ");
+            assert!(fault.starts_with(&begins), "{typed}: {fault}");
+        }
     }
 
     fn reader() -> Reader {
@@ -315,11 +247,11 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_told_with_the_nearest_and_a_time_is_read() {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
-            let told = events(typed, &reader()).unwrap_err();
+            let told = events(typed, &reader()).unwrap_err().to_string();
             assert!(told.contains(nearest), "{told}");
         }
         let since = events("since=1970-01-01", &reader()).unwrap().unwrap();
-        assert_eq!(describe(&since), "lastSeen >= 1970-01-01T00:00:00Z");
+        assert_eq!(describe(&since), "lastSeen>=1970-01-01T00:00:00.000Z");
         assert!(events("since=soon", &reader()).is_err());
         assert!(events("anything=1", &reader()).is_ok());
     }

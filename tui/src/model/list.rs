@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{field::TextField, recall::Recalled, sort::Sort};
+use super::{field::TextField, matching::Matching, recall::Recalled, sort::Sort};
 
 /// Rows that a list shows, by position and by id.
 pub(crate) trait Rows {
@@ -72,6 +72,8 @@ pub(crate) struct List {
     pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
+    /// What is known of how many events it leaves.
+    pub(crate) matching: Matching,
     /// Which of the filters of before stands there, if one was called back.
     pub(crate) recalled: Option<Recalled>,
 }

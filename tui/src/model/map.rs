@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use super::store::Store;
+use bellwether_proto::filter::part;
+
 use crate::{
     data::{HealthState, Kind, Object},
     kind::health,
     route::Route,
-    text,
     theme::Token,
 };
 
@@ -127,7 +128,7 @@ impl Wanted {
 /// The filter that leaves what touches this one.
 pub(crate) fn around(node: &Node) -> String {
     let word = node.route.kind().map_or("", Kind::word);
-    text::part(word, node.name())
+    part(word, node.name())
 }
 
 impl Map {

@@ -1,6 +1,6 @@
 //! Filters that were in force before, each screen's own, the newest last.
 
-use super::{Model, field::TextField};
+use super::{Model, field::TextField, matching::Matching};
 use crate::{limits, route::Route};
 
 /// Where somebody who types a filter is among those of before.
@@ -50,6 +50,7 @@ impl Model {
             steps => others[others.len() - steps].clone(),
         };
         list.typing = Some(TextField::new(text));
+        list.matching = Matching::after_typing(self.now_ms);
         list.recalled = Some(Recalled { steps, ..recalled });
     }
 }

@@ -1,5 +1,6 @@
 //! What the overview tells besides counts: who is not reached, what is loudest, what the service takes.
 
+use bellwether_proto::filter::part;
 use bellwether_proto::v1::{
     DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
     NamedStatistics,
@@ -81,7 +82,7 @@ fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> Loud {
         .into_iter()
         .find(|severity| group.count_by_severity.contains_key(severity.as_str_name()));
     Loud {
-        link: Some(Link::List(Route::Events, text::part(field, &value))),
+        link: Some(Link::List(Route::Events, part(field, &value))),
         name: value,
         count: group.count.unwrap_or_default().into(),
         or_more,

@@ -85,13 +85,21 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(area.width).saturating_sub(2);
     if let Some(field) = &list.typing {
         let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
+        let said = typed(model, field.text());
+        // Half of the line is for what is typed at least.
+        let wanted = said.as_ref().map_or(0, |(_, said)| text::width(said) + 1);
+        let whole = usize::from(area.width.saturating_sub(3));
+        let beside = u16::try_from(wanted.min(whole / 2)).unwrap_or(0);
         let place = Rect {
             x,
             y,
-            width: area.width.saturating_sub(3),
+            width: area.width.saturating_sub(3 + beside),
             height: 1,
         };
         pen.field(place, field, true, false);
+        if let Some((token, said)) = said {
+            pen.put(place.right() + 1, y, usize::from(beside) - 1, token, &said);
+        }
         return;
     }
     let mut words = Vec::new();
@@ -136,6 +144,28 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     let room = room.saturating_sub(usize::from(x - area.x - 1));
     pen.put(x, y, room, token, &words.join("  ·  "));
+}
+
+/// What is wrong with a filter of events while it is typed, or how many events it leaves.
+fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
+    if model.page.route != Route::Events || text.trim().is_empty() {
+        return None;
+    }
+    if let Err(fault) = filter::events(text, &model.reader()) {
+        // What is missing at the end may be about to be typed.
+        let is_at_end = fault.at >= text.chars().count();
+        let token = if is_at_end { Token::Dim } else { Token::Bad };
+        return Some((token, fault.message));
+    }
+    Some(match model.page.list.matching.found.as_ref()? {
+        Ok(Some(1)) => (Token::Dim, "1 event".to_owned()),
+        Ok(Some(count)) => (
+            Token::Dim,
+            format!("{} events", text::grouped(i64::from(*count))),
+        ),
+        Ok(None) => (Token::Dim, "more than are counted while typing".to_owned()),
+        Err(why) => (Token::Bad, why.clone()),
+    })
 }
 
 /// Whether closed events are meant as well.

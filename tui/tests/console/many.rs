@@ -75,14 +75,14 @@ mod against_the_service {
     async fn a_note_is_written_on_all_of_them_or_on_those_that_are_marked() {
         let (real, mut console) = with_events().await;
         press(&mut console, "2").await;
-        press(&mut console, "/host:db-1 severity=error<Enter>").await;
+        press(&mut console, "/host=db-1 severity=error<Enter>").await;
         press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
         let screen = console.screen();
         assert_shows(&screen, "Write a note on all open events");
         assert_shows(&screen, "will get the note: the array is being rebuilt");
         let screen = press(&mut console, "y").await;
         assert_shows(&screen, "note written on ");
-        press(&mut console, "/<C-u>host:web-7<Enter>").await;
+        press(&mut console, "/<C-u>host=web-7*<Enter>").await;
         let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
         assert_shows(&screen, "✓ note written on 2 · U undoes it");
         press(&mut console, "g<Enter><Tab>").await;

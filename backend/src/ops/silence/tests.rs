@@ -10,11 +10,12 @@ mod timing;
 
 use std::sync::Arc;
 
+use bellwether_proto::filter;
+
 use super::*;
 use crate::{
     clock::Clock as _,
     domain::{Delivery, IncomingEvent, Occurrence, Severity, Status, Trigger},
-    filter,
     ops::{
         edit::Target,
         explain::{RuleExplanation, explain},

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_proto::v1;
+use bellwether_proto::{filter, v1};
 
 use super::{
     event,
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     domain::{Occurrence, inhibition::EqualFields},
-    filter,
     ops::{
         etag::etag,
         inhibition::{InhibitionDraft, InhibitionView, Preview},

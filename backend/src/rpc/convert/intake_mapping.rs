@@ -5,10 +5,7 @@ use bellwether_proto::{
     v1::{self, webhook_signature::Scheme},
 };
 
-use super::{
-    query::{clause, clause_to_wire},
-    time::timestamp,
-};
+use super::{query::clause, time::timestamp};
 use crate::{
     domain::{
         IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity, SignatureScheme,
@@ -115,7 +112,7 @@ impl From<IntakeMapping> for v1::IntakeMapping {
             description: mapping.description,
             tags: mapping.tags,
             each: mapping.each,
-            drop: mapping.drop.as_ref().map(clause_to_wire),
+            drop: mapping.drop.as_ref().map(Into::into),
             event: Some(v1::MappedEvent {
                 name: event.name,
                 dimensions: event.dimensions,
@@ -124,8 +121,8 @@ impl From<IntakeMapping> for v1::IntakeMapping {
                     map: map.map(|(value, it)| (value, it as i32)).collect(),
                     default: severity.default.map_or(0, |it| it as i32),
                 }),
-                closed: event.closed.as_ref().map(clause_to_wire),
-                acknowledged: event.acknowledged.as_ref().map(clause_to_wire),
+                closed: event.closed.as_ref().map(Into::into),
+                acknowledged: event.acknowledged.as_ref().map(Into::into),
                 summary: event.summary,
                 body: event.body,
                 r#type: event.kind,

@@ -1,12 +1,14 @@
 //! Queries between the wire and the domain.
 
-use bellwether_proto::v1::{self, clause::Kind, equals::Value as EqualsValue};
+use bellwether_proto::{
+    filter::{self, Fault, Now, Parsed},
+    v1::{self, clause::Kind, equals::Value as EqualsValue},
+};
 use prost_types::{Value, value::Kind as ValueKind};
 
 use crate::{
     domain::{Clause, Literal, Query},
     error::Violation,
-    filter::{self, Parsed},
     matching::{self, CompiledQuery},
 };
 
@@ -43,15 +45,20 @@ pub fn text(
     path: &str,
     faults: &mut Vec<Violation>,
 ) -> Option<(Parsed, CompiledQuery)> {
-    let parsed = filter::parse(wire, now_ms)
-        .map_err(|fault| faults.push(fault.violation(path)))
+    let parsed = filter::parse(wire, now_ms.map(Now::utc).as_ref())
+        .map_err(|fault| faults.push(Violation::new(path, fault.to_string())))
         .ok()?;
     let clause = parsed.clause.clone();
     match matching::compile(&Query { clause }) {
         Ok(compiled) => Some((parsed, compiled)),
         Err(found) => {
-            let located = parsed.locate(found);
-            faults.extend(located.iter().map(|fault| fault.violation(path)));
+            faults.extend(found.into_iter().map(|fault| {
+                let placed = Fault {
+                    at: parsed.position(&fault.field),
+                    message: fault.description,
+                };
+                Violation::new(path, placed.to_string())
+            }));
             None
         }
     }
@@ -227,81 +234,7 @@ pub fn either(
 /// Puts a query on the wire.
 pub fn to_wire(query: &Query) -> v1::Query {
     v1::Query {
-        clause: Some(clause_to_wire(&query.clause)),
-    }
-}
-
-/// Puts a clause on the wire.
-pub fn clause_to_wire(clause: &Clause) -> v1::Clause {
-    let all = |clauses: &[Clause]| clauses.iter().map(clause_to_wire).collect();
-    let kind = match clause {
-        Clause::And(clauses) => Kind::And(v1::And {
-            clauses: all(clauses),
-        }),
-        Clause::Or(clauses) => Kind::Or(v1::Or {
-            clauses: all(clauses),
-        }),
-        Clause::Not(clause) => Kind::Not(Box::new(v1::Not {
-            clause: Some(Box::new(clause_to_wire(clause))),
-        })),
-        Clause::Equals(field, literal) => Kind::Equals(v1::Equals {
-            field: field.clone(),
-            value: Some(match literal {
-                Literal::Text(text) => EqualsValue::StringVal(text.clone()),
-                Literal::Number(number) => EqualsValue::NumberVal(*number),
-                Literal::Bool(truth) => EqualsValue::BoolVal(*truth),
-            }),
-        }),
-        Clause::In(field, literals) => Kind::In(v1::In {
-            field: field.clone(),
-            values: literals.iter().map(value_to_wire).collect(),
-        }),
-        Clause::GreaterAndEquals(field, literal) => Kind::GreaterAndEquals(v1::GreaterAndEquals {
-            field: field.clone(),
-            value: Some(value_to_wire(literal)),
-        }),
-        Clause::LessAndEquals(field, literal) => Kind::LessAndEquals(v1::LessAndEquals {
-            field: field.clone(),
-            value: Some(value_to_wire(literal)),
-        }),
-        Clause::Contains(field, value) => Kind::Contains(v1::Contains {
-            field: field.clone(),
-            value: value.clone(),
-        }),
-        Clause::StartsWith(field, value) => Kind::StartsWith(v1::StartsWith {
-            field: field.clone(),
-            value: value.clone(),
-        }),
-        Clause::EndsWith(field, value) => Kind::EndsWith(v1::EndsWith {
-            field: field.clone(),
-            value: value.clone(),
-        }),
-        Clause::Matches(field, value) => Kind::Matches(v1::Matches {
-            field: field.clone(),
-            value: value.clone(),
-        }),
-        Clause::Exists(field) => Kind::Exists(v1::Exists {
-            field: field.clone(),
-        }),
-        Clause::Greater(field, literal) => Kind::Greater(v1::Greater {
-            field: field.clone(),
-            value: Some(value_to_wire(literal)),
-        }),
-        Clause::Less(field, literal) => Kind::Less(v1::Less {
-            field: field.clone(),
-            value: Some(value_to_wire(literal)),
-        }),
-    };
-    v1::Clause { kind: Some(kind) }
-}
-
-fn value_to_wire(literal: &Literal) -> Value {
-    Value {
-        kind: Some(match literal {
-            Literal::Text(text) => ValueKind::StringValue(text.clone()),
-            Literal::Number(number) => ValueKind::NumberValue(*number),
-            Literal::Bool(truth) => ValueKind::BoolValue(*truth),
-        }),
+        clause: Some((&query.clause).into()),
     }
 }
 

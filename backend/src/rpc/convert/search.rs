@@ -1,13 +1,15 @@
 //! What searches, counts and watches are about, on its way in.
 
-use bellwether_proto::v1::{self, page_input::Direction, sort_by::Sort};
+use bellwether_proto::{
+    filter::Parsed,
+    v1::{self, page_input::Direction, sort_by::Sort},
+};
 use prost::Message;
 
 use super::query::{self, clause};
 use crate::{
     domain::{Query, Severity, Status},
     error::{Error, Violation},
-    filter::Parsed,
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
     matching::{self, CompiledQuery, compile, field::Field},
     ops::search::{Filter, SearchRequest, SortField},

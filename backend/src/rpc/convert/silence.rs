@@ -1,6 +1,6 @@
 //! Silences between the wire and the domain.
 
-use bellwether_proto::v1;
+use bellwether_proto::{filter, v1};
 
 use super::{
     delivery::NO_EVENT_ID,
@@ -12,7 +12,6 @@ use super::{
 use crate::{
     domain::{Comment, EventId, Name, SilenceState},
     error::{Error, Violation},
-    filter,
     ops::{
         etag::etag,
         page::PageRequest,

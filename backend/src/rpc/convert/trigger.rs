@@ -1,12 +1,14 @@
 //! Triggers between the wire and the domain.
 
-use bellwether_proto::v1::{self, trigger_type::Type};
+use bellwether_proto::{
+    filter,
+    v1::{self, trigger_type::Type},
+};
 
 use super::{list::count, query, time::timestamp};
 use crate::{
     domain::{Query, Trigger},
     error::Violation,
-    filter,
     ops::{
         etag::etag,
         trigger::{QUERY_PATH, TriggerDraft, TriggerView},

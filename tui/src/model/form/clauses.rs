@@ -1,7 +1,7 @@
 //! A query as a list of clauses, or as JSON when it is nested; switching loses nothing.
 
 use bellwether_proto::{
-    json,
+    filter, json,
     v1::{self, Clause, clause::Kind},
 };
 use serde_json::Value;
@@ -9,10 +9,7 @@ use serde_json::Value;
 use crate::{
     data::{Comparison, describe},
     limits,
-    model::{
-        field::TextField,
-        filter::{self, Reader},
-    },
+    model::field::TextField,
 };
 
 /// A query being written.
@@ -94,9 +91,8 @@ impl ClauseInput {
         let value = if text.starts_with('{') {
             written(&parsed(text)?)
         } else {
-            filter::events(text, &Reader::default())?
-                .as_ref()
-                .and_then(written)
+            let read = filter::parse(text, None).map_err(|fault| fault.to_string())?;
+            written(&(&read.clause).into())
         };
         Ok(Self::read(value.as_ref()))
     }

@@ -1,5 +1,7 @@
 //! Events counted by what a field holds, and the events of one group.
 
+use bellwether_proto::filter::part;
+
 use super::call;
 use crate::{
     client::{EventFilter, Request},
@@ -9,7 +11,6 @@ use crate::{
         overlay::{Menu, MenuItem, Overlay, What},
     },
     route::Route,
-    text,
     theme::Token,
 };
 
@@ -64,7 +65,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let clause = match filter::events(filter, &model.reader()) {
         Ok(clause) => clause,
-        Err(message) => return model.say(Token::Bad, message),
+        Err(fault) => return model.say(Token::Bad, fault.to_string()),
     };
     let filter = EventFilter {
         clause,
@@ -99,8 +100,8 @@ pub(super) fn unfolded(model: &Model) -> Option<String> {
     let rows = model.store.grouped().map(|grouped| grouped.rows.as_slice());
     let row = rows.and_then(|rows| rows.iter().find(|row| row.value == value));
     let part = match row {
-        Some(row) if !row.has_field => format!("!has:{field}"),
-        _ => text::part(field, &value),
+        Some(row) if !row.has_field => format!("-has:{field}"),
+        _ => part(field, &value),
     };
     Some(format!("{filter} {part}").trim().to_owned())
 }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{forms, navigate, overlays};
 use crate::{
-    model::{Model, field::TextField, message::Effect},
+    model::{Model, field::TextField, matching::Matching, message::Effect},
     theme::Token,
 };
 
@@ -39,10 +39,12 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         forms::paste(model, text);
     } else if let Some(field) = &mut model.page.list.typing {
         field.insert(text);
+        model.page.list.matching = Matching::after_typing(model.now_ms);
     } else if model.page.route.is_list() {
         let mut field = TextField::default();
         field.insert(text);
         model.page.list.typing = Some(field);
+        model.page.list.matching = Matching::after_typing(model.now_ms);
     } else {
         model.say(Token::Info, "there is nothing here to paste into");
     }
@@ -70,6 +72,7 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
         _ => {
             field.press(key);
             model.page.list.recalled = None;
+            model.page.list.matching = Matching::after_typing(model.now_ms);
         }
     }
 }

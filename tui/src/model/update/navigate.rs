@@ -298,7 +298,10 @@ pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
 /// What is wrong with a filter of a list.
 pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
-        Route::Events => filter::events(text, &model.reader()).map(drop),
+        Route::Events => {
+            let read = filter::events(text, &model.reader());
+            read.map(drop).map_err(|fault| fault.to_string())
+        }
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
         _ => Ok(()),
     }

@@ -184,6 +184,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             events(model, more, page, effects);
             true
         }
+        Answer::Matching(found) => model.page.list.matching.heard(ticket, found),
         // Another field was asked for meanwhile.
         Answer::Grouped(_) if store.event_groups.waiting != Some(ticket) => false,
         Answer::Grouped(found) => store.event_groups.set(found, now),

@@ -175,7 +175,7 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {
         Ok(clause) => clause,
-        Err(message) => return model.say(Token::Bad, message),
+        Err(fault) => return model.say(Token::Bad, fault.to_string()),
     };
     let order = model.page.list.sort.and_then(Sort::of_events);
     let events = &model.store.events;
@@ -230,6 +230,32 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let ticket = call(model, request, effects);
     model.store.events.waiting = Some(ticket);
+}
+
+/// Asks how many events the filter that is typed would leave, when nothing was typed for a moment.
+pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    let list = &mut model.page.list;
+    let is_due = list.matching.due_ms.is_some_and(|at| at <= model.now_ms);
+    if !is_due {
+        return;
+    }
+    list.matching.due_ms = None;
+    let Some(field) = list.typing.as_ref() else {
+        return;
+    };
+    let text = field.text().to_owned();
+    if model.page.route != Route::Events || !model.is_up() {
+        return;
+    }
+    if let Ok(clause) = filter::events(&text, &model.reader()) {
+        let filter = EventFilter {
+            clause,
+            open_only: model.store.events.filter.open_only,
+            ..EventFilter::default()
+        };
+        let ticket = call(model, Request::CountEvents { filter }, effects);
+        model.page.list.matching.waiting = Some(ticket);
+    }
 }
 
 /// Reads the page after the last row, if there is one.

@@ -8,6 +8,7 @@ use crate::{
         Connection, Model,
         field::TextField,
         filter, map,
+        matching::Matching,
         message::Effect,
         overlay::{Asked, Overlay, Palette, Prompt},
         page::{Content, Reading, Tab},
@@ -187,6 +188,7 @@ pub(super) fn palette(model: &mut Model, here: bool) {
 pub(super) fn filter(model: &mut Model) {
     let field = TextField::new(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
+    model.page.list.matching = Matching::default();
     model.page.list.recalled = None;
 }
 

@@ -5,7 +5,6 @@ use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as W
 use super::super::{
     health::health,
     list::count,
-    query::clause_to_wire,
     time::{duration, timestamp},
 };
 use crate::{
@@ -54,7 +53,7 @@ fn shown(kind: DestinationKind) -> Type {
             values: webhook.values.into_iter().map(value).collect(),
             expect: webhook.expect.map(|it| v1::WebhookExpect {
                 status: it.statuses.into_iter().map(i32::from).collect(),
-                body_clause: it.body.as_ref().map(clause_to_wire),
+                body_clause: it.body.as_ref().map(Into::into),
             }),
             compress: webhook.compress,
             plain_headers: plain_headers(&webhook.headers),

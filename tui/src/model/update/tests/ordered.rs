@@ -69,7 +69,7 @@ fn events_are_counted_by_a_field_and_a_group_leads_to_its_events() {
     assert_eq!(model.page.route, Route::Events);
     assert_eq!(model.page.list.filter, "severity>=error host=\"db 1\"");
     press(&mut model, "<Esc>j<Enter>");
-    assert_eq!(model.page.list.filter, "severity>=error !has:host");
+    assert_eq!(model.page.list.filter, "severity>=error -has:host");
     press(&mut model, "<Esc>bn");
     assert_eq!(model.page.route.object(), "name");
     press(&mut model, "<Esc><Esc>");

@@ -1,10 +1,10 @@
 //! A condition as a filter: what is read from it is the condition again.
 
 use super::{
+    Clause, Literal,
     lexer::{Operator, ends_word},
     parser::{HAS, alias, foreign, literal},
 };
-use crate::domain::{Clause, Literal};
 
 /// Words that mean something of their own where a condition begins.
 const KEYWORDS: [&str; 4] = ["and", "or", "not", "in"];
@@ -19,6 +19,16 @@ pub fn print(clause: &Clause) -> String {
     let mut text = String::new();
     write(clause, Inside::Nothing, &mut text);
     text
+}
+
+/// The filter that a field has a value, as that would be typed: `5` is the number.
+pub fn part(field: &str, text: &str) -> String {
+    format!("{}={}", name(field), value(text))
+}
+
+/// A text as it is typed behind a sign: in quotes where it would be read as something else.
+pub fn value(text: &str) -> String {
+    word(text, is_plain(text))
 }
 
 /// What a clause stands in.

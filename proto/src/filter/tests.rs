@@ -3,13 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::Literal;
 
 /// 2026-01-31T08:15:30Z.
 const NOW_MS: i64 = 1_769_847_330_000;
 
 fn read(text: &str) -> Clause {
-    match parse(text, Some(NOW_MS)) {
+    match parse(text, Some(&Now::utc(NOW_MS))) {
         Ok(parsed) => parsed.clause,
         Err(fault) => panic!("{text}: {fault:?}"),
     }
@@ -233,7 +232,7 @@ fn what_is_wrong_is_told_with_its_place() {
     for (filter, at, message) in cases {
         let message = message.to_owned();
         assert_eq!(
-            parse(filter, Some(0)).err(),
+            parse(filter, Some(&Now::utc(0))).err(),
             Some(Fault { at, message }),
             "{filter}"
         );
@@ -251,7 +250,7 @@ fn what_is_wrong_is_told_with_its_place() {
             .message
             .contains("nested deeper")
     );
-    let long = "a ".repeat(crate::limits::FILTER_BYTES_MAX);
+    let long = "a ".repeat(BYTES_MAX);
     assert!(parse(&long, None).unwrap_err().message.contains("bytes"));
 }
 
@@ -332,7 +331,7 @@ fn clauses() -> impl Strategy<Value = Clause> {
 proptest! {
     #[test]
     fn what_was_read_is_read_again_from_what_is_written_of_it(filter in filters()) {
-        if let Ok(parsed) = parse(&filter, Some(NOW_MS)) {
+        if let Ok(parsed) = parse(&filter, Some(&Now::utc(NOW_MS))) {
             let printed = print(&parsed.clause);
             let again = parse(&printed, None).map(|parsed| parsed.clause);
             prop_assert_eq!(again, Ok(parsed.clause), "{}", printed);
@@ -348,8 +347,61 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic_and_a_fault_stands_in_it(filter in "\\PC{0,40}") {
-        if let Err(fault) = parse(&filter, Some(NOW_MS)) {
+        if let Err(fault) = parse(&filter, Some(&Now::utc(NOW_MS))) {
             prop_assert!(fault.at <= filter.chars().count());
         }
+    }
+}
+
+#[test]
+fn dates_and_times_of_a_day_are_meant_where_they_are_read() {
+    let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+    let now = Now { ms: NOW_MS, zone };
+    let cases = [
+        ("lastSeen>09:30", "2026-01-31T07:30:00.000Z"),
+        ("lastSeen>2026-01-30", "2026-01-29T22:00:00.000Z"),
+        ("lastSeen>2026-01-30T09:30", "2026-01-30T07:30:00.000Z"),
+        ("lastSeen>2026-01-30T09:30:10", "2026-01-30T07:30:10.000Z"),
+        ("lastSeen>1h", "2026-01-31T07:15:30.000Z"),
+        // What tells its own zone is left as it is.
+        ("lastSeen>2026-01-30T09:30:00Z", "2026-01-30T09:30:00Z"),
+        (
+            "lastSeen>2026-01-30T09:30:00-05:00",
+            "2026-01-30T09:30:00-05:00",
+        ),
+        ("lastSeen>2026-02-30", "2026-02-30"),
+    ];
+    for (filter, moment) in cases {
+        let read = parse(filter, Some(&now)).unwrap().clause;
+        let wanted = Clause::Greater("lastSeen".into(), text(moment));
+        assert_eq!(read, wanted, "{filter}");
+    }
+    let stored = parse("lastSeen>2026-01-30", None).unwrap().clause;
+    let wanted = Clause::Greater("lastSeen".into(), text("2026-01-30T00:00:00.000Z"));
+    assert_eq!(stored, wanted, "a condition that is stored is read in UTC");
+}
+
+#[test]
+fn a_clause_goes_over_the_wire_and_back() {
+    let filter =
+        "a=1 b!=true (c in (x, 2) or d>=3) e<4 f=*g* h=i* j=*k l~\"m.*\" has:n -(o<=p q>r)";
+    let clause = read(filter);
+    assert_eq!(Clause::of_wire(&(&clause).into()), Some(clause));
+    assert_eq!(
+        Clause::of_wire(&crate::bellwether::v1::Clause::default()),
+        None
+    );
+}
+
+#[test]
+fn a_part_is_read_as_it_would_be_typed() {
+    for (field, value, filter) in [
+        ("host", "db-1", "host=db-1"),
+        ("host", "db 1", "host=\"db 1\""),
+        ("host", "a*\"b\"", "host=\"a*\\\"b\\\"\""),
+        ("since", "x", "\"since\"=x"),
+        ("count", "5", "count=5"),
+    ] {
+        assert_eq!(part(field, value), filter);
     }
 }

@@ -8,15 +8,12 @@
 //! compare = sign , value | "in" , "(" , value , { [ "," ] , value } , ")" ;
 //! ```
 
-use jiff::{Timestamp, civil::Time, tz::TimeZone};
+use jiff::Timestamp;
 
 use super::{
-    Fault, Parsed, Positions,
+    BYTES_MAX, Clause, DEPTH_MAX, Fault, Literal, Now, Parsed, Positions,
     lexer::{Operator, Piece, Placed, Token, Word, tokens},
-};
-use crate::{
-    domain::{Clause, Literal},
-    limits::{CLAUSE_DEPTH_MAX, FILTER_BYTES_MAX},
+    moment::moment,
 };
 
 /// What stands before the name of a field that has to be there.
@@ -25,16 +22,16 @@ pub(super) const HAS: &str = "has:";
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
 /// Reads a condition; see [`super::parse`].
-pub(super) fn parse(text: &str, now_ms: Option<i64>) -> Result<Parsed, Fault> {
-    if text.len() > FILTER_BYTES_MAX {
+pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
+    if text.len() > BYTES_MAX {
         let bytes = text.len();
-        let message = format!("the filter has {bytes} bytes; at most {FILTER_BYTES_MAX} are read");
+        let message = format!("the filter has {bytes} bytes; at most {BYTES_MAX} are read");
         return Err(Fault { at: 0, message });
     }
     let mut parser = Parser {
         tokens: &tokens(text)?,
         end: text.chars().count(),
-        now_ms,
+        now,
         depth: 0,
     };
     let (clause, positions) = parser.either()?;
@@ -51,7 +48,7 @@ struct Parser<'a> {
     tokens: &'a [Placed],
     /// Characters of the text.
     end: usize,
-    now_ms: Option<i64>,
+    now: Option<&'a Now>,
     depth: usize,
 }
 
@@ -86,8 +83,8 @@ impl<'a> Parser<'a> {
     fn term(&mut self) -> Result<Read, Fault> {
         let at = self.at();
         // A negation of a group is two clauses deep, so that this bounds what is read as well.
-        if self.depth >= CLAUSE_DEPTH_MAX {
-            let message = format!("is nested deeper than {CLAUSE_DEPTH_MAX} clauses");
+        if self.depth >= DEPTH_MAX {
+            let message = format!("is nested deeper than {DEPTH_MAX} clauses");
             return Err(fault(at, message));
         }
         self.depth += 1;
@@ -183,7 +180,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Minus) => match self.next() {
                     Some(Token::Word(word)) => {
                         let text = format!("-{}", text_of(word));
-                        let value = literal(&field, &text, word.quoted, self.now_ms);
+                        let value = literal(&field, &text, word.quoted, self.now);
                         values.push(value.map_err(|message| fault(place, message))?);
                     }
                     _ => return Err(fault(place, "a value of the list is missing here".into())),
@@ -208,7 +205,14 @@ impl<'a> Parser<'a> {
             let message = format!("a value is missing after `{field}{}`", operator.sign());
             return Err(fault(place, message));
         };
-        let moment = |parser: &Self| parser.literal("lastSeen", word, place);
+        let moment = |parser: &Self| match parser.literal("lastSeen", word, place)? {
+            Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
+                let known = "an age such as `2h`, a time of this day such as `09:30`, a date, or \
+                             RFC 3339";
+                Err(fault(place, format!("`{text}` is no time: write {known}")))
+            }
+            literal => Ok(literal),
+        };
         let ordered = |parser: &Self| {
             if word.pieces.contains(&Piece::Star) {
                 let sign = operator.sign();
@@ -256,7 +260,7 @@ impl<'a> Parser<'a> {
     }
 
     fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, Fault> {
-        literal(field, &text_of(word), word.quoted, self.now_ms)
+        literal(field, &text_of(word), word.quoted, self.now)
             .map_err(|message| fault(place, message))
     }
 
@@ -291,7 +295,7 @@ pub(super) fn literal(
     field: &str,
     text: &str,
     quoted: bool,
-    now_ms: Option<i64>,
+    now: Option<&Now>,
 ) -> Result<Literal, String> {
     let as_text = || Literal::Text(text.to_owned());
     if quoted {
@@ -299,7 +303,7 @@ pub(super) fn literal(
     }
     match (field, text) {
         ("lastSeen" | "startTime" | "timestamp", _) => {
-            if let Some(literal) = moment(text, now_ms) {
+            if let Some(literal) = moment(text, now) {
                 return literal;
             }
         }
@@ -313,50 +317,6 @@ pub(super) fn literal(
         Some(number) if number.to_string() == text => Literal::Number(number),
         _ => as_text(),
     })
-}
-
-/// A moment that is counted from now: `90s`, `2h` or `7d` ago, or `09:30` of this day in UTC; none
-/// for any other text.
-fn moment(text: &str, now_ms: Option<i64>) -> Option<Result<Literal, String>> {
-    let at_ms = |now_ms: i64| -> Option<i64> {
-        if let Some((hour, minute)) = text.split_once(':') {
-            if hour.len() > 2 || minute.len() != 2 {
-                return None;
-            }
-            let time = Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()?;
-            let now = Timestamp::from_millisecond(now_ms).ok()?;
-            let today = now.to_zoned(TimeZone::UTC).date();
-            let moment = today.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
-            return Some(moment.timestamp().as_millisecond());
-        }
-        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-        let unit_ms = match unit {
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            "w" => 604_800_000,
-            _ => return None,
-        };
-        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-        let number: i64 = number.parse().ok().filter(|_| digits)?;
-        Some(now_ms.saturating_sub(number.saturating_mul(unit_ms)))
-    };
-    match now_ms {
-        Some(now_ms) => {
-            let moment = Timestamp::from_millisecond(at_ms(now_ms)?).ok();
-            Some(match moment {
-                Some(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
-                None => Err(format!("`{text}` lies before all time")),
-            })
-        }
-        None => at_ms(0).map(|_| {
-            Err(format!(
-                "`{text}` is counted from now, and this holds at any time; give a date and a time \
-                 such as `2026-01-31T08:00:00Z`"
-            ))
-        }),
-    }
 }
 
 fn fault(at: usize, message: String) -> Fault {

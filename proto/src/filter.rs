@@ -3,15 +3,26 @@
 //!
 //! `severity>=error host=db-* (summary~"disk.*full" or has:ticket) -env=lab since=2h`
 
+use std::fmt;
+
+mod clause;
 mod lexer;
+mod moment;
 mod parser;
 mod printer;
 #[cfg(test)]
 mod tests;
 
-use crate::{domain::Clause, error::Violation};
+pub use self::{
+    clause::{Clause, Literal},
+    moment::Now,
+    printer::{part, print, value},
+};
 
-pub use printer::print;
+/// Longest text that is read, in bytes.
+pub const BYTES_MAX: usize = 16 * 1024;
+/// How deep clauses may lie in each other.
+pub const DEPTH_MAX: usize = 32;
 
 /// A condition that was read, and where its parts stand in the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,34 +48,22 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Fault {
-    /// The fault as one of a field of a request.
-    pub fn violation(&self, field: &str) -> Violation {
-        let place = self.at + 1;
-        Violation::new(field, format!("at character {place}: {}", self.message))
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "at character {}: {}", self.at + 1, self.message)
     }
 }
 
-/// Reads a condition. `now_ms` is what `2h` and `09:30` are counted from, in milliseconds since
-/// 1970; without it, as for what is stored and holds at any time, these are faults.
+/// Reads a condition. `now` is what `2h` and `09:30` are counted from; without it, as for what is
+/// stored and holds at any time, these are faults.
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn parse(text: &str, now_ms: Option<i64>) -> Result<Parsed, Fault> {
-    parser::parse(text, now_ms)
+pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
+    parser::parse(text, now)
 }
 
 impl Parsed {
-    /// Puts faults of the condition, whose paths lead from `clause`, to where they stand in the
-    /// text.
-    pub fn locate(&self, faults: Vec<Violation>) -> Vec<Fault> {
-        let located = faults.into_iter().map(|fault| Fault {
-            at: self.position(&fault.field),
-            message: fault.description,
-        });
-        located.collect()
-    }
-
     /// Where the clause of a path such as `clause.and.clauses[1].not.clause` begins.
     pub fn position(&self, path: &str) -> usize {
         let mut positions = &self.positions;

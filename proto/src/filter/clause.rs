@@ -1,0 +1,192 @@
+//! A condition over events, as its author wrote it, and as it goes over the wire.
+
+use prost_types::{Value, value::Kind as ValueKind};
+
+use crate::bellwether::v1::{self, clause::Kind, equals::Value as EqualsValue};
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Clause {
+    /// Every clause is true.
+    And(Vec<Clause>),
+    /// At least one clause is true.
+    Or(Vec<Clause>),
+    /// The clause is false.
+    Not(Box<Clause>),
+    /// The field equals the literal.
+    Equals(String, Literal),
+    /// The field equals any of the literals.
+    In(String, Vec<Literal>),
+    /// The field is the literal or above it.
+    GreaterAndEquals(String, Literal),
+    /// The field is the literal or below it.
+    LessAndEquals(String, Literal),
+    /// The field's text contains the text.
+    Contains(String, String),
+    /// The field's text starts with the text.
+    StartsWith(String, String),
+    /// The field's text ends with the text.
+    EndsWith(String, String),
+    /// The field's text matches the regular expression.
+    Matches(String, String),
+    /// There is such a field.
+    Exists(String),
+    /// The field is above the literal.
+    Greater(String, Literal),
+    /// The field is below the literal.
+    Less(String, Literal),
+}
+
+impl Clause {
+    /// The field that a comparison looks at; none for a combination.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::And(_) | Self::Or(_) | Self::Not(_) => None,
+            Self::Equals(field, _)
+            | Self::In(field, _)
+            | Self::GreaterAndEquals(field, _)
+            | Self::LessAndEquals(field, _)
+            | Self::Contains(field, _)
+            | Self::StartsWith(field, _)
+            | Self::EndsWith(field, _)
+            | Self::Matches(field, _)
+            | Self::Exists(field)
+            | Self::Greater(field, _)
+            | Self::Less(field, _) => Some(field),
+        }
+    }
+}
+
+/// A value that a field is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// A text; also an RFC 3339 time, or the name or word of a severity or status.
+    Text(String),
+    /// A number; always finite.
+    Number(f64),
+    /// True or false.
+    Bool(bool),
+}
+
+impl From<&Clause> for v1::Clause {
+    fn from(clause: &Clause) -> Self {
+        let all = |clauses: &[Clause]| clauses.iter().map(Self::from).collect();
+        let kind = match clause {
+            Clause::And(clauses) => Kind::And(v1::And {
+                clauses: all(clauses),
+            }),
+            Clause::Or(clauses) => Kind::Or(v1::Or {
+                clauses: all(clauses),
+            }),
+            Clause::Not(clause) => Kind::Not(Box::new(v1::Not {
+                clause: Some(Box::new(Self::from(&**clause))),
+            })),
+            Clause::Equals(field, literal) => Kind::Equals(v1::Equals {
+                field: field.clone(),
+                value: Some(match literal {
+                    Literal::Text(text) => EqualsValue::StringVal(text.clone()),
+                    Literal::Number(number) => EqualsValue::NumberVal(*number),
+                    Literal::Bool(truth) => EqualsValue::BoolVal(*truth),
+                }),
+            }),
+            Clause::In(field, literals) => Kind::In(v1::In {
+                field: field.clone(),
+                values: literals.iter().map(value_to_wire).collect(),
+            }),
+            Clause::GreaterAndEquals(field, literal) => {
+                Kind::GreaterAndEquals(v1::GreaterAndEquals {
+                    field: field.clone(),
+                    value: Some(value_to_wire(literal)),
+                })
+            }
+            Clause::LessAndEquals(field, literal) => Kind::LessAndEquals(v1::LessAndEquals {
+                field: field.clone(),
+                value: Some(value_to_wire(literal)),
+            }),
+            Clause::Contains(field, value) => Kind::Contains(v1::Contains {
+                field: field.clone(),
+                value: value.clone(),
+            }),
+            Clause::StartsWith(field, value) => Kind::StartsWith(v1::StartsWith {
+                field: field.clone(),
+                value: value.clone(),
+            }),
+            Clause::EndsWith(field, value) => Kind::EndsWith(v1::EndsWith {
+                field: field.clone(),
+                value: value.clone(),
+            }),
+            Clause::Matches(field, value) => Kind::Matches(v1::Matches {
+                field: field.clone(),
+                value: value.clone(),
+            }),
+            Clause::Exists(field) => Kind::Exists(v1::Exists {
+                field: field.clone(),
+            }),
+            Clause::Greater(field, literal) => Kind::Greater(v1::Greater {
+                field: field.clone(),
+                value: Some(value_to_wire(literal)),
+            }),
+            Clause::Less(field, literal) => Kind::Less(v1::Less {
+                field: field.clone(),
+                value: Some(value_to_wire(literal)),
+            }),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+fn value_to_wire(literal: &Literal) -> Value {
+    Value {
+        kind: Some(match literal {
+            Literal::Text(text) => ValueKind::StringValue(text.clone()),
+            Literal::Number(number) => ValueKind::NumberValue(*number),
+            Literal::Bool(truth) => ValueKind::BoolValue(*truth),
+        }),
+    }
+}
+
+impl Clause {
+    /// A clause of the wire; none where a part of it states no condition or no value.
+    pub fn of_wire(wire: &v1::Clause) -> Option<Self> {
+        let all = |clauses: &[v1::Clause]| clauses.iter().map(Self::of_wire).collect::<Option<_>>();
+        Some(match wire.kind.as_ref()? {
+            Kind::And(and) => Self::And(all(&and.clauses)?),
+            Kind::Or(or) => Self::Or(all(&or.clauses)?),
+            Kind::Not(not) => Self::Not(Box::new(Self::of_wire(not.clause.as_deref()?)?)),
+            Kind::Equals(it) => Self::Equals(
+                it.field.clone(),
+                match it.value.as_ref()? {
+                    EqualsValue::StringVal(text) => Literal::Text(text.clone()),
+                    EqualsValue::NumberVal(number) => Literal::Number(*number),
+                    EqualsValue::BoolVal(truth) => Literal::Bool(*truth),
+                },
+            ),
+            Kind::In(it) => {
+                let values = it.values.iter().map(|it| literal(Some(it)));
+                Self::In(it.field.clone(), values.collect::<Option<_>>()?)
+            }
+            Kind::GreaterAndEquals(it) => {
+                Self::GreaterAndEquals(it.field.clone(), literal(it.value.as_ref())?)
+            }
+            Kind::LessAndEquals(it) => {
+                Self::LessAndEquals(it.field.clone(), literal(it.value.as_ref())?)
+            }
+            Kind::Contains(it) => Self::Contains(it.field.clone(), it.value.clone()),
+            Kind::StartsWith(it) => Self::StartsWith(it.field.clone(), it.value.clone()),
+            Kind::EndsWith(it) => Self::EndsWith(it.field.clone(), it.value.clone()),
+            Kind::Matches(it) => Self::Matches(it.field.clone(), it.value.clone()),
+            Kind::Exists(it) => Self::Exists(it.field.clone()),
+            Kind::Greater(it) => Self::Greater(it.field.clone(), literal(it.value.as_ref())?),
+            Kind::Less(it) => Self::Less(it.field.clone(), literal(it.value.as_ref())?),
+        })
+    }
+}
+
+fn literal(wire: Option<&Value>) -> Option<Literal> {
+    match wire?.kind.as_ref()? {
+        ValueKind::StringValue(text) => Some(Literal::Text(text.clone())),
+        ValueKind::NumberValue(number) => Some(Literal::Number(*number)),
+        ValueKind::BoolValue(truth) => Some(Literal::Bool(*truth)),
+        ValueKind::NullValue(_) | ValueKind::StructValue(_) | ValueKind::ListValue(_) => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! Moments as people write them: how long ago, a time of this day, a date, or both.
+
+use jiff::{
+    Timestamp,
+    civil::{Date, DateTime, Time},
+    tz::TimeZone,
+};
+
+use super::Literal;
+
+/// When and where a filter is read.
+#[derive(Debug, Clone)]
+pub struct Now {
+    /// Milliseconds since 1970.
+    pub ms: i64,
+    /// In which times of a day and dates are meant.
+    pub zone: TimeZone,
+}
+
+impl Now {
+    /// That moment in UTC.
+    pub fn utc(ms: i64) -> Self {
+        Self {
+            ms,
+            zone: TimeZone::UTC,
+        }
+    }
+
+    /// Reads `2h` ago, `09:30` of this day, `2026-01-31` or `2026-01-31T09:30`, in milliseconds since
+    /// 1970; none for any other text.
+    pub fn read(&self, text: &str) -> Option<i64> {
+        ago(text)
+            .map(|ago_ms| self.ms.saturating_sub(ago_ms))
+            .or_else(|| self.of_day(text))
+            .or_else(|| on_date(text, &self.zone))
+    }
+
+    fn of_day(&self, text: &str) -> Option<i64> {
+        let time = time_of_day(text)?;
+        let now = Timestamp::from_millisecond(self.ms).ok()?;
+        let today = now.to_zoned(self.zone.clone()).date();
+        at(today.to_datetime(time), &self.zone)
+    }
+}
+
+/// A moment that is written in one of these ways; none for any other text.
+pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
+    let Some(now) = now else {
+        if ago(text).is_some() || time_of_day(text).is_some() {
+            return Some(Err(format!(
+                "`{text}` is counted from now, and this holds at any time; give a date and a time \
+                 such as `2026-01-31T08:00:00Z`"
+            )));
+        }
+        return on_date(text, &TimeZone::UTC).map(literal_of(text));
+    };
+    now.read(text).map(literal_of(text))
+}
+
+fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
+    move |ms| match Timestamp::from_millisecond(ms) {
+        Ok(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
+        Err(_) => Err(format!("`{text}` lies before all time")),
+    }
+}
+
+/// How many milliseconds `90s`, `5m`, `2h`, `7d` or `1w` are.
+fn ago(text: &str) -> Option<i64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit_ms = match unit {
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 604_800_000,
+        _ => return None,
+    };
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: i64 = number.parse().ok().filter(|_| digits)?;
+    Some(number.saturating_mul(unit_ms))
+}
+
+fn time_of_day(text: &str) -> Option<Time> {
+    let (hour, minute) = text.split_once(':')?;
+    if hour.len() > 2 || minute.len() != 2 {
+        return None;
+    }
+    Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
+}
+
+/// A date, with a time of the day or without.
+fn on_date(text: &str, zone: &TimeZone) -> Option<i64> {
+    // What tells its own zone is no text of these.
+    let begins = text.len() >= "2026-01-31".len() && text.is_ascii();
+    let is_local =
+        !text.ends_with(['Z', 'z', ']']) && !text[10.min(text.len())..].contains(['+', '-']);
+    if !begins || !is_local {
+        return None;
+    }
+    let date = text.parse::<Date>().ok();
+    let local = text.parse::<DateTime>().ok();
+    let local = local.or_else(|| Some(date?.to_datetime(Time::midnight())))?;
+    at(local, zone)
+}
+
+fn at(local: DateTime, zone: &TimeZone) -> Option<i64> {
+    let zoned = local.to_zoned(zone.clone()).ok()?;
+    Some(zoned.timestamp().as_millisecond())
+}
