@@ -90,6 +90,18 @@ fn every_field_of_a_query_is_told_with_an_example_that_is_taken() {
     }
 }
 
+#[tokio::test]
+async fn every_filter_of_deliveries_of_the_reference_is_read() {
+    let (deciding, clock) = crate::ops::samples::deciding(crate::ops::samples::store()).await;
+    let deliveries = crate::ops::delivery::Deliveries::new(deciding.store, clock);
+    let examples = names(topic("filters"), "Deliveries");
+    assert!(examples.len() >= 8, "{examples:?}");
+    for example in examples {
+        let read = deliveries.condition("filter", &example).await;
+        assert!(read.is_ok_and(|it| it.is_some()), "{example}");
+    }
+}
+
 #[test]
 fn every_filter_of_the_reference_is_read_and_compiles() {
     let mut examples = 0;

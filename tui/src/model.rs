@@ -33,7 +33,10 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
-    filter::{Clock, Reader},
+    filter::{
+        Clock, Reader,
+        completion::{self, Completion},
+    },
     overlay::Overlay,
     page::{Content, Page},
     rows::Arranged,
@@ -43,7 +46,7 @@ use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Back, Caller, Failure, Object},
+    data::{Back, Caller, EventRow, Failure, Object},
     document::Link,
     keymap::{Action, Keymap},
     limits,
@@ -216,11 +219,25 @@ impl Model {
         Clock::new(self.now_ms, self.zone.clone())
     }
 
+    /// The newest events that are held.
+    fn seen_events(&self) -> impl Iterator<Item = &EventRow> {
+        let events = &self.store.events;
+        (0..events.len().min(200)).filter_map(|at| events.get(at))
+    }
+
+    /// What the filter of events that is typed may go on with, at the cursor.
+    pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
+        let field = self.page.list.typing.as_ref()?;
+        let (before, after) = field.split();
+        if self.page.route != Route::Events || !after.is_empty() {
+            return None;
+        }
+        completion::of_events(before, &self.seen_events().collect::<Vec<_>>())
+    }
+
     /// The dimensions of the newest events that are held.
     pub(crate) fn seen_dimensions(&self) -> Vec<String> {
-        let events = &self.store.events;
-        let rows = (0..events.len().min(200)).filter_map(|at| events.get(at));
-        let pairs = rows.flat_map(|row| row.entity.split(' '));
+        let pairs = self.seen_events().flat_map(|row| row.entity.split(' '));
         let mut keys: Vec<String> = pairs
             .filter_map(|pair| Some(pair.split_once('=')?.0.to_owned()))
             .collect();

@@ -3,6 +3,7 @@
 mod again;
 pub(crate) mod attempt;
 mod bulk;
+mod condition;
 mod folded;
 mod list;
 mod obligation;
@@ -19,12 +20,13 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{commit::commit, deciding::new_id},
+    ops::{commit::commit, deciding::new_id, fields::FieldsSeen},
     store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
 use again::Templates;
 
 pub use bulk::{BulkAction, BulkTally, Selection, Skip};
+pub use condition::Condition;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;
@@ -36,12 +38,14 @@ pub struct Deliveries {
     store: Store,
     clock: Arc<dyn Clock>,
     holds: Holds,
+    fields: FieldsSeen,
 }
 
 impl Deliveries {
     /// Over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
+            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             store,
             clock,
             holds: Holds::default(),

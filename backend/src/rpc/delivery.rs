@@ -11,7 +11,7 @@ use crate::{
     domain::{Attempt, Delivery},
     error::Error,
     ops::{
-        delivery::{BulkAction, Deliveries, would_send},
+        delivery::{BulkAction, Deliveries, Selection, would_send},
         rule::Installation,
     },
 };
@@ -32,6 +32,33 @@ impl DeliveryCalls {
         }
     }
 
+    /// Which deliveries a request is about.
+    async fn selection(
+        &self,
+        ids: &[String],
+        mut wire: Option<v1::DeliveryFilter>,
+        page: (i32, String),
+    ) -> Result<Selection, Error> {
+        let text = wire.as_mut().map(|it| std::mem::take(&mut it.filter));
+        let text = text.unwrap_or_default();
+        let selection = bulk::selection(ids, wire, page)?;
+        Ok(match selection {
+            Selection::Matching {
+                filter,
+                limit,
+                token,
+            } => {
+                let condition = self.deliveries.condition("filter.filter", &text).await?;
+                Selection::Matching {
+                    filter: filter.under(condition),
+                    limit,
+                    token,
+                }
+            }
+            ids @ Selection::Ids(_) => ids,
+        })
+    }
+
     /// A delivery, with why it waits.
     async fn shown(
         &self,
@@ -49,7 +76,10 @@ impl DeliveryService for DeliveryCalls {
         &self,
         request: Request<v1::ListDeliveriesRequest>,
     ) -> Result<Response<v1::ListDeliveriesResponse>, Status> {
-        let (filter, page) = convert::list(request.into_inner())?;
+        let mut request = request.into_inner();
+        let text = std::mem::take(&mut request.filter);
+        let (filter, page) = convert::list(request)?;
+        let filter = filter.under(self.deliveries.condition("filter", &text).await?);
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let mut shown = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
@@ -102,7 +132,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::RetryDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let selection = bulk::selection(&request.ids, request.filter, page)?;
+        let selection = self.selection(&request.ids, request.filter, page).await?;
         let retried = self
             .deliveries
             .bulk(BulkAction::Retry, selection, request.dry_run);
@@ -117,7 +147,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::CancelDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let selection = bulk::selection(&request.ids, request.filter, page)?;
+        let selection = self.selection(&request.ids, request.filter, page).await?;
         let cancelled = self
             .deliveries
             .bulk(BulkAction::Cancel, selection, request.dry_run);

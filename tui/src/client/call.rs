@@ -388,6 +388,7 @@ fn deliveries(filter: v1::DeliveryFilter, page_token: String) -> v1::ListDeliver
         start: filter.start,
         end: filter.end,
         folded_into: filter.folded_into,
+        filter: filter.filter,
     }
 }
 

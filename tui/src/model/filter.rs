@@ -1,5 +1,6 @@
 //! What operators type as a filter: words and comparisons, read into what the service is asked.
 
+pub(crate) mod completion;
 mod moment;
 
 pub(crate) use self::moment::Clock;
@@ -7,9 +8,8 @@ use bellwether_proto::{
     filter::{self, Fault},
     v1::{Clause, DeliveryFilter},
 };
-use jiff::Timestamp;
 
-use crate::data::{DELIVERY_STATES, DeliveryState, Word, timestamp};
+use crate::data::{DELIVERY_STATES, Word};
 
 /// The fields that every event has.
 pub(crate) const FIELDS: [&str; 12] = [
@@ -54,18 +54,6 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
     Ok(Some((&parsed.clause).into()))
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self {
-            clock: Clock::new(
-                Timestamp::now().as_millisecond(),
-                jiff::tz::TimeZone::system(),
-            ),
-            seen: Vec::new(),
-        }
-    }
-}
-
 impl Reader {
     /// Whether a field is known, or like none that is: an event may have it all the same.
     fn check(&self, field: &str) -> Result<(), String> {
@@ -89,26 +77,20 @@ impl Reader {
     }
 }
 
-/// Parts at spaces; quotes keep spaces together and are dropped.
-fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
+/// Parts at spaces, as they are written; quotes keep spaces together.
+fn words(text: &str) -> Vec<&str> {
     let mut quoted = false;
-    for char in text.chars() {
+    let mut escaped = false;
+    let parts = text.split(move |char: char| {
+        let is_escaped = std::mem::take(&mut escaped);
         match char {
-            '"' => quoted = !quoted,
-            char if char.is_whitespace() && !quoted => {
-                if !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
-            char => word.push(char),
+            '\\' => escaped = !is_escaped,
+            '"' if !is_escaped => quoted = !quoted,
+            _ => {}
         }
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
+        char.is_whitespace() && !quoted
+    });
+    parts.filter(|word| !word.is_empty()).collect()
 }
 
 /// What has not ended, as a state in a filter.
@@ -134,82 +116,68 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize) -> String {
     let rest = words.filter(|word| !word.starts_with("state="));
     let state = DELIVERY_TABS.get(tab).filter(|_| tab > 0);
     let state = state.map(|state| format!("state={state}"));
-    let quoted = rest.map(|word| match word.split_once('=') {
-        Some((name, value)) => format!("{name}={}", filter::value(value)),
-        None => word,
-    });
-    let words: Vec<String> = state.into_iter().chain(quoted).collect();
+    let words: Vec<_> = state.into_iter().chain(rest.map(str::to_owned)).collect();
     words.join(" ")
 }
 
-/// Reads a filter of deliveries: `state=dead destination=pager rule=… event=… since=2h until=09:30`.
+/// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
 ///
 /// # Errors
-/// A sentence for people when a part is not one of these.
+/// A sentence for people: what the service would say, as far as that needs no service.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, String> {
-    let mut filter = DeliveryFilter::default();
     let (mut start_ms, mut end_ms) = (None, None);
     for word in words(text) {
         match word.split_once('=') {
-            Some(("state", WAITING)) => {
-                let waiting = [
-                    DeliveryState::Pending,
-                    DeliveryState::Leased,
-                    DeliveryState::Retry,
-                ];
-                filter.states.extend(waiting.map(i32::from));
-            }
-            Some(("state", value)) => {
-                let state = DELIVERY_STATES
-                    .into_iter()
-                    .find(|state| state.word() == value);
-                let state = state.ok_or_else(|| {
+            Some(("state", value)) if value != WAITING => {
+                let mut words = DELIVERY_STATES.iter().map(|state| state.word());
+                if !words.any(|word| word == value) {
                     let known = DELIVERY_STATES.map(Word::word).join(", ");
-                    format!("`{value}` is not a state; there are {WAITING}, {known}")
-                })?;
-                filter.states.push(state.into());
+                    return Err(format!(
+                        "`{value}` is not a state; there are {WAITING}, {known}"
+                    ));
+                }
             }
-            Some(("destination", value)) => filter.destination_names.push(value.to_owned()),
-            Some(("rule", value)) => filter.rule_names.push(value.to_owned()),
-            Some(("event", value)) => value.clone_into(&mut filter.event_id),
             Some(("since", value)) => start_ms = Some(clock.read(value)?),
             Some(("until", value)) => end_ms = Some(clock.read(value)?),
-            _ => {
-                return Err(format!(
-                    "`{word}`: write `state=dead`, `destination=NAME`, `rule=NAME`, `event=ID`, \
-                     `since=2h` or `until=2h`"
-                ));
-            }
+            _ => {}
         }
     }
-    filter.start = start_ms.map(timestamp);
-    filter.end = end_ms.map(timestamp);
     if let (Some(start), Some(end)) = (start_ms, end_ms)
         && start >= end
     {
         return Err("`since` has to be earlier than `until`".to_owned());
     }
-    Ok(filter)
+    let filter = with_moments(text, |value| {
+        Some(Clock::universal(clock.read(value).ok()?))
+    });
+    if !filter.is_empty() {
+        let read = filter::parse(&filter, Some(clock.now()));
+        read.map_err(|fault| fault.to_string())?;
+    }
+    Ok(DeliveryFilter {
+        filter,
+        ..DeliveryFilter::default()
+    })
 }
 
 /// A filter of deliveries with moments in place of spans of time, so that every page and every action
 /// means the same deliveries however long it takes.
 pub(crate) fn settled(text: &str, clock: &Clock) -> String {
-    let words = words(text);
-    let spans = |word: &String| word.starts_with("since=") || word.starts_with("until=");
-    if !words.iter().any(spans) {
-        return text.to_owned();
-    }
-    let settle = |word: String| match word.split_once('=') {
-        Some((name @ ("since" | "until"), value)) => match clock.read(value) {
-            Ok(ms) => format!("{name}={}", clock.write(ms)),
-            Err(_) => word,
-        },
-        Some((name, value)) => format!("{name}={}", filter::value(value)),
-        None => word,
-    };
-    let words: Vec<String> = words.into_iter().map(settle).collect();
-    words.join(" ")
+    with_moments(text, |value| Some(clock.write(clock.read(value).ok()?)))
+}
+
+/// A filter with other texts for what stands behind `since=` and `until=`.
+fn with_moments(text: &str, write: impl Fn(&str) -> Option<String>) -> String {
+    let written = words(text).into_iter().map(|word| {
+        let moment = match word.split_once('=') {
+            Some((name @ ("since" | "until"), value)) => {
+                write(value).map(|moment| format!("{name}={moment}"))
+            }
+            _ => None,
+        };
+        moment.unwrap_or_else(|| word.to_owned())
+    });
+    written.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -259,15 +227,18 @@ mod tests {
     #[test]
     fn deliveries_are_filtered_by_state_and_names() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
-        let filter = deliveries("state=dead state=retry destination=\"my pager\"", &clock).unwrap();
-        let states = [DeliveryState::Dead, DeliveryState::Retry];
-        assert_eq!(filter.states, states.map(i32::from));
-        assert_eq!(filter.destination_names, ["my pager"]);
+        let text = "state=dead (destination=\"my pager\" or severity>=error)";
+        assert_eq!(deliveries(text, &clock).unwrap().filter, text);
+        let filter = deliveries("since=1970-01-01T00:00:00 rule=\"a since=b\"", &clock);
+        assert_eq!(
+            filter.unwrap().filter,
+            "since=1970-01-01T00:00:00Z rule=\"a since=b\""
+        );
         assert!(
             deliveries("state=ded", &clock)
                 .unwrap_err()
                 .contains("dead")
         );
-        assert!(deliveries("foo", &clock).is_err());
+        assert!(deliveries("rule=", &clock).is_err());
     }
 }

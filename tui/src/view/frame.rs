@@ -215,7 +215,10 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         return words;
     }
     if model.page.list.typing.is_some() {
-        let words = plain(&[("Enter", "filter"), ("↑↓", "older ones"), ("^U", "empty")]);
+        let mut words = plain(&[("Enter", "filter"), ("↑↓", "older ones"), ("^U", "empty")]);
+        if let Some(found) = model.filter_completion() {
+            words.insert(0, ("Tab".to_owned(), found.words.join("  "), true));
+        }
         return (words, plain(&[("Esc", "leave as it was")]));
     }
     if model.cycle.is_some() {

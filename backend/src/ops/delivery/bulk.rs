@@ -297,7 +297,8 @@ impl Batch<'_> {
 
 /// The filter with the states that are meant when it names none.
 fn with_states(action: BulkAction, filter: Filter) -> Filter {
-    if !filter.states.is_empty() {
+    let names_states = filter.condition.as_ref().is_some_and(|it| it.names_states);
+    if !filter.states.is_empty() || names_states {
         return filter;
     }
     let due_ms = 0;

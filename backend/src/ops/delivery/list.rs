@@ -1,6 +1,8 @@
 //! Lists deliveries, newest first, through the narrowest index that the filters allow.
 
-use super::Deliveries;
+use std::sync::Arc;
+
+use super::{Deliveries, condition::Condition};
 use crate::{
     domain::{Delivery, Destination, EventId, RecordId, Rule},
     error::Error,
@@ -33,6 +35,8 @@ pub struct Filter {
     pub start_ms: Option<i64>,
     /// Only those decided before, in milliseconds since 1970.
     pub end_ms: Option<i64>,
+    /// Only those for which this holds as well.
+    pub condition: Option<Arc<Condition>>,
 }
 
 /// The identities in question: from `start` (included) to `below` (not included).
@@ -64,6 +68,20 @@ impl Filter {
             && named(&self.destination_names, &delivery.destination_name)
             && (self.digest.is_none() || self.digest == delivery.folding.digest())
             && self.event.is_none_or(|event| is_about(delivery, event))
+            && self.condition.as_ref().is_none_or(|it| it.holds(delivery))
+    }
+
+    /// Puts a condition into force besides: what an index answers of it is where to look.
+    #[must_use]
+    pub fn under(mut self, condition: Option<Arc<Condition>>) -> Self {
+        if let Some(narrow) = condition.as_ref().map(|it| &it.narrow) {
+            if self.states.is_empty() {
+                self.states.clone_from(&narrow.states);
+            }
+            self.event = self.event.or(narrow.event);
+            self.digest = self.digest.or(narrow.digest);
+        }
+        Self { condition, ..self }
     }
 
     /// The page tokens of a list belong to its filters.
@@ -77,16 +95,21 @@ impl Filter {
             .with("foldedInto", self.digest.map(RecordId::to_bytes))
             .with("start", moment(self.start_ms))
             .with("end", moment(self.end_ms))
+            .with("filter", self.condition.iter().map(|it| it.text()))
     }
 
     /// The identities in question, after the key of a page token.
     pub(super) fn reach(&self, last_key: Option<&[u8]>) -> Reach {
         let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
+        // These are no part of the scope: with `since=2h` they go on from page to page.
+        let narrow = self.condition.as_ref().map(|it| &it.narrow);
+        let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
+        let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
         Reach {
-            start: self.start_ms.map_or(RecordId::first_at(0), first_at),
+            start: start_ms.map_or(RecordId::first_at(0), first_at),
             below: match last_key {
                 Some(key) => id_at(key, 0),
-                None => self.end_ms.map(first_at),
+                None => ends.into_iter().flatten().min().map(first_at),
             },
         }
     }
@@ -145,16 +168,24 @@ impl Deliveries {
             let prefix = digest.to_bytes().into();
             return Ok(Walk::Under(vec![Index::DeliveryByDigest], vec![prefix]));
         }
-        let destinations = self
-            .ids(&filter.destination_names, |found: Destination| found.id)
-            .await?;
-        if let Some(prefixes) = destinations {
-            return Ok(Walk::Under(vec![Index::DeliveryByDestination], prefixes));
+        let narrow = filter.condition.as_ref().map(|it| &it.narrow);
+        let names = [
+            Some(&filter.destination_names),
+            narrow.map(|it| &it.destination_names),
+        ];
+        for names in names.into_iter().flatten() {
+            let destinations = self.ids(names, |found: Destination| found.id).await?;
+            if let Some(prefixes) = destinations {
+                return Ok(Walk::Under(vec![Index::DeliveryByDestination], prefixes));
+            }
         }
-        if let Some(prefixes) = self.ids(&filter.rule_names, |found: Rule| found.id).await? {
-            // What shadow rules recorded lies apart.
-            let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
-            return Ok(Walk::Under(indexes, prefixes));
+        let names = [Some(&filter.rule_names), narrow.map(|it| &it.rule_names)];
+        for names in names.into_iter().flatten() {
+            if let Some(prefixes) = self.ids(names, |found: Rule| found.id).await? {
+                // What shadow rules recorded lies apart.
+                let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
+                return Ok(Walk::Under(indexes, prefixes));
+            }
         }
         if filter.states.is_empty() {
             return Ok(Walk::All);

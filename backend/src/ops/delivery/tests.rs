@@ -1,6 +1,7 @@
 //! Listing, sending again and cancelling, on a store in memory.
 
 mod bulk;
+mod conditions;
 mod obligations;
 
 use std::{sync::Arc, time::Duration};

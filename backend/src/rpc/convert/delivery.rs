@@ -196,7 +196,7 @@ pub fn id(text: &str) -> Result<RecordId, Error> {
     RecordId::parse(text).ok_or_else(|| Error::invalid("id", NO_DELIVERY_ID))
 }
 
-/// The filters and the page of a list.
+/// The filters and the page of a list, but for the text of a filter.
 ///
 /// # Errors
 /// [`Error::Invalid`] naming every wrong field.
@@ -209,6 +209,7 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
         start: request.start,
         end: request.end,
         folded_into: request.folded_into,
+        filter: String::new(),
     };
     let mut violations = Vec::new();
     let filter = filter("", wire, &mut violations);
@@ -222,8 +223,8 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     Ok((filter, page))
 }
 
-/// Which deliveries are meant; what is wrong is added to the violations, with `prefix` before the
-/// fields.
+/// Which deliveries are meant, but for the text of the filter; what is wrong is added to the violations,
+/// with `prefix` before the fields.
 pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
     let mut refuse = |field: &str, fault: String| {
         violations.push(Violation::new(format!("{prefix}{field}"), fault));
@@ -277,6 +278,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         digest,
         start_ms,
         end_ms,
+        condition: None,
     }
 }
 

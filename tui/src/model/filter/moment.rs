@@ -32,6 +32,12 @@ impl Clock {
         })
     }
 
+    /// A moment as it is meant everywhere, to the second.
+    pub(super) fn universal(ms: i64) -> String {
+        let moment = Timestamp::from_millisecond(ms).unwrap_or_default();
+        format!("{moment:.0}")
+    }
+
     /// A moment so that [`Self::read`] finds it again on any day, to the second.
     pub(super) fn write(&self, ms: i64) -> String {
         let moment = Timestamp::from_millisecond(ms).unwrap_or_default();

@@ -67,6 +67,7 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
             model.remember_filter(&route, &text);
             navigate::set_filter(model, text, effects);
         }
+        KeyCode::Tab => complete(model),
         KeyCode::Up => model.recall_filter(true),
         KeyCode::Down => model.recall_filter(false),
         _ => {
@@ -74,5 +75,17 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
             model.page.list.recalled = None;
             model.page.list.matching = Matching::after_typing(model.now_ms);
         }
+    }
+}
+
+/// Takes the first of what the filter may go on with.
+fn complete(model: &mut Model) {
+    let Some(found) = model.filter_completion() else {
+        return;
+    };
+    let rest = found.words[0][found.typed.len()..].to_owned();
+    if let Some(field) = &mut model.page.list.typing {
+        field.insert(&rest);
+        model.page.list.matching = Matching::after_typing(model.now_ms);
     }
 }

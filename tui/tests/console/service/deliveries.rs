@@ -15,12 +15,16 @@ impl v1::delivery_service_server::DeliveryService for Shared {
     ) -> Answer<v1::ListDeliveriesResponse> {
         let request = request.into_inner();
         let state = self.lock();
+        let moment = |word| {
+            let text = part(&request.filter, word)?;
+            Some(text.parse::<jiff::Timestamp>().ok()?.as_second())
+        };
+        let (start, end) = (moment("since="), moment("until="));
         let fits = |row: &&v1::Delivery| {
-            let seconds = |moment: Option<prost_types::Timestamp>| moment.map(|it| it.seconds);
-            let made = seconds(row.create_time);
-            (request.states.is_empty() || request.states.contains(&row.state))
-                && seconds(request.start).is_none_or(|start| made >= Some(start))
-                && seconds(request.end).is_none_or(|end| made < Some(end))
+            let made = row.create_time.map(|it| it.seconds);
+            has_state(&request.filter, row)
+                && start.is_none_or(|start| made >= Some(start))
+                && end.is_none_or(|end| made < Some(end))
         };
         let deliveries = state.deliveries.iter().filter(fits).cloned().collect();
         Ok(Response::new(v1::ListDeliveriesResponse {
@@ -69,8 +73,8 @@ impl v1::delivery_service_server::DeliveryService for Shared {
         let dead = i32::from(v1::delivery::State::Dead);
         let is_meant = |row: &v1::Delivery| match &request.filter {
             None => request.ids.contains(&row.id),
-            Some(filter) if filter.states.is_empty() => row.state == dead,
-            Some(filter) => filter.states.contains(&row.state),
+            Some(filter) if part(&filter.filter, "state=").is_none() => row.state == dead,
+            Some(filter) => has_state(&filter.filter, row),
         };
         let meant = state.deliveries.iter_mut().filter(|row| is_meant(row));
         let fresh = meant.filter(|row| row.retried_as.is_empty());
@@ -143,4 +147,19 @@ impl v1::delivery_service_server::DeliveryService for Shared {
             next_page_token: String::new(),
         }))
     }
+}
+
+/// What stands behind a word of a filter, as far as this service reads it.
+fn part<'a>(filter: &'a str, word: &str) -> Option<&'a str> {
+    filter.split(' ').find_map(|part| part.strip_prefix(word))
+}
+
+/// Whether a delivery is in the state that a filter asks for.
+fn has_state(filter: &str, row: &v1::Delivery) -> bool {
+    let ended = ["DELIVERED", "DEAD", "CANCELLED", "FOLDED", "SHADOWED"];
+    let own = row.state().as_str_name();
+    part(filter, "state=").is_none_or(|asked| match asked {
+        "waiting" => !ended.contains(&own),
+        asked => own.eq_ignore_ascii_case(asked),
+    })
 }

@@ -1,0 +1,381 @@
+//! Conditions on deliveries as one line of text: on what a delivery is itself, and on the event that it
+//! tells of.
+
+use std::sync::{Arc, LazyLock};
+
+use bellwether_proto::filter::{self, Fault, Now, Parsed};
+use serde_json::{Value, json};
+
+use super::Deliveries;
+use crate::{
+    domain::{Clause, Delivery, DeliveryState, EventId, Literal, Occurrence, Query, RecordId},
+    error::{Error, Violation},
+    matching::{CompiledQuery, Document, DocumentQuery, compile, time_bounds},
+    message::sample,
+};
+
+/// What deliveries have themselves; every other field is one of the event.
+const OWN: [&str; 9] = [
+    "state",
+    "rule",
+    "destination",
+    "event",
+    "digest",
+    "attempts",
+    "error",
+    "test",
+    "clear",
+];
+/// What has not ended.
+const WAITING: &str = "waiting";
+/// The states as they are written, and with a word that means the same.
+const STATES: [(&str, DeliveryState); 9] = [
+    ("pending", DeliveryState::Pending { due_ms: 0 }),
+    ("leased", DeliveryState::Leased { until_ms: 0 }),
+    ("sending", DeliveryState::Leased { until_ms: 0 }),
+    ("retry", DeliveryState::Retry { due_ms: 0 }),
+    ("delivered", DeliveryState::Delivered),
+    ("dead", DeliveryState::Dead),
+    ("cancelled", DeliveryState::Cancelled),
+    ("folded", DeliveryState::Folded),
+    ("shadowed", DeliveryState::Shadowed),
+];
+/// How alike, from 0 to 1, a name and one of these have to be to be taken for it.
+const LIKENESS_MIN: f64 = 0.7;
+
+/// What is asked of deliveries, ready to be asked.
+#[derive(Debug)]
+pub struct Condition {
+    text: String,
+    root: Node,
+    /// What has to hold whatever else does: where to look.
+    pub(super) narrow: Narrow,
+    /// Whether it says anything about states.
+    pub(super) names_states: bool,
+}
+
+/// The same text means the same.
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.narrow == other.narrow
+    }
+}
+
+impl Eq for Condition {}
+
+/// Parts of a condition that an index or the identities of deliveries answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Narrow {
+    /// By number.
+    pub(super) states: Vec<u8>,
+    pub(super) rule_names: Vec<String>,
+    pub(super) destination_names: Vec<String>,
+    pub(super) event: Option<EventId>,
+    pub(super) digest: Option<RecordId>,
+    /// Decided then or later, in milliseconds since 1970.
+    pub(super) start_ms: Option<i64>,
+    /// Decided before, in milliseconds since 1970.
+    pub(super) end_ms: Option<i64>,
+}
+
+#[derive(Debug)]
+enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    /// A comparison of a field of its own.
+    Own(DocumentQuery),
+    /// A comparison of a field of an event.
+    Event(CompiledQuery),
+}
+
+impl Condition {
+    /// Reads a condition at a moment, in milliseconds since 1970; none for no text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, and where.
+    fn read(text: &str, now_ms: i64) -> Result<Option<(Self, Parsed)>, Vec<Fault>> {
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|fault| vec![fault])?;
+        let mut reader = Reader::default();
+        let root = reader.outermost(&parsed.clause);
+        if !reader.faults.is_empty() {
+            let placed = reader.faults.into_iter().map(|(path, message)| Fault {
+                at: parsed.position(&path),
+                message,
+            });
+            return Err(placed.collect());
+        }
+        let condition = Self {
+            text: text.to_owned(),
+            root,
+            narrow: reader.narrow,
+            names_states: reader.names_states,
+        };
+        Ok(Some((condition, parsed)))
+    }
+
+    /// As it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it holds for a delivery; what it says of when that was decided is asked elsewhere.
+    pub(super) fn holds(&self, delivery: &Delivery) -> bool {
+        self.root.holds(delivery, &document(delivery))
+    }
+}
+
+impl Node {
+    fn holds(&self, delivery: &Delivery, own: &Document) -> bool {
+        match self {
+            Self::And(nodes) => nodes.iter().all(|it| it.holds(delivery, own)),
+            Self::Or(nodes) => nodes.iter().any(|it| it.holds(delivery, own)),
+            Self::Not(node) => !node.holds(delivery, own),
+            Self::Own(query) => query.matches(own),
+            Self::Event(query) => events(delivery).any(|it| query.matches(it)),
+        }
+    }
+}
+
+/// The events that a delivery tells of.
+fn events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
+    let content = &delivery.content;
+    let members = content.group.iter().flat_map(|it| &it.members);
+    std::iter::once(&content.occurrence).chain(members.map(|(_, it)| it))
+}
+
+/// A delivery as conditions on its own fields see it.
+fn document(delivery: &Delivery) -> Document {
+    static BLANK: LazyLock<Occurrence> = LazyLock::new(|| sample::occurrence(0));
+    let number = delivery.state.number();
+    let states = STATES.iter().filter(|(_, state)| state.number() == number);
+    let mut states: Vec<&str> = states.map(|(word, _)| *word).collect();
+    if delivery.state.due_ms().is_some() {
+        states.push(WAITING);
+    }
+    let told = events(delivery).map(|it| it.event.to_string());
+    let mut own = json!({
+        "state": states,
+        "destination": delivery.destination_name,
+        "event": told.collect::<Vec<_>>(),
+        "attempts": delivery.attempts,
+        "test": delivery.test,
+        "clear": delivery.content.clear,
+    });
+    // What there is none of is not there.
+    let mut put = |field: &str, text: String| {
+        if !text.is_empty() {
+            own[field] = Value::String(text);
+        }
+    };
+    if !delivery.test {
+        put("rule", delivery.content.rule.name.clone());
+    }
+    put("error", delivery.last_error.clone());
+    let digest = delivery.folding.digest();
+    put(
+        "digest",
+        digest.map_or_else(String::new, |it| it.to_string()),
+    );
+    Document::new(&own, BLANK.clone())
+}
+
+#[derive(Default)]
+struct Reader {
+    narrow: Narrow,
+    names_states: bool,
+    /// By path.
+    faults: Vec<(String, String)>,
+}
+
+impl Reader {
+    /// Reads what has to hold in any case.
+    fn outermost(&mut self, clause: &Clause) -> Node {
+        match clause {
+            Clause::And(clauses) => {
+                let inside = clauses.iter().enumerate();
+                let nodes = inside.filter_map(|(at, clause)| {
+                    self.needed(clause, &format!("clause.and.clauses[{at}]"))
+                });
+                Node::And(nodes.collect())
+            }
+            clause => {
+                let node = self.needed(clause, "clause");
+                node.unwrap_or_else(|| Node::And(Vec::new()))
+            }
+        }
+    }
+
+    /// Reads a part that has to hold; none where that is asked elsewhere.
+    fn needed(&mut self, clause: &Clause, path: &str) -> Option<Node> {
+        if self.is_of_time(clause, path) {
+            return None;
+        }
+        let narrow = &mut self.narrow;
+        match clause {
+            Clause::Equals(field, Literal::Text(text)) => match field.as_str() {
+                "rule" => narrow.rule_names.push(text.clone()),
+                "destination" => narrow.destination_names.push(text.clone()),
+                "event" => narrow.event = EventId::parse(text).or(narrow.event),
+                "digest" => narrow.digest = RecordId::parse(text).or(narrow.digest),
+                "state" if narrow.states.is_empty() => narrow.states = numbers(text),
+                _ => {}
+            },
+            Clause::In(field, values) if field == "state" && narrow.states.is_empty() => {
+                let words = values.iter().filter_map(text);
+                narrow.states = words.flat_map(numbers).collect();
+            }
+            _ => {}
+        }
+        Some(self.node(clause, path))
+    }
+
+    /// Takes `since` and `until`, which mean when it was decided.
+    fn is_of_time(&mut self, clause: &Clause, path: &str) -> bool {
+        let is_since = matches!(clause, Clause::GreaterAndEquals(field, _) if field == "lastSeen");
+        let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
+        let (since_ms, until_ms) = time_bounds(clause);
+        if (is_since || is_until) && since_ms.or(until_ms).is_none() {
+            self.fault(path, "is no time".into());
+        }
+        let narrow = &mut self.narrow;
+        narrow.start_ms = narrow.start_ms.max(since_ms);
+        narrow.end_ms = match (narrow.end_ms, until_ms) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        is_since || is_until
+    }
+
+    fn fault(&mut self, path: &str, message: String) {
+        self.faults.push((path.to_owned(), message));
+    }
+
+    fn node(&mut self, clause: &Clause, path: &str) -> Node {
+        let mut all = |clauses: &[Clause], word: &str| {
+            let inside = clauses.iter().enumerate();
+            let nodes =
+                inside.map(|(at, it)| self.node(it, &format!("{path}.{word}.clauses[{at}]")));
+            nodes.collect()
+        };
+        match clause {
+            Clause::And(clauses) => Node::And(all(clauses, "and")),
+            Clause::Or(clauses) => Node::Or(all(clauses, "or")),
+            Clause::Not(inner) => Node::Not(Box::new(self.node(inner, &format!("{path}.not")))),
+            comparison => self.comparison(comparison, path),
+        }
+    }
+
+    fn comparison(&mut self, clause: &Clause, path: &str) -> Node {
+        let field = clause.field().unwrap_or_default();
+        if ["lastSeen", "startTime", "timestamp"].contains(&field) {
+            let message = "deliveries are found by `since=` and `until=`, when they were decided; \
+                           these stand beside the other conditions, not in `or` or `not`";
+            self.fault(path, message.into());
+        }
+        let is_own = OWN.contains(&field);
+        self.names_states |= field == "state";
+        if let ("state", Some(word)) = (field, unknown_state(clause)) {
+            let known = STATES.map(|(word, _)| word).join(", ");
+            self.fault(
+                path,
+                format!("`{word}` is not a state; there are {WAITING}, {known}"),
+            );
+        }
+        let query = Query {
+            clause: clause.clone(),
+        };
+        let read = if is_own {
+            DocumentQuery::compile(clause).map(Node::Own)
+        } else {
+            compile(&query).map(Node::Event)
+        };
+        read.unwrap_or_else(|faults| {
+            for fault in faults {
+                self.fault(path, fault.description);
+            }
+            Node::And(Vec::new())
+        })
+    }
+}
+
+/// What a condition on states compares with that is no state.
+fn unknown_state(clause: &Clause) -> Option<&str> {
+    let words: Vec<&str> = match clause {
+        Clause::Equals(_, literal) => text(literal).into_iter().collect(),
+        Clause::In(_, literals) => literals.iter().filter_map(text).collect(),
+        _ => Vec::new(),
+    };
+    let is_known = |word: &&str| !numbers(word).is_empty();
+    words.into_iter().find(|word| !is_known(word))
+}
+
+fn text(literal: &Literal) -> Option<&str> {
+    match literal {
+        Literal::Text(text) => Some(text),
+        Literal::Number(_) | Literal::Bool(_) => None,
+    }
+}
+
+/// The states that a word means, by number.
+fn numbers(word: &str) -> Vec<u8> {
+    let is_waiting = word.eq_ignore_ascii_case(WAITING);
+    let meant = STATES.iter().filter(|(own, state)| {
+        own.eq_ignore_ascii_case(word) || is_waiting && state.due_ms().is_some()
+    });
+    let mut numbers: Vec<_> = meant.map(|(_, state)| state.number()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+impl Deliveries {
+    /// Reads a condition that stands in a field of a request; none for no text.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong with it, also a field that no delivery and no event
+    /// has and that is near one of theirs.
+    pub async fn condition(
+        &self,
+        field: &str,
+        text: &str,
+    ) -> Result<Option<Arc<Condition>>, Error> {
+        let invalid = |faults: Vec<Fault>| {
+            let faults = faults.into_iter();
+            Error::Invalid(
+                faults
+                    .map(|it| Violation::new(field, it.to_string()))
+                    .collect(),
+            )
+        };
+        let read = Condition::read(text, self.clock.now_ms()).map_err(invalid)?;
+        let Some((condition, parsed)) = read else {
+            return Ok(None);
+        };
+        let mut named = parsed.fields();
+        named.retain(|(name, _)| !OWN.contains(name));
+        let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
+        let unknown = self.fields.unknown(&names).await?;
+        let faults = named
+            .into_iter()
+            .zip(unknown)
+            .filter_map(|((name, at), unknown)| {
+                let near_event = unknown?.nearest;
+                let own = OWN
+                    .into_iter()
+                    .find(|own| strsim::normalized_damerau_levenshtein(own, name) >= LIKENESS_MIN);
+                let nearest = own.map(str::to_owned).or(near_event)?;
+                let message = format!("no delivery has a field `{name}`: `{nearest}`?");
+                Some(Fault { at, message })
+            });
+        let faults: Vec<_> = faults.collect();
+        if faults.is_empty() {
+            Ok(Some(Arc::new(condition)))
+        } else {
+            Err(invalid(faults))
+        }
+    }
+}

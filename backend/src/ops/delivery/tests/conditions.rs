@@ -1,0 +1,92 @@
+//! Deliveries by a condition in one line of text.
+
+use super::*;
+
+/// The numbers of what a text leaves, over all pages.
+async fn found(world: &World, text: &str) -> Vec<i64> {
+    let condition = world.deliveries.condition("filter", text).await.unwrap();
+    world.list(&Filter::default().under(condition), 7).await
+}
+
+async fn refused(world: &World, text: &str) -> String {
+    match world.deliveries.condition("filter", text).await {
+        Err(Error::Invalid(violations)) => {
+            assert!(violations.iter().all(|it| it.field == "filter"));
+            let all = violations.into_iter().map(|it| it.description);
+            all.collect::<Vec<_>>().join("; ")
+        }
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_text_finds_what_it_means_over_all_pages() {
+    let world = World::new();
+    world.save_destination("mail").await;
+    world.save_destination("chat").await;
+    world.save_sixty().await;
+    world.clock.advance(Duration::from_secs(60));
+    let cases: [(&str, Passes); 20] = [
+        ("", |_| true),
+        ("state=dead", |it| it % 4 == 0),
+        ("state=DEAD", |it| it % 4 == 0),
+        ("-state=dead", |it| it % 4 != 0),
+        ("state in (dead, delivered)", |_| true),
+        ("state=waiting", |_| false),
+        ("destination=mail", |it| it % 3 == 0),
+        ("destination=Mail", |it| it % 3 == 0),
+        ("destination=gone", |it| it % 3 == 2),
+        ("destination=*a* rule=disk", |it| it % 3 != 2 && it % 2 == 0),
+        ("rule=disk or destination=chat", |it| {
+            it % 2 == 0 || it % 3 == 1
+        }),
+        ("rule=cpu rule=disk", |_| false),
+        ("rule=disk state=dead destination=gone", |it| {
+            it % 4 == 0 && it % 3 == 2
+        }),
+        ("error=*broke* attempts>=1", |_| true),
+        ("attempts>1", |_| false),
+        ("has:digest or test=true", |_| false),
+        ("clear=false", |_| true),
+        ("severity>=debug", |_| true),
+        ("since=1m state=dead", |it| it % 4 == 0),
+        ("until=1m", |_| false),
+    ];
+    for (text, passes) in cases {
+        let wanted: Vec<i64> = (0..60).rev().filter(|it| passes(*it)).collect();
+        assert_eq!(found(&world, text).await, wanted, "{text}");
+    }
+    let from = |number: i64| {
+        let moment = jiff::Timestamp::from_millisecond(samples::START_MS + number);
+        format!("since={}", moment.unwrap())
+    };
+    assert_eq!(found(&world, &from(57)).await, [59, 58, 57]);
+    let event = sample::occurrence(0).event;
+    assert_eq!(found(&world, &format!("event=\"{event}\"")).await.len(), 60);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_with_its_place() {
+    let world = World::new();
+    world.save_sixty().await;
+    for (text, wanted) in [
+        ("state=", "at character 7: a value is missing"),
+        (
+            "rule=disk state=ded",
+            "at character 11: `ded` is not a state; there are waiting, pending",
+        ),
+        (
+            "rule=disk stat=dead",
+            "at character 11: no delivery has a field `stat`: `state`?",
+        ),
+        (
+            "state=dead or since=2h",
+            "at character 15: deliveries are found by `since=`",
+        ),
+        ("severity=loud", "at character 1: "),
+        ("error~\"(\"", "at character 1: "),
+    ] {
+        let said = refused(&world, text).await;
+        assert!(said.starts_with(wanted), "{text}: {said}");
+    }
+}

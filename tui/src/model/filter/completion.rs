@@ -1,0 +1,124 @@
+//! What the word at the end of a filter of events may become: a field, or a value that was seen in it.
+
+use std::collections::BTreeSet;
+
+use bellwether_proto::{
+    cloud::{Severity, Status},
+    filter,
+};
+
+use super::FIELDS;
+use crate::data::{EventRow, Word as _};
+
+/// Proposals at most.
+const MOST: usize = 5;
+/// What stands before a field and is no part of its name.
+const BEFORE: [&str; 1] = ["has:"];
+
+/// What may stand in place of the word that ends the text, and that word.
+pub(crate) struct Completion<'a> {
+    pub(crate) typed: &'a str,
+    pub(crate) words: Vec<String>,
+}
+
+/// What the text may go on with, by the fields that every event has and the rows that are held.
+pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
+    // Within quotes nobody knows what is meant.
+    if text.matches('"').count() % 2 == 1 {
+        return None;
+    }
+    let word = text.rsplit([' ', '(', ',']).next()?;
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let (typed, known) = if let Some(at) = word.rfind(['=', '>', '<']) {
+        let field = word[..at].trim_end_matches(['!', '>', '<', '=']);
+        (&word[at + 1..], values(field, rows))
+    } else {
+        let field = BEFORE.iter().find_map(|it| word.strip_prefix(it));
+        (field.unwrap_or(word), fields(rows))
+    };
+    let goes_on = |it: &String| it.len() > typed.len() && it.starts_with(typed);
+    let mut words: Vec<String> = known.into_iter().filter(goes_on).collect();
+    words.truncate(MOST);
+    let is_begun = !typed.is_empty() || word.len() > typed.len();
+    (is_begun && !words.is_empty()).then_some(Completion { typed, words })
+}
+
+fn fields(rows: &[&EventRow]) -> Vec<String> {
+    let dimensions: BTreeSet<&str> = pairs(rows).map(|(field, _)| field).collect();
+    let own = FIELDS.into_iter().chain(["since", "until"]);
+    own.chain(dimensions).map(str::to_owned).collect()
+}
+
+/// The values of a field, as they are typed.
+fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
+    let severities = [
+        Severity::Critical,
+        Severity::Error,
+        Severity::Warning,
+        Severity::Info,
+        Severity::Debug,
+    ];
+    let words: Vec<&str> = match field {
+        "severity" => severities.map(Severity::word).into(),
+        "status" => [Status::Open, Status::Suppressed, Status::Closed]
+            .map(Status::word)
+            .into(),
+        "acknowledged" | "acked" => vec!["yes", "no"],
+        "name" => rows.iter().map(|it| &*it.name).collect(),
+        dimension => {
+            let dimension = dimension.strip_prefix("dimensions.").unwrap_or(dimension);
+            let own = pairs(rows).filter(|(field, _)| *field == dimension);
+            own.map(|(_, value)| value).collect()
+        }
+    };
+    let mut seen = BTreeSet::new();
+    let new = words.into_iter().filter(|it| seen.insert(*it));
+    new.map(filter::value).collect()
+}
+
+fn pairs<'a>(rows: &[&'a EventRow]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let all = rows.iter().flat_map(|row| row.entity.split(' '));
+    all.filter_map(|pair| pair.split_once('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::v1;
+
+    use super::*;
+
+    fn rows() -> Vec<EventRow> {
+        let event = |name: &str, host: &str| v1::Event {
+            name: name.to_owned(),
+            dimensions: [("host".to_owned(), host.to_owned())].into(),
+            occurrences: vec![v1::Occurrence::default()],
+            ..v1::Event::default()
+        };
+        let events = [event("disk full", "db-1"), event("cpu", "db-2")];
+        events.into_iter().flat_map(EventRow::all_of).collect()
+    }
+
+    #[test]
+    fn fields_and_the_values_that_were_seen_are_proposed() {
+        let rows = rows();
+        let rows: Vec<_> = rows.iter().collect();
+        let cases: [(&str, &[&str]); 12] = [
+            ("", &[]),
+            ("sev", &["severity"]),
+            ("disk -ho", &["host"]),
+            ("(has:ho", &["host"]),
+            ("host=", &["db-1", "db-2"]),
+            ("host!=db-1", &[]),
+            ("severity>=c", &["critical"]),
+            ("name=", &["\"disk full\"", "cpu"]),
+            ("acked=", &["yes", "no"]),
+            ("host=db-1 sin", &["since"]),
+            ("\"sev", &[]),
+            ("nothing=", &[]),
+        ];
+        for (typed, words) in cases {
+            let found = of_events(typed, &rows).map_or_else(Vec::new, |it| it.words);
+            assert_eq!(found, words, "{typed}");
+        }
+    }
+}
