@@ -208,6 +208,11 @@ async fn a_digest_is_sent_before_its_time_and_dies_with_what_it_tells() {
         (first["messageCount"] == 3).then(|| first["deliveryId"].as_str().unwrap().to_owned())
     })
     .await;
+    // What went by itself was taken.
+    eventually("the one before it", async || {
+        (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
+    })
+    .await;
     receiver.otherwise(Reply::status(400));
     let retry = format!("{DELIVERIES}/{digest}:retry");
     rest.post(&retry, &json!({})).await.ok();

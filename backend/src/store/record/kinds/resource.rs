@@ -1,0 +1,239 @@
+//! What people define, as records.
+
+use super::{decoded, decoded_proven, defined, encoded, entry, proven};
+use crate::store::record::{
+    Record,
+    bytes::Key,
+    v1::{
+        calendar::CalendarV1, client::ClientV1, destination::DestinationV1,
+        inhibition::InhibitionV1, mapping::MappingV1, rule::RuleV1, silence::SilenceV1,
+        trigger::TriggerV1,
+    },
+};
+use crate::{
+    domain::{
+        AuditState, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule, Silence,
+        Trigger,
+    },
+    store::{
+        audit::Seen,
+        engine::{EngineError, Entry, Index, Kind},
+        seal::Sealer,
+    },
+};
+
+impl Record for Trigger {
+    const KIND: Kind = Kind::Trigger;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Trigger(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&TriggerV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, TriggerV1::into_trigger)
+    }
+}
+
+impl Record for Destination {
+    const KIND: Kind = Kind::Destination;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Destination(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&DestinationV1::new(self, sealer), Self::KIND, sealer)
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, |record: DestinationV1| {
+            record.into_destination(sealer)
+        })
+    }
+}
+
+impl Record for Rule {
+    const KIND: Kind = Kind::Rule;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Rule(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let name = self.name.as_str().as_bytes();
+        let of = |index, other: &str| entry(index, Key::new().name(other).rest(name));
+        let triggers = self.trigger_names.iter();
+        let destinations = self.destination_names.iter();
+        let calendar = self.active_calendar.iter();
+        triggers
+            .map(|trigger| of(Index::RuleByTrigger, trigger.as_str()))
+            .chain(destinations.map(|other| of(Index::RuleByDestination, other.as_str())))
+            .chain(calendar.map(|other| of(Index::RuleByCalendar, other.as_str())))
+            .collect()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&RuleV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, RuleV1::into_rule)
+    }
+}
+
+impl Record for Silence {
+    const KIND: Kind = Kind::Silence;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Silence(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let name = self.name.as_str().as_bytes();
+        let calendar = self.calendar.iter();
+        let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
+        calendar
+            .map(|other| entry(Index::SilenceByCalendar, key(other)))
+            .collect()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&SilenceV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, SilenceV1::into_silence)
+    }
+}
+
+impl Record for Calendar {
+    const KIND: Kind = Kind::Calendar;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Calendar(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let name = self.name.as_str().as_bytes();
+        let out = |other: &Name| Key::new().name(other.as_str()).rest(name);
+        let out = self.except.iter().map(out);
+        out.map(|key| entry(Index::CalendarByException, key))
+            .collect()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&CalendarV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, CalendarV1::into_calendar)
+    }
+}
+
+impl Record for IntakeMapping {
+    const KIND: Kind = Kind::Mapping;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Mapping(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        encoded(&MappingV1::new(self, sealer))
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, |record: MappingV1| {
+            record.into_mapping(sealer)
+        })
+    }
+}
+
+impl Record for Inhibition {
+    const KIND: Kind = Kind::Inhibition;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Inhibition(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&InhibitionV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, InhibitionV1::into_inhibition)
+    }
+}
+
+impl Record for Client {
+    const KIND: Kind = Kind::Client;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::Client(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let keys = self.keys().map(|(hash, _)| hash);
+        keys.map(|hash| entry(Index::ClientByKey, Key::new().rest(&hash)))
+            .collect()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&ClientV1::from(self), Self::KIND, sealer)
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, ClientV1::into_client)
+    }
+}

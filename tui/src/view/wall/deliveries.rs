@@ -1,0 +1,130 @@
+//! The panel of deliveries: how all of them fared.
+
+use ratatui::layout::{Constraint, Layout, Rect};
+
+use super::{Wall, fill, numbers, sum};
+use crate::{
+    data::millis,
+    document::{Link, duration},
+    route::Route,
+    text,
+    theme::Token,
+    view::{
+        pen::Pen,
+        plot::{Series, Stack},
+    },
+};
+
+impl Wall<'_> {
+    /// How all deliveries fared.
+    pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
+        let title = format!("Deliveries, {}", self.back().words());
+        let inside = pen.panel(area, &title);
+        let Some(all) = self
+            .counted
+            .and_then(|it| it.statistics.deliveries.as_ref())
+        else {
+            return;
+        };
+        let oldest = millis(self.overview.oldest_undelivered_time.as_ref());
+        let read = self.model.store.overview.received_ms;
+        let oldest = oldest
+            .zip(read)
+            .map(|(ms, now)| duration((now - ms).max(0)));
+        let waiting = all.waiting_count.unwrap_or_default();
+        let backlog = match oldest {
+            Some(age) => format!("{}  {age}", text::grouped(waiting.into())),
+            None => text::grouped(waiting.into()),
+        };
+        let total = |counts: &[i32]| text::grouped(sum(counts));
+        let mut rows: Vec<(&str, Token, &[i32], String)> = vec![
+            (
+                "delivered",
+                Token::Good,
+                &all.delivered,
+                total(&all.delivered),
+            ),
+            (
+                "failed tries",
+                Token::Warning,
+                &all.failed_attempts,
+                total(&all.failed_attempts),
+            ),
+            ("waiting", Token::Info, &all.waiting, backlog),
+        ];
+        let dead = ("dead", Token::Bad, &all.dead[..], total(&all.dead));
+        if inside.height >= 4 || sum(&all.dead) > 0 {
+            rows.insert(2, dead);
+        }
+        rows.truncate(inside.height.into());
+        let is_high = usize::from(inside.height) >= 3 * rows.len();
+        let each = if is_high {
+            Constraint::Fill(1)
+        } else {
+            Constraint::Length(1)
+        };
+        let places = Layout::vertical(vec![each; rows.len()]).split(inside);
+        let links = Link::Go(Route::Deliveries);
+        let sums = rows.iter().map(|(.., words)| text::width(words)).max();
+        let sums = u16::try_from(sums.unwrap_or(0)).unwrap_or(0);
+        for ((name, token, counts, words), place) in rows.into_iter().zip(places.iter()) {
+            let token = if sum(counts) == 0 { Token::Dim } else { token };
+            bar(pen, *place, (name, token, counts, &words), sums);
+            if name == "waiting" && self.is_marked(&links) {
+                pen.row(*place, place.y, Token::Selected);
+            }
+        }
+    }
+}
+
+/// One row of bars with its name before it and its sum behind it, or above it where it is high.
+fn bar(
+    pen: &mut Pen<'_>,
+    area: Rect,
+    (name, token, counts, words): (&str, Token, &[i32], &str),
+    sums: u16,
+) {
+    if area.height == 0 {
+        return;
+    }
+    let values = numbers(counts);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let cells = u16::try_from(text::width(words)).unwrap_or(0);
+    pen.put(area.x, area.y, area.width.into(), token, name);
+    let end = area.right().saturating_sub(cells);
+    pen.put(end.max(area.x), area.y, cells.into(), token, words);
+    let plot = if area.height >= 3 {
+        Rect {
+            y: area.y + 1,
+            height: area.height - 1,
+            ..area
+        }
+    } else {
+        let x = area.x + 13;
+        let plot = Rect {
+            x,
+            width: area.right().saturating_sub(x + sums + 1),
+            height: 1,
+            ..area
+        };
+        if plot.width < 4 {
+            return;
+        }
+        plot
+    };
+    let series = vec![Series {
+        style: fill(pen, token),
+        shade: "█",
+        values: &values,
+    }];
+    let (ground, is_mono) = (pen.ground(), pen.is_mono());
+    pen.widget(
+        Stack {
+            series,
+            most,
+            ground,
+            is_mono,
+        },
+        plot,
+    );
+}

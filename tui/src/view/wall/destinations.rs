@@ -1,0 +1,162 @@
+//! The panel of destinations: how each stands, and what went to it.
+
+use bellwether_proto::v1::{DeliveryStatistics, DestinationOverview};
+use ratatui::{
+    layout::{Constraint, Rect},
+    text::Line,
+    widgets::{Row, Table},
+};
+
+use super::{Wall, fill, numbers};
+use crate::{
+    data::{Kind, Word, span_ms, urgency},
+    document::{Link, duration},
+    model::wall::{health, sign},
+    route::Route,
+    text,
+    theme::Token,
+    view::{
+        pen::Pen,
+        plot::{Series, Stack},
+    },
+};
+
+/// Columns from which what went through is drawn beside a destination.
+const SPARK_FROM: u16 = 8;
+
+impl Wall<'_> {
+    /// Rows that the table of destinations takes, with its frame and heading.
+    pub(super) fn table_rows(&self, most: u16) -> u16 {
+        let rows = self.overview.destinations.len().max(1);
+        let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
+        rows.min(most.max(4))
+    }
+
+    /// Every destination: how it stands, how long it takes, what went through.
+    pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
+        let inside = pen.panel(area, "Destinations, last 24 h");
+        let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
+        all.sort_by_key(|one| (urgency(health(one)), std::cmp::Reverse(one.dead_count)));
+        if all.is_empty() {
+            let words = "nothing was sent in the last 24 h";
+            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
+            return;
+        }
+        let link = |one: &DestinationOverview| {
+            Link::Go(Route::Object(
+                Kind::Destination,
+                one.destination_name.clone(),
+            ))
+        };
+        let shown = usize::from(inside.height.saturating_sub(1));
+        let at = all.iter().position(|one| self.is_marked(&link(one)));
+        let top = (at.unwrap_or_default() + 1).saturating_sub(shown.max(1));
+        let spark = inside.width.saturating_sub(84).min(48);
+        let visible: Vec<_> = all.iter().skip(top).take(shown).collect();
+        let rows = visible.iter().map(|one| {
+            let row = destination_row(pen, one);
+            if self.is_marked(&link(one)) {
+                row.style(pen.style(Token::Selected))
+            } else {
+                row
+            }
+        });
+        let through = if spark > SPARK_FROM {
+            format!("through, {}", self.back().words())
+        } else {
+            String::new()
+        };
+        let heads = [
+            "  Name", "Health", "     p50", "     p95", "    sent", " waiting", "    dead",
+            &through,
+        ];
+        let heads = Row::new(heads.map(str::to_owned)).style(pen.style(Token::Heading));
+        let widths = [
+            Constraint::Fill(1),
+            Constraint::Length(8),
+            Constraint::Length(8),
+            Constraint::Length(8),
+            Constraint::Length(8),
+            Constraint::Length(8),
+            Constraint::Length(8),
+            Constraint::Length(spark),
+        ];
+        let table = Table::new(rows.collect::<Vec<_>>(), widths).header(heads);
+        pen.widget(table, inside);
+        let places = (inside.y + 1..).zip(&visible);
+        for (y, one) in places.filter(|_| spark > SPARK_FROM) {
+            let found = self
+                .counted
+                .and_then(|it| it.destination(&one.destination_name));
+            let Some(fared) = found.and_then(|it| it.deliveries.as_ref()) else {
+                continue;
+            };
+            let place = Rect {
+                x: inside.right() - spark,
+                y,
+                width: spark,
+                height: 1,
+            };
+            Self::through(pen, place, fared);
+        }
+    }
+
+    /// What was delivered, and below it what failed.
+    fn through(pen: &mut Pen<'_>, place: Rect, fared: &DeliveryStatistics) {
+        let (good, bad) = (numbers(&fared.delivered), numbers(&fared.failed_attempts));
+        let sums = good.iter().zip(&bad).map(|(one, other)| one + other);
+        let most = sums.fold(0.0, f64::max);
+        let series = vec![
+            Series {
+                style: fill(pen, Token::Bad),
+                shade: "▒",
+                values: &bad,
+            },
+            Series {
+                style: fill(pen, Token::Good),
+                shade: "█",
+                values: &good,
+            },
+        ];
+        let (ground, is_mono) = (pen.ground(), pen.is_mono());
+        pen.widget(
+            Stack {
+                series,
+                most,
+                ground,
+                is_mono,
+            },
+            place,
+        );
+    }
+}
+
+/// How a destination stands, how long it takes, and what went to it.
+fn destination_row(pen: &Pen<'_>, one: &DestinationOverview) -> Row<'static> {
+    let state = health(one);
+    let right = |words: &str, token: Token| {
+        let words = format!("{words:>8}");
+        Line::from(pen.span(token, &words))
+    };
+    let count = |count: Option<i32>, token: Token| {
+        let count = count.unwrap_or_default();
+        let token = if count == 0 { Token::Dim } else { token };
+        right(&text::grouped(count.into()), token)
+    };
+    let told = one.health.as_ref();
+    let took = |span: Option<&prost_types::Duration>| {
+        let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
+        right(&words, Token::Text)
+    };
+    let name = format!("{} {}", sign(state), one.destination_name);
+    Row::new([
+        Line::from(pen.span(state.into(), &name)),
+        Line::from(pen.span(state.into(), state.word())),
+        took(told.and_then(|it| it.p50.as_ref())),
+        took(told.and_then(|it| it.p95.as_ref())),
+        count(one.delivered_count, Token::Good),
+        count(one.waiting_count, Token::Info),
+        count(one.dead_count, Token::Bad),
+        Line::default(),
+    ])
+}

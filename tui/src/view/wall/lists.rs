@@ -1,0 +1,98 @@
+//! The panels of who is not reached, and of what there is most of.
+
+use ratatui::layout::Rect;
+
+use super::Wall;
+use crate::{model::wall, text, theme::Token, view::pen::Pen};
+
+impl Wall<'_> {
+    pub(super) fn missed_rows(&self) -> u16 {
+        let rows = 2 * wall::missed(self.model, self.overview).len() + 4;
+        u16::try_from(rows).unwrap_or(u16::MAX)
+    }
+
+    /// Who is not reached, or late.
+    pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
+        let inside = pen.panel(area, "Not reached, or late");
+        let mut lines: Vec<(Token, String)> = Vec::new();
+        for one in wall::missed(self.model, self.overview) {
+            lines.push((one.token, one.words));
+            lines.push((Token::Dim, format!("  {}", one.details)));
+        }
+        if lines.is_empty() {
+            lines.push((
+                Token::Good,
+                "✓ every destination answers in time".to_owned(),
+            ));
+        }
+        let dead: i32 = self
+            .overview
+            .destinations
+            .iter()
+            .filter_map(|one| one.dead_count)
+            .sum();
+        if dead > 0 {
+            let words = format!("✗ {} dead in 24 h", text::grouped(dead.into()));
+            lines.push((Token::Bad, words));
+        }
+        if let Some(quiet) = wall::quiet(self.model) {
+            lines.push((Token::Warning, format!("☾ {quiet}")));
+        }
+        for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
+            pen.put(inside.x, y, inside.width.into(), *token, line);
+        }
+    }
+
+    /// What there is most of.
+    pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
+        let inside = pen.panel(area, "Loudest");
+        let rows = wall::loudest(self.model);
+        if rows.is_empty() {
+            let words = "nothing is open, and nobody was told";
+            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
+            return;
+        }
+        let marked = rows.iter().position(|row| {
+            let link = row.link.as_ref();
+            link.is_some_and(|link| self.is_marked(link))
+        });
+        let height = usize::from(inside.height);
+        let top = marked.map_or(0, |at| (at + 1).saturating_sub(height));
+        let bar = inside.width / 5;
+        for (row, y) in rows.iter().skip(top).zip(inside.top()..inside.bottom()) {
+            let count = match (row.link.is_some(), row.or_more) {
+                (false, _) => String::new(),
+                (true, true) => format!("{}+", text::grouped(row.count)),
+                (true, false) => text::grouped(row.count),
+            };
+            let cells = u16::try_from(count.len()).unwrap_or(0);
+            let end = inside.right().saturating_sub(bar + 1);
+            let room = usize::from(end.saturating_sub(inside.x + cells + 1));
+            let token = if row.link.is_some() {
+                Token::Text
+            } else {
+                row.token
+            };
+            pen.put(inside.x, y, room, token, &row.name);
+            pen.put(
+                end.saturating_sub(cells),
+                y,
+                cells.into(),
+                Token::Text,
+                &count,
+            );
+            #[expect(clippy::cast_precision_loss, reason = "a share of few cells")]
+            let share = row.count as f64 / row.most.max(1) as f64;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and the cells that there are"
+            )]
+            let filled = (share * f64::from(bar)).ceil().clamp(0.0, f64::from(bar)) as usize;
+            pen.put(end + 1, y, bar.into(), row.token, &"▇".repeat(filled));
+            if row.link.as_ref().is_some_and(|link| self.is_marked(link)) {
+                pen.row(inside, y, Token::Selected);
+            }
+        }
+    }
+}
