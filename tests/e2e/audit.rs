@@ -155,6 +155,12 @@ async fn what_operators_do_and_what_is_refused_is_written_down_too() {
         created.contains(&format!("olga UPDATED occurrence {id}:1")),
         "{created:?}"
     );
+    let of_it = format!("kinds=occurrence&names={}:1", id.replace('=', "%3D"));
+    let of_it = told(&entries(&admin, &of_it).await);
+    assert!(
+        of_it.contains(&format!("olga UPDATED occurrence {id}:1")),
+        "{of_it:?}"
+    );
     let is_test = |it: &&String| it.starts_with("olga CREATED delivery ");
     assert_eq!(created.iter().filter(is_test).count(), 1, "{created:?}");
 }

@@ -1,10 +1,11 @@
 //! Text that is read, line by line, with links: what pages are written in.
 
+mod difference;
 mod json;
 
 use serde_json::Value;
 
-pub(crate) use self::json::readable;
+pub(crate) use self::{difference::difference, json::readable};
 use bellwether_proto::filter;
 
 use crate::{data::Failure, keymap::Action, limits, route::Route, text, theme::Token};

@@ -26,6 +26,18 @@ const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 /// Entries that one commit forgets, and that one read looks at.
 const STEP: usize = 500;
+/// Kinds of things that entries keep as they were and are; what was done to others is only counted, and
+/// no index leads to it.
+const KEPT: [&str; 8] = [
+    "trigger",
+    "destination",
+    "rule",
+    "silence",
+    "calendar",
+    "inhibition",
+    "mapping",
+    "client",
+];
 /// Stands for all refused callers whom there is no room for.
 const OTHERS: &str = "others";
 
@@ -286,14 +298,16 @@ impl AuditLog {
     }
 
     /// Some entries before a number, the newest first, with their sizes; those about one thing are
-    /// found by its name.
+    /// found by its name, where they are kept with what it was.
     async fn step(
         &self,
         filter: &AuditFilter,
         before: Option<&[u8]>,
     ) -> Result<Vec<(AuditEntry, usize)>, Error> {
         let prefix = match (&*filter.kinds, &*filter.names) {
-            ([kind], [name]) => Some(Key::new().name(kind).name(name).build()),
+            ([kind], [name]) if KEPT.contains(&kind.as_str()) => {
+                Some(Key::new().name(kind).name(name).build())
+            }
             _ => None,
         };
         let mut range = Range::under(prefix.as_deref().unwrap_or_default());

@@ -26,6 +26,7 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             | Request::Bulk { .. }
             | Request::GatherEvents { .. }
             | Request::ListObligations { .. }
+            | Request::ListAudit { .. }
     ) {
         reach.limit = limits::TEST_CALL;
     }
@@ -111,6 +112,7 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             Answer::Silenced { event_id, preview }
         }
         Request::ListObligations(asked) => Answer::Obligations(obligations(reach, asked).await),
+        Request::ListAudit(asked) => Answer::Audit(audit(reach, asked).await),
         Request::Validate { draft, update } => {
             Answer::Checked(store(reach, &draft, "", update, true).await.map(drop))
         }
@@ -491,6 +493,27 @@ async fn obligations(
             return Ok((rows, more));
         }
     }
+}
+
+/// What the audit log has, the newest first up to the limit, and whether there is more.
+async fn audit(
+    reach: &mut Reach,
+    mut asked: v1::ListAuditEntriesRequest,
+) -> Result<(Vec<v1::AuditEntry>, bool), Failure> {
+    let mut rows = Vec::new();
+    // Where few of many entries are meant, each call looks at some more of them.
+    for _ in 0..limits::AUDIT_CALLS {
+        let left = limits::HELD_AUDIT.saturating_sub(rows.len());
+        asked.page_size = i32::try_from(left).unwrap_or(i32::MAX);
+        let page = reach.ask("AuditService/ListAuditEntries", asked.clone());
+        let page: v1::ListAuditEntriesResponse = page.await?;
+        rows.extend(page.entries);
+        asked.page_token = page.next_page_token;
+        if asked.page_token.is_empty() || rows.len() >= limits::HELD_AUDIT {
+            break;
+        }
+    }
+    Ok((rows, !asked.page_token.is_empty()))
 }
 
 /// The event's id of an occurrence's.

@@ -160,6 +160,7 @@ pub(crate) enum Request {
         page_token: String,
     },
     ListObligations(v1::ListObligationsRequest),
+    ListAudit(v1::ListAuditEntriesRequest),
 }
 
 impl Request {
@@ -268,6 +269,8 @@ pub(crate) enum Answer {
     Bulk(Result<(BulkTally, String), Failure>),
     /// And whether there are more.
     Obligations(Result<(Vec<v1::Obligation>, bool), Failure>),
+    /// And whether there are more.
+    Audit(Result<(Vec<v1::AuditEntry>, bool), Failure>),
     /// Whether a draft passed the check.
     Checked(Result<(), Failure>),
     Written(Result<Taken, Failure>),

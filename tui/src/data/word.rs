@@ -3,7 +3,8 @@
 use bellwether_proto::{
     cloud::{Severity, Status},
     v1::{
-        Outcome, Role, delivery::State as DeliveryState, destination_health::State as HealthState,
+        Outcome, Role, audit_entry::Action as AuditAction, delivery::State as DeliveryState,
+        destination_health::State as HealthState,
     },
 };
 
@@ -55,6 +56,10 @@ words! {
         Unspecified "unknown", Pending "pending", Leased "sending", Retry "retry",
         Delivered "delivered", Dead "dead", Cancelled "cancelled", Folded "folded",
         Shadowed "shadowed"
+    }
+    AuditAction {
+        Unspecified "unknown", Created "created", Updated "updated", Deleted "deleted",
+        Read "read", Refused "was refused"
     }
     Outcome {
         Unspecified "under way", Delivered "delivered", Rejected "rejected",

@@ -96,6 +96,7 @@ pub(crate) enum Action {
     SendAllAgain,
     CancelAll,
     Obligations,
+    History,
     Revoke,
     FormNext,
     FormPrevious,

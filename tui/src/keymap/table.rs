@@ -175,6 +175,8 @@ actions! {
         "cancel all": "Cancel all that the filter leaves, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
         "unresolved": "What is not yet resolved: who has yet to hear of the end";
+    History ["H"] in ANYWHERE, OPERATE, 0
+        "history": "Who changed this, when and how; where nothing is selected, everything";
     Revoke ["d"] in &[Place::Many(Kind::Client)], Need::Write(Role::Admin), 14
         "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[Place::Event], Need::None, 11

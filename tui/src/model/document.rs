@@ -1,5 +1,6 @@
 //! Pages that are read: lines of text with links, made anew from the state for each frame.
 
+mod audit;
 mod event;
 mod explain;
 mod obligation;

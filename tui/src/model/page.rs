@@ -89,7 +89,9 @@ pub(crate) enum Found {
     Previews(v1::PreviewRuleResponse),
     Mapped(v1::TestIntakeMappingResponse),
     /// And whether there are more.
-    Obligations(Vec<v1::Obligation>, bool),
+    Obligations((Vec<v1::Obligation>, bool)),
+    /// And whether there are more.
+    Audit((Vec<v1::AuditEntry>, bool)),
 }
 
 /// One page.

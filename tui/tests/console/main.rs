@@ -6,6 +6,7 @@
 mod backend;
 mod finding;
 mod flows;
+mod history;
 mod looks;
 mod many;
 mod map;

@@ -6,7 +6,7 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-use super::{obligation, rendered, transcript};
+use super::{audit, obligation, rendered, transcript};
 use crate::{
     client::Request,
     data::{EventRow, Severity, Status, Word, structure},
@@ -51,7 +51,8 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(Found::Matches(test)) => matches(into, model, test, &report.request),
         Some(Found::Mapped(found)) => mapped(into, found),
-        Some(Found::Obligations(rows, more)) => obligation::write(into, model, rows, *more),
+        Some(Found::Obligations((rows, more))) => obligation::write(into, model, rows, *more),
+        Some(Found::Audit((rows, more))) => audit::write(into, model, rows, *more),
         Some(Found::Previews(found)) => {
             for warning in &found.warnings {
                 into.text(Token::Warning, 0, &format!("! {warning}"));
@@ -85,6 +86,10 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Request::ListObligations(asked) => {
             obligation::about(into, asked);
+            None
+        }
+        Request::ListAudit(asked) => {
+            audit::about(into, asked);
             None
         }
         _ => None,

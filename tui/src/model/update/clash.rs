@@ -39,17 +39,14 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     if let Some(json) = base {
         let base = kind::text(&Object { kind, json });
         lines.push((Token::Title, "What others changed:".to_owned()));
-        lines.extend(confirm::difference(&base, &kind::text(&theirs)));
+        lines.extend(confirm::differs(&base, &kind::text(&theirs)));
         lines.push((Token::Text, String::new()));
     }
     lines.push((
         Token::Title,
         "What yours would change in theirs:".to_owned(),
     ));
-    lines.extend(confirm::difference(
-        &kind::text(&theirs),
-        &kind::text(&mine),
-    ));
+    lines.extend(confirm::differs(&kind::text(&theirs), &kind::text(&mine)));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
         mine,
         theirs,

@@ -8,6 +8,7 @@ use super::carry_out::carry_out;
 use crate::{
     client::{Request, StatusChange},
     data::{HealthState, Kind, Object, Status, Transition, Word, timestamp},
+    document::difference,
     kind,
     model::{
         Model,
@@ -511,31 +512,18 @@ pub(super) fn save(
         let told = "Its key is shown once, and nowhere else.";
         confirm = confirm.line(Token::Text, told);
     }
-    for (token, line) in difference(before, &after) {
+    for (token, line) in differs(before, &after) {
         confirm = confirm.line(token, line);
     }
     ask(model, confirm);
 }
 
-/// What changes, line by line, with a line around it.
-pub(super) fn difference(before: &str, after: &str) -> Vec<(Token, String)> {
-    let diff = similar::TextDiff::from_lines(before, after);
-    let mut lines = Vec::new();
-    for group in diff.grouped_ops(1) {
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (token, sign) = match change.tag() {
-                similar::ChangeTag::Delete => (Token::Bad, '-'),
-                similar::ChangeTag::Insert => (Token::Good, '+'),
-                similar::ChangeTag::Equal => (Token::Dim, ' '),
-            };
-            lines.push((token, format!("{sign} {}", change.value().trim_end())));
-        }
-    }
+/// What changes, with a line around it.
+pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
+    let mut lines = difference(before, after, 1);
     if lines.is_empty() {
-        lines.push((
-            Token::Dim,
-            "Nothing is different from what is stored.".to_owned(),
-        ));
+        let told = "Nothing is different from what is stored.";
+        lines.push((Token::Dim, told.to_owned()));
     }
     lines
 }

@@ -215,10 +215,8 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
         Answer::Tested(found) => report(model, ticket, found.map(Found::Test)),
-        Answer::Obligations(found) => {
-            let found = found.map(|(rows, more)| Found::Obligations(rows, more));
-            report(model, ticket, found)
-        }
+        Answer::Audit(found) => report(model, ticket, found.map(Found::Audit)),
+        Answer::Obligations(found) => report(model, ticket, found.map(Found::Obligations)),
         Answer::Checked(result) => {
             checked(model, ticket, result);
             true

@@ -223,6 +223,28 @@ pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Request::ListObligations(asked), effects);
 }
 
+/// Who changed what is selected or shown, or anything.
+pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
+    let (kind, name) = match &model.page.route {
+        Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
+        Route::Deliveries => ("delivery", model.selected()),
+        Route::Delivery(id) => ("delivery", Some(id.clone())),
+        // Nobody changes these: the service makes them.
+        Route::List(Kind::Group | Kind::Pending)
+        | Route::Object(Kind::Group | Kind::Pending, _) => ("", None),
+        Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
+        _ => ("", None),
+    };
+    let mut asked = v1::ListAuditEntriesRequest::default();
+    let mut title = "Who changed what".to_owned();
+    if let Some(name) = name {
+        title = format!("Who changed {kind} {name}");
+        asked.kinds.push(kind.to_owned());
+        asked.names.push(name);
+    }
+    report(model, title, Request::ListAudit(asked), effects);
+}
+
 fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
     let ticket = call(model, request.clone(), effects);
     let found = Loaded::<Found> {

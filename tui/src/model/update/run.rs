@@ -131,6 +131,7 @@ fn of(action: Action) -> Run {
         }
         Action::CancelAll => |model, effects| bulk::matching(model, Transition::Cancel, effects),
         Action::Obligations => report::obligations,
+        Action::History => report::history,
         Action::AcknowledgeAll => {
             |model, effects| events::set_all(model, StatusChange::Acknowledged(true), effects)
         }

@@ -139,6 +139,7 @@ fn answer(request: &Request) -> Answer {
             Answer::Tested(Ok(v1::TestDestinationResponse::default()))
         }
         Request::ListObligations(_) => Answer::Obligations(none()),
+        Request::ListAudit(_) => Answer::Audit(none()),
         Request::Validate { .. } => Answer::Checked(Ok(())),
         Request::Bulk { .. } => Answer::Bulk(Ok((BulkTally::default(), String::new()))),
         Request::Annotate { occurrence_ids, .. } => {

@@ -1,0 +1,137 @@
+//! Who changed what: the audit log, and what it has of one thing.
+
+use bellwether_proto::{
+    json,
+    v1::{AuditEntry, AuditState, ListAuditEntriesRequest, audit_entry::Action},
+};
+use serde_json::Value;
+
+use crate::{
+    data::{Kind, Word, millis},
+    document::{Document, Link, difference, span},
+    model::Model,
+    route::Route,
+    theme::Token,
+};
+
+/// Lines of a change that are shown.
+const LINES: usize = 40;
+
+/// What the list is about.
+pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
+    into.text(Token::Dim, 0, "Who changed what, the newest first.");
+    for (kind, name) in asked.kinds.iter().zip(&asked.names) {
+        match route(kind, name) {
+            Some(route) => into.link(kind, name, Link::Go(route)),
+            None => into.field(kind, Token::Text, name),
+        }
+    }
+}
+
+pub(super) fn write(into: &mut Document, model: &Model, rows: &[AuditEntry], more: bool) {
+    if rows.is_empty() {
+        into.text(Token::Dim, 0, "nothing was written down of it");
+    }
+    for row in rows {
+        entry(into, model, row);
+    }
+    if more {
+        into.blank();
+        let told = format!("these are the newest {}; there may be more", rows.len());
+        into.text(Token::Warning, 0, &told);
+    }
+}
+
+fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
+    let at = millis(row.time.as_ref());
+    let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+    let client = match row.client_name.as_str() {
+        "" => "nobody known",
+        name => name,
+    };
+    let token = match row.action() {
+        Action::Refused | Action::Deleted => Token::Bad,
+        Action::Created => Token::Good,
+        _ => Token::Text,
+    };
+    let what = match (row.names.as_slice(), row.count) {
+        ([name], 0 | 1) => format!(" {} {name}", row.kind),
+        (_, count) if count > 1 => format!(" {count} of {}", row.kind),
+        _ => format!(" {}", row.kind),
+    };
+    let line = vec![
+        span(Token::Dim, &format!("{at:<17}")),
+        span(Token::Title, &format!("{client:<14} ")),
+        span(token, row.action().word()),
+        span(Token::Text, what.trim_end()),
+        span(Token::Dim, &from(row)),
+    ];
+    let route = match row.names.as_slice() {
+        [name] => route(&row.kind, name),
+        _ => None,
+    };
+    match route {
+        Some(route) => into.linked(line, Link::Go(route)),
+        None => into.line(line),
+    }
+    if !row.reason.is_empty() {
+        into.text(Token::Bad, 2, &row.reason);
+    }
+    if row.before.is_some() && row.after.is_some() {
+        change(into, row);
+    }
+    for secret in &row.changed_secrets {
+        into.text(Token::Warning, 2, &format!("secret given: {secret}"));
+    }
+}
+
+/// Where a call came from, and for one that was refused which it was.
+fn from(row: &AuditEntry) -> String {
+    let address = match row.address.as_str() {
+        "" => String::new(),
+        address => format!("  from {address}"),
+    };
+    match row.action() {
+        Action::Refused => format!("  {}{address}", row.method),
+        _ => address,
+    }
+}
+
+/// What is another than before.
+fn change(into: &mut Document, row: &AuditEntry) {
+    let [before, after] = [&row.before, &row.after].map(|it| text(it.as_ref(), &row.kind));
+    let lines = difference(&before, &after, 0);
+    let count = lines.len();
+    for (token, line) in lines.into_iter().take(LINES) {
+        into.text(token, 2, &line);
+    }
+    if count > LINES {
+        let told = format!("and {} lines more", count - LINES);
+        into.text(Token::Dim, 2, &told);
+    }
+}
+
+/// A thing as JSON, without what changes with every edit.
+fn text(state: Option<&AuditState>, kind: &str) -> String {
+    let wire = state.and_then(|it| json::to_json(it).ok());
+    let read = wire.and_then(|it| serde_json::from_slice::<Value>(&it).ok());
+    let mut value = read.map_or(Value::Null, |mut it| it[kind].take());
+    if let Value::Object(fields) = &mut value {
+        for field in ["etag", "updateTime"] {
+            fields.remove(field);
+        }
+    }
+    format!("{value:#}\n")
+}
+
+/// Where a thing is shown.
+fn route(kind: &str, name: &str) -> Option<Route> {
+    match kind {
+        "occurrence" => Some(Route::Event(name.to_owned())),
+        "delivery" => Some(Route::Delivery(name.to_owned())),
+        kind => {
+            let kind = Kind::ALL.iter().find(|it| it.word() == kind)?;
+            Some(Route::Object(*kind, name.to_owned()))
+        }
+    }
+}

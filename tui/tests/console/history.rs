@@ -1,0 +1,41 @@
+//! Who changed what, as the audit log has it.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use super::super::{flows::assert_shows, *};
+    use crate::backend::Real;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_changed_a_thing_is_told_with_what_is_another_and_everything_where_nothing_is_selected()
+     {
+        let real = Real::start().await;
+        real.send(Severity::Error, std::iter::once("db-1".to_owned()))
+            .await;
+        let mut console = Headless::start(real.options(real.address), 100, 30);
+        assert!(console.shows("error").await, "{}", console.screen());
+        press(
+            &mut console,
+            "3ndisk<Tab><Tab><Tab>severity<Tab><Tab>error<C-s>",
+        )
+        .await;
+        press(&mut console, "y").await;
+        press(&mut console, "e<Tab><Tab><Tab><Tab><Tab><C-u>critical<C-s>").await;
+        press(&mut console, "y").await;
+        let screen = press(&mut console, "H").await;
+        assert_shows(&screen, "Who changed trigger disk");
+        assert_shows(&screen, "updated trigger disk");
+        assert_shows(&screen, "created trigger disk");
+        assert_shows(&screen, "critical");
+        press(&mut console, "2").await;
+        press(&mut console, "a").await;
+        assert!(console.shows("U undoes it").await, "{}", console.screen());
+        let screen = press(&mut console, "H").await;
+        assert_shows(&screen, "Who changed occurrence ");
+        assert_shows(&screen, "updated occurrence");
+        assert!(!screen.contains("trigger"), "{screen}");
+        let screen = press(&mut console, "1H").await;
+        assert_shows(&screen, "Who changed what, the newest first.");
+        assert_shows(&screen, "updated occurrence");
+        assert_shows(&screen, "created trigger disk");
+    }
+}
