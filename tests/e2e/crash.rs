@@ -69,14 +69,11 @@ async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
         .iter()
         .map(|request| request.delivery_id().to_owned())
         .collect();
-    let hosts: BTreeSet<_> = requests
-        .iter()
-        .map(|request| text(&request.json()["event"]["dimensions"]["host"]))
-        .collect();
     assert_eq!(
         known, arrived,
         "every delivery arrives, and each id is known"
     );
+    let hosts = told_hosts(&receiver);
     assert_eq!(hosts, stored, "every stored event is told of");
     assert_eq!(known.len(), stored.len(), "and has one delivery");
 }
@@ -201,6 +198,15 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
     .await;
     world.kill();
     senders.join_all().await;
+}
+
+/// The hosts of the events that a receiver was told of.
+pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
+    let received = receiver.received();
+    let hosts = received.iter();
+    hosts
+        .map(|it| text(&it.json()["event"]["dimensions"]["host"]))
+        .collect()
 }
 
 /// The hosts of all stored events.

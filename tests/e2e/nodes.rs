@@ -18,7 +18,7 @@ use bellwether_tests::{
 use serde_json::json;
 
 use crate::{
-    crash::{rounds, stored_hosts},
+    crash::{rounds, stored_hosts, told_hosts},
     journey,
     postgres::{ANSWERED, Database, Told, answered, refused, send, serve, store},
     samples,
@@ -64,13 +64,7 @@ async fn leader(world: &World) -> String {
 
 async fn told_of(receiver: &Receiver, stored: &BTreeSet<String>) {
     eventually("every stored event to be told of", async || {
-        let received = receiver.received();
-        let hosts = received.iter().map(|it| {
-            let host = it.json()["event"]["dimensions"]["host"].clone();
-            host.as_str().unwrap().to_owned()
-        });
-        let hosts: BTreeSet<_> = hosts.collect();
-        stored.is_subset(&hosts).then_some(())
+        stored.is_subset(&told_hosts(receiver)).then_some(())
     })
     .await;
 }

@@ -21,7 +21,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::{crash::stored_hosts, journey, samples};
+use crate::{
+    crash::{stored_hosts, told_hosts},
+    journey, samples,
+};
 
 /// Senders at once, each with one event at a time.
 const SENDERS: usize = 8;
@@ -183,12 +186,7 @@ async fn what_was_answered_survives_kills_of_the_service_and_of_the_database() {
     let kept: Vec<_> = told.refused.intersection(&stored).collect();
     assert!(kept.is_empty(), "refused and stored: {kept:?}");
     let hosts = eventually("every stored event to be told of", async || {
-        let received = receiver.received();
-        let hosts = received.iter().map(|it| {
-            let host = it.json()["event"]["dimensions"]["host"].clone();
-            host.as_str().unwrap().to_owned()
-        });
-        let hosts: BTreeSet<_> = hosts.collect();
+        let hosts = told_hosts(&receiver);
         stored.is_subset(&hosts).then_some(hosts)
     })
     .await;

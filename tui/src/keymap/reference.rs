@@ -37,7 +37,7 @@ const TAIL: &str = "
 | text being typed | as in a shell: `ctrl-a` `ctrl-e` start and end, `alt-b` `alt-f` words, `ctrl-w` `ctrl-u` `ctrl-k` delete |
 | questions | `y` yes, `n` or `esc` no, `tab` the other answer, `enter` takes the one marked, `j` `k` scroll |
 | help and `:` | `up` `down` `ctrl-p` `ctrl-n` choose, `tab` completes, `enter` does it, `esc` leaves |
-| a filter being typed | `up` `down` the filters of before |
+| a filter being typed | `up` `down` the filters of before; of events, `tab` completes a field or a value |
 | what to copy | `i` id, `r` row, `j` JSON, `c` curl, `b` command, `enter` the one marked, `esc` leaves |
 | lists of names | `space` chooses, `enter` takes them, `esc` leaves |
 ";
