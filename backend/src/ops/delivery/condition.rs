@@ -10,6 +10,7 @@ use super::Deliveries;
 use crate::{
     domain::{Clause, Delivery, DeliveryState, EventId, Literal, Occurrence, Query, RecordId},
     error::{Error, Violation},
+    limits::CLAUSES_MAX,
     matching::{CompiledQuery, Document, DocumentQuery, compile, time_bounds},
     message::sample,
 };
@@ -186,6 +187,7 @@ fn document(delivery: &Delivery) -> Document {
 #[derive(Default)]
 struct Reader {
     narrow: Narrow,
+    comparisons: usize,
     names_states: bool,
     /// By path.
     faults: Vec<(String, String)>,
@@ -270,6 +272,13 @@ impl Reader {
     }
 
     fn comparison(&mut self, clause: &Clause, path: &str) -> Node {
+        self.comparisons += 1;
+        if self.comparisons > CLAUSES_MAX {
+            if self.comparisons == CLAUSES_MAX + 1 {
+                self.fault(path, format!("has more than {CLAUSES_MAX} conditions"));
+            }
+            return Node::And(Vec::new());
+        }
         let field = clause.field().unwrap_or_default();
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
             let message = "deliveries are found by `since=` and `until=`, when they were decided; \
@@ -284,6 +293,17 @@ impl Reader {
                 path,
                 format!("`{word}` is not a state; there are {WAITING}, {known}"),
             );
+        }
+        if let Clause::Equals(_, Literal::Text(id)) = clause {
+            if field == "event" && EventId::parse(id).is_none() {
+                self.fault(path, format!("`{id}` is no event id: it has 28 characters"));
+            }
+            if field == "digest" && RecordId::parse(id).is_none() {
+                self.fault(
+                    path,
+                    format!("`{id}` is no delivery id: it has 26 characters"),
+                );
+            }
         }
         let query = Query {
             clause: clause.clone(),

@@ -84,9 +84,14 @@ async fn what_is_wrong_is_told_with_its_place() {
             "at character 15: deliveries are found by `since=`",
         ),
         ("severity=loud", "at character 1: "),
+        ("rule=disk event=x", "at character 11: `x` is no event id"),
+        ("digest=x", "at character 1: `x` is no delivery id"),
         ("error~\"(\"", "at character 1: "),
     ] {
         let said = refused(&world, text).await;
         assert!(said.starts_with(wanted), "{text}: {said}");
     }
+    let many = "a=1 ".repeat(501);
+    let said = refused(&world, &many).await;
+    assert!(said.contains("more than 500 conditions"), "{said}");
 }
