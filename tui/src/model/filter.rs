@@ -77,18 +77,19 @@ impl Reader {
     }
 }
 
-/// Parts at spaces, as they are written; quotes keep spaces together.
+/// Parts at spaces, as they are written; quotes and brackets keep spaces together.
 fn words(text: &str) -> Vec<&str> {
-    let mut quoted = false;
-    let mut escaped = false;
+    let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
     let parts = text.split(move |char: char| {
         let is_escaped = std::mem::take(&mut escaped);
         match char {
             '\\' => escaped = !is_escaped,
             '"' if !is_escaped => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
-        char.is_whitespace() && !quoted
+        char.is_whitespace() && !quoted && depth == 0
     });
     parts.filter(|word| !word.is_empty()).collect()
 }
@@ -99,9 +100,17 @@ const WAITING: &str = "waiting";
 /// The states that the list of deliveries has tabs for, as they stand in its filter.
 pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
 
+/// Whether a filter is one of several, of which no part holds in any case.
+fn is_either(words: &[&str]) -> bool {
+    words.iter().any(|word| word.eq_ignore_ascii_case("or"))
+}
+
 /// Which of these tabs a filter is.
 pub(crate) fn delivery_tab(text: &str) -> Option<usize> {
     let words = words(text);
+    if is_either(&words) {
+        return None;
+    }
     let mut states = words.iter().filter_map(|word| word.strip_prefix("state="));
     match (states.next(), states.next()) {
         (None, _) => Some(0),
@@ -112,11 +121,16 @@ pub(crate) fn delivery_tab(text: &str) -> Option<usize> {
 
 /// A filter of deliveries with the state of a tab instead of its own.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize) -> String {
-    let words = words(text).into_iter();
-    let rest = words.filter(|word| !word.starts_with("state="));
+    let words = words(text);
+    let rest = if is_either(&words) {
+        vec![format!("({text})")]
+    } else {
+        let rest = words.iter().filter(|word| !word.starts_with("state="));
+        rest.map(ToString::to_string).collect()
+    };
     let state = DELIVERY_TABS.get(tab).filter(|_| tab > 0);
     let state = state.map(|state| format!("state={state}"));
-    let words: Vec<_> = state.into_iter().chain(rest.map(str::to_owned)).collect();
+    let words: Vec<String> = state.into_iter().chain(rest).collect();
     words.join(" ")
 }
 
@@ -222,6 +236,29 @@ mod tests {
         assert_eq!(describe(&since), "lastSeen>=1970-01-01T00:00:00.000Z");
         assert!(events("since=soon", &reader()).is_err());
         assert!(events("anything=1", &reader()).is_ok());
+    }
+
+    #[test]
+    fn a_tab_takes_the_place_of_the_state_alone() {
+        for (text, own, dead) in [
+            ("", Some(0), "state=dead"),
+            ("state=waiting rule=a", Some(1), "state=dead rule=a"),
+            (
+                "rule=\"a b\" (c or d)",
+                Some(0),
+                "state=dead rule=\"a b\" (c or d)",
+            ),
+            ("state=dead or c", None, "state=dead (state=dead or c)"),
+            (
+                "state=dead (a or state=waiting)",
+                Some(2),
+                "state=dead (a or state=waiting)",
+            ),
+        ] {
+            assert_eq!(delivery_tab(text), own, "{text}");
+            assert_eq!(with_delivery_tab(text, 2), dead, "{text}");
+        }
+        assert_eq!(with_delivery_tab("state=dead rule=a", 0), "rule=a");
     }
 
     #[test]
