@@ -150,7 +150,7 @@ async fn groups(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
     let wait = format!("{}s", GROUP_WAIT.as_secs());
-    let group = json!({"group": {"by": ["host"], "wait": wait, "interval": "1h"}});
+    let group = json!({"group": {"by": ["host"], "wait": wait, "interval": "3600s"}});
     tell(&world, &sink.url("/"), group).await;
     let due = Instant::now() + GROUP_WAIT;
     for first in (0..GROUPS).step_by(BATCH) {
