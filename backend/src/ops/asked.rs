@@ -5,9 +5,30 @@ pub mod group;
 use crate::{
     decide::{Asked, Causes},
     domain::Occurrence,
+    error::Error,
     limits::INHIBITION_SOURCES_MAX,
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
+
+/// Makes a decision until it knows everything that it asks the causes for; answers the last one.
+///
+/// # Errors
+/// Those of `decide` and of the store.
+pub async fn settled<T, F>(
+    store: &Store,
+    causes: &Causes,
+    decide: impl Fn() -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    loop {
+        let decided = decide().await?;
+        if settle(store, causes).await? {
+            return Ok(decided);
+        }
+    }
+}
 
 /// Reads what a decision asked for and did not know; whether it knew everything. If not, it is to be
 /// made again.

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        asked::settle,
+        asked::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, Target},
@@ -170,12 +170,7 @@ pub async fn release(
     let store = &deciding.store;
     let decide = async || {
         let causes = Causes::default();
-        loop {
-            let decided = released(deciding, rule, target, &causes).await?;
-            if settle(store, &causes).await? {
-                return Ok(decided);
-            }
-        }
+        settled(store, &causes, || released(deciding, rule, target, &causes)).await
     };
     let ((ids, reports), _) = commit(store, Lane::Admin, decide).await?;
     intake.report_all(reports);

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        asked::settle,
+        asked::settled,
         commit::commit,
         deciding::Deciding,
         group,
@@ -151,12 +151,7 @@ impl Reviewer {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
-            loop {
-                let decided = self.decided(records, &causes).await?;
-                if settle(store, &causes).await? {
-                    return Ok(decided);
-                }
-            }
+            settled(store, &causes, || self.decided(records, &causes)).await
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
         self.intake.report_all(reports);

@@ -5,7 +5,7 @@ use crate::{
     domain::{CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
-        asked::settle,
+        asked::settled,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, Target},
@@ -46,12 +46,10 @@ pub async fn set_status(
     targets.extend(items.iter().map(|item| Target::Newest(item.target.event())));
     let decide = async || {
         let causes = Causes::default();
-        loop {
-            let decided = decided(deciding, items, &targets, &causes, author).await?;
-            if settle(&deciding.store, &causes).await? {
-                return Ok(decided);
-            }
-        }
+        settled(&deciding.store, &causes, || {
+            decided(deciding, items, &targets, &causes, author)
+        })
+        .await
     };
     let ((answers, reports), _) = commit(&deciding.store, Lane::Admin, decide).await?;
     intake.report_all(reports);

@@ -22,7 +22,7 @@ use crate::{
     },
     ops::{
         asked::group::{joined, standing},
-        asked::settle,
+        asked::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         intake::Intake,
@@ -91,12 +91,7 @@ pub async fn tell(
     while !dues.is_empty() {
         let decide = async || {
             let causes = Causes::default();
-            loop {
-                let (changes, decided) = decided(deciding, dues, &causes).await?;
-                if settle(store, &causes).await? {
-                    return Ok((changes, decided));
-                }
-            }
+            settled(store, &causes, || decided(deciding, dues, &causes)).await
         };
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
         intake.report_all(outcome.reports);

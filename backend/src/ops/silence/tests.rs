@@ -53,14 +53,19 @@ impl World {
         }
     }
 
+    async fn create(&self, draft: SilenceDraft) -> SilenceView {
+        let silences = &self.node().silences;
+        silences.create(draft, false, false).await.unwrap()
+    }
+
+    async fn update(&self, draft: SilenceDraft) -> SilenceView {
+        let silences = &self.node().silences;
+        silences.update(draft, false, false).await.unwrap()
+    }
+
     async fn silence(&self, called: &str, text: &str, minutes: i64) -> SilenceView {
         let draft = self.draft(called, text, minutes);
-        let view = self
-            .node()
-            .silences
-            .create(draft, false, false)
-            .await
-            .unwrap();
+        let view = self.create(draft).await;
         self.look().await;
         view
     }

@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
     ops::{
-        asked::settle,
+        asked::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         group::tell::{self, Due},
@@ -193,12 +193,7 @@ impl<'a> Batch<'a> {
                 None => self.read(keys.to_vec()).await?,
             };
             let causes = Causes::default();
-            loop {
-                let decided = self.decided(&found, &causes, together).await?;
-                if settle(store, &causes).await? {
-                    return Ok(decided);
-                }
-            }
+            settled(store, &causes, || self.decided(&found, &causes, together)).await
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
         self.intake.report_all(reports);

@@ -53,12 +53,7 @@ async fn a_silence_for_some_rules_lets_the_others_notify_and_follows_their_edits
     for (called, query) in [("quiet", ""), ("hosts", "host=a or host=z")] {
         let mut draft = world.draft(called, query, 60);
         draft.rule_names = vec!["page".into()];
-        world
-            .node()
-            .silences
-            .create(draft, false, false)
-            .await
-            .unwrap();
+        world.create(draft).await;
     }
     world.wait(1).await;
     world.event("a", |_| {}).await;
@@ -201,12 +196,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
         .await
         .unwrap();
     let draft = world.draft("quiet", "host=a", -1);
-    let ended = world
-        .node()
-        .silences
-        .update(draft, false, false)
-        .await
-        .unwrap();
+    let ended = world.update(draft).await;
     assert_eq!(ended.state, SilenceState::Expired);
     assert_eq!(ended.silence.comments.len(), 1);
     for outcome in [
@@ -255,12 +245,7 @@ async fn an_edit_decides_two_thousand_that_wait_in_no_time() {
     assert_eq!((first.len(), token.is_empty()), (300, false));
     let begun = std::time::Instant::now();
     let draft = world.draft("quiet", "host=h3-7", 60);
-    world
-        .node()
-        .silences
-        .update(draft, false, false)
-        .await
-        .unwrap();
+    world.update(draft).await;
     world.look().await;
     assert_eq!(world.sent().await.len(), 1_999);
     assert!(

@@ -25,27 +25,13 @@ async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then
             "delete" => world.node().silences.delete("quiet", "").await.unwrap(),
             "edit" => {
                 let draft = world.draft("quiet", "host=c", 60);
-                drop(
-                    world
-                        .node()
-                        .silences
-                        .update(draft, false, false)
-                        .await
-                        .unwrap(),
-                );
+                world.update(draft).await;
             }
             _ => {
                 let mut draft = world.draft("quiet", "host=a", 60);
                 samples::save_rule(&world.store, &rule("other", &["nothing"], &["hook"])).await;
                 draft.rule_names = vec!["other".into()];
-                drop(
-                    world
-                        .node()
-                        .silences
-                        .update(draft, false, false)
-                        .await
-                        .unwrap(),
-                );
+                world.update(draft).await;
             }
         }
         world.look().await;

@@ -7,12 +7,7 @@ async fn a_silence_that_covers_nothing_any_more_ends_after_its_idle_time() {
     let world = World::under(&[page()]).await;
     let mut draft = world.draft("quiet", "host=a", 600);
     draft.expire_when_idle_ms = Some(10 * MINUTE_MS);
-    world
-        .node()
-        .silences
-        .create(draft, false, false)
-        .await
-        .unwrap();
+    world.create(draft).await;
     world.wait(3_600).await;
     assert_eq!(
         world.view("quiet").await.state,

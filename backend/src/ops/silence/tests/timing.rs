@@ -127,12 +127,7 @@ async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
         end_ms: None,
         ..world.draft("nightly", "host=a", 1)
     };
-    let made = world
-        .node()
-        .silences
-        .create(draft, false, false)
-        .await
-        .unwrap();
+    let made = world.create(draft).await;
     assert_eq!(made.state, SilenceState::Scheduled);
     assert_eq!(made.begins_ms, Some(START_MS + 14 * 60 * MINUTE_MS));
     assert_eq!(made.ends_ms, Some(START_MS + 22 * 60 * MINUTE_MS));
