@@ -6,7 +6,10 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{pen::Pen, plot::FIGURE_ROWS};
+use super::{
+    pen::Pen,
+    plot::{FIGURE_ROWS, Series, Stack},
+};
 use crate::{
     data::{Back, Counted, Kind},
     document::Link,
@@ -194,6 +197,18 @@ impl Wall<'_> {
 
 fn stacked(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
     Layout::vertical([above, below]).areas(area)
+}
+
+/// Draws numbers as columns, the first series lowest; a full column stands for that much.
+fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Rect) {
+    let (ground, is_mono) = (pen.ground(), pen.is_mono());
+    let stack = Stack {
+        series,
+        most,
+        ground,
+        is_mono,
+    };
+    pen.widget(stack, place);
 }
 
 /// How bars of that meaning are filled: with its colour alone.

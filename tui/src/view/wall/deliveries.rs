@@ -2,17 +2,14 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::{Wall, fill, numbers, sum};
+use super::{Wall, draw_columns, fill, numbers, sum};
 use crate::{
     data::millis,
     document::{Link, duration},
     route::Route,
     text,
     theme::Token,
-    view::{
-        pen::Pen,
-        plot::{Series, Stack},
-    },
+    view::{pen::Pen, plot::Series},
 };
 
 impl Wall<'_> {
@@ -117,14 +114,5 @@ fn bar(
         shade: "█",
         values: &values,
     }];
-    let (ground, is_mono) = (pen.ground(), pen.is_mono());
-    pen.widget(
-        Stack {
-            series,
-            most,
-            ground,
-            is_mono,
-        },
-        plot,
-    );
+    draw_columns(pen, series, most, plot);
 }

@@ -7,7 +7,7 @@ use ratatui::{
     widgets::{Row, Table},
 };
 
-use super::{Wall, fill, numbers};
+use super::{Wall, draw_columns, fill, numbers};
 use crate::{
     data::{Kind, Word, span_ms, urgency},
     document::{Link, duration},
@@ -15,10 +15,7 @@ use crate::{
     route::Route,
     text,
     theme::Token,
-    view::{
-        pen::Pen,
-        plot::{Series, Stack},
-    },
+    view::{pen::Pen, plot::Series},
 };
 
 /// Columns from which what went through is drawn beside a destination.
@@ -118,16 +115,7 @@ impl Wall<'_> {
                 values: &good,
             },
         ];
-        let (ground, is_mono) = (pen.ground(), pen.is_mono());
-        pen.widget(
-            Stack {
-                series,
-                most,
-                ground,
-                is_mono,
-            },
-            place,
-        );
+        draw_columns(pen, series, most, place);
     }
 }
 

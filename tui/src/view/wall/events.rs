@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::{FIGURES, Wall, fill, numbers, sum};
+use super::{FIGURES, Wall, draw_columns, fill, numbers, sum};
 use crate::{
     data::{Back, Severity, Sign, WORST_FIRST, Word},
     document::Link,
@@ -11,7 +11,7 @@ use crate::{
     theme::Token,
     view::{
         pen::Pen,
-        plot::{FIGURE_ROWS, Figure, Series, Stack},
+        plot::{FIGURE_ROWS, Figure, Series},
     },
 };
 
@@ -206,15 +206,7 @@ fn plot_rate(
         shade: shade(*severity),
         values,
     });
-    pen.widget(
-        Stack {
-            series: series.collect(),
-            most,
-            ground: pen.ground(),
-            is_mono: pen.is_mono(),
-        },
-        plot,
-    );
+    draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
     let start = format!("{} ago", back.words());
     pen.put(plot.x, y, plot.width.into(), Token::Dim, &start);
