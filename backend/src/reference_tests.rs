@@ -115,7 +115,7 @@ fn every_filter_of_the_reference_is_read_and_compiles() {
             examples += 1;
         }
     }
-    assert_eq!(examples, 16);
+    assert_eq!(examples, 18);
 }
 
 static LINKS: LazyLock<Links> = LazyLock::new(|| Links {

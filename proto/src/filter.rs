@@ -8,6 +8,7 @@ use std::fmt;
 mod clause;
 mod lexer;
 mod moment;
+mod nearest;
 mod parser;
 mod printer;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 pub use self::{
     clause::{Clause, Literal},
     moment::Now,
+    nearest::nearest,
     printer::{part, print, value},
 };
 
@@ -30,6 +32,7 @@ pub struct Parsed {
     /// The condition.
     pub clause: Clause,
     positions: Positions,
+    parts: Vec<String>,
 }
 
 /// Where a clause and the clauses inside it begin.
@@ -64,6 +67,15 @@ pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
 }
 
 impl Parsed {
+    /// The conditions that all have to hold, each with how it is written.
+    pub fn parts(&self) -> impl Iterator<Item = (&Clause, &str)> {
+        let clauses = match &self.clause {
+            Clause::And(clauses) if self.parts.len() > 1 => clauses,
+            clause => std::slice::from_ref(clause),
+        };
+        clauses.iter().zip(self.parts.iter().map(String::as_str))
+    }
+
     /// Where the clause of a path such as `clause.and.clauses[1].not.clause` begins.
     pub fn position(&self, path: &str) -> usize {
         let mut positions = &self.positions;

@@ -274,6 +274,41 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
 }
 
 #[tokio::test]
+async fn an_event_is_looked_after_by_a_client_and_found_by_that() {
+    let world = World::start();
+    let rest = world.rest();
+    for host in ["g1", "g2"] {
+        let event = samples::event("assigned", host, "SEVERITY_ERROR", "take me");
+        send(&rest, &event).await;
+    }
+    let id = newest(&rest, "g1").await["id"].clone();
+    let assign = async |assignee: &str| {
+        let statuses = json!({"statuses": [{"eventId": id, "assignee": assignee}]});
+        let set = rest.post("/v1/event-management/status", &statuses).await;
+        set.ok()["statusResponses"][0].clone()
+    };
+    let found = async |filter: &str| {
+        let asked = json!({"query": {"filter": filter}});
+        let answer = rest.post("/v1/events:count", &asked).await;
+        answer.ok()["count"].clone()
+    };
+    assert_eq!(assign("admin").await["success"], true);
+    let refused = assign("carl").await;
+    assert_eq!(refused["success"], false, "{refused}");
+    assert_eq!(refused["error"], "assignee: there is no client `carl`");
+    let occurrence = newest(&rest, "g1").await["occurrences"][0].clone();
+    assert_eq!(occurrence["assignee"], "admin");
+    let mine = found("name=assigned assignee=admin").await;
+    let nobodys = found("name=assigned -has:assignee").await;
+    assert_eq!((mine, nobodys), (json!(1), json!(1)));
+    let asked = json!({"field": "assignee", "query": {"filter": "name=assigned"}});
+    let groups = rest.post("/v1/events:group", &asked).await.ok();
+    assert!(groups.to_string().contains("\"admin\""), "{groups}");
+    assert_eq!(assign("").await["success"], true);
+    assert_eq!(found("name=assigned has:assignee").await, 0);
+}
+
+#[tokio::test]
 async fn events_are_searched_counted_and_spread_over_time() {
     let world = World::start();
     let rest = world.rest();

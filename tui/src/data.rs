@@ -29,7 +29,7 @@ pub(crate) use self::{
     kind::Kind,
     moment::{millis, number, occurrence, scalar, span_ms, structure, timestamp, value},
     object::{Object, get, is_empty, set},
-    word::{DELIVERY_STATES, Sign, WORST_FIRST, Word, covers, urgency},
+    word::{Sign, WORST_FIRST, Word, covers, urgency},
 };
 
 /// Whose key the console carries.

@@ -25,7 +25,7 @@ pub(crate) mod wall;
 pub(crate) mod write;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -46,7 +46,7 @@ use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Back, Caller, EventRow, Failure, Object},
+    data::{Back, Caller, EventRow, Failure, Kind, Object},
     document::Link,
     keymap::{Action, Keymap},
     limits,
@@ -244,6 +244,19 @@ impl Model {
         keys.sort_unstable();
         keys.dedup();
         keys
+    }
+
+    /// Who may be meant to look after events: the caller, whoever does already, and clients as far as
+    /// they are known here.
+    pub(crate) fn assignees(&self) -> Vec<String> {
+        let caller = self.caller.iter().map(|it| it.name.clone());
+        let seen = self.seen_events().map(|row| row.assignee.to_string());
+        let clients = self.store.of(Kind::Client).rows().iter();
+        let clients = clients.map(|row| row.name().to_owned());
+        let mut known = HashSet::new();
+        let all = caller.chain(seen).chain(clients);
+        all.filter(|it| !it.is_empty() && known.insert(it.clone()))
+            .collect()
     }
 
     /// What filters of events are read with.

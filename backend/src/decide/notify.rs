@@ -612,6 +612,7 @@ pub fn as_told(occurrence: &Occurrence) -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
+        assignee: None,
         ..occurrence.clone()
     }
 }

@@ -35,6 +35,8 @@ pub struct Occurrence {
     pub status: Status,
     /// Whether it is acknowledged.
     pub acknowledged: bool,
+    /// The client that looks after it.
+    pub assignee: Option<Name>,
     /// When it was opened, in milliseconds since 1970.
     pub start_ms: i64,
     /// The time that the newest event states, in milliseconds since 1970.
@@ -222,6 +224,8 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
+    /// Who looks after it; nobody is the empty word.
+    Assignee,
 }
 
 impl Field {
@@ -231,6 +235,7 @@ impl Field {
             Self::Severity => "severity",
             Self::Status => "status",
             Self::Acknowledged => "acknowledged",
+            Self::Assignee => "assignee",
         }
     }
 }

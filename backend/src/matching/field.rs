@@ -24,6 +24,8 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
+    /// The client that looks after it.
+    Assignee,
     /// How often it was sent.
     Count,
     /// When it was opened.
@@ -69,7 +71,7 @@ pub enum Holds {
 }
 
 /// Every fixed field by its name in a query.
-const FIXED: [(&str, Field); 12] = [
+const FIXED: [(&str, Field); 13] = [
     ("id", Field::Id),
     ("name", Field::Name),
     ("type", Field::Type),
@@ -78,6 +80,7 @@ const FIXED: [(&str, Field); 12] = [
     ("severity", Field::Severity),
     ("status", Field::Status),
     ("acknowledged", Field::Acknowledged),
+    ("assignee", Field::Assignee),
     ("count", Field::Count),
     ("timestamp", Field::LastSeen),
     ("startTime", Field::StartTime),
@@ -86,7 +89,7 @@ const FIXED: [(&str, Field); 12] = [
 
 impl Field {
     /// The names of the fixed fields.
-    pub(crate) fn fixed_names() -> [&'static str; 12] {
+    pub(crate) fn fixed_names() -> [&'static str; 13] {
         FIXED.map(|(name, _)| name)
     }
 
@@ -131,6 +134,7 @@ impl Field {
             | Self::Type
             | Self::Summary
             | Self::Body
+            | Self::Assignee
             | Self::Dimension(_) => Holds::Text,
             Self::Severity => Holds::Severity,
             Self::Status => Holds::Status,
@@ -159,6 +163,10 @@ impl Field {
             Self::Severity => test(number(occurrence.severity as i64)),
             Self::Status => test(number(occurrence.status as i64)),
             Self::Acknowledged => test(Found::Bool(occurrence.acknowledged)),
+            Self::Assignee => {
+                let assignee = occurrence.assignee.as_ref();
+                assignee.is_some_and(|it| test(Found::Text(it.as_str())))
+            }
             Self::Count => test(number(i64::try_from(occurrence.count).unwrap_or(i64::MAX))),
             Self::StartTime => test(number(occurrence.start_ms)),
             Self::LastSeen => test(number(occurrence.last_seen_ms)),

@@ -61,6 +61,7 @@ pub(super) fn occurrence() -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
+        assignee: None,
     }
 }
 

@@ -293,6 +293,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "is_open": occurrence.status == Status::Open,
         "is_closed": occurrence.status == Status::Closed,
         "acknowledged": occurrence.acknowledged,
+        "assignee": occurrence.assignee.as_ref().map_or("", |it| it.as_str()),
         "flapping": occurrence.is_told_flapping(),
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),

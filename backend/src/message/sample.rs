@@ -52,6 +52,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
+        assignee: None,
     }
 }
 

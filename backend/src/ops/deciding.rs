@@ -59,7 +59,7 @@ impl Deciding {
         &self,
         (snapshot, past): (&Snapshot, &Past),
         occurrence: &mut Occurrence,
-        change: StateChange,
+        change: &StateChange,
         cause: Cause<'_>,
     ) -> Altered {
         let before = occurrence.clone();

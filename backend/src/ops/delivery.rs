@@ -52,6 +52,13 @@ impl Deliveries {
         }
     }
 
+    /// Knows the fields of events from where others do too.
+    #[must_use]
+    pub fn with_fields(mut self, fields: FieldsSeen) -> Self {
+        self.fields = fields;
+        self
+    }
+
     /// Tells why deliveries wait by what the dispatcher says of their destinations.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use bellwether_proto::filter;
+
 use crate::{
     clock::Clock,
     domain::{Clause, Occurrence, Query, Value, value::Fields},
@@ -22,8 +24,6 @@ const FRESH: Duration = Duration::from_secs(5);
 const BATCH: usize = 500;
 /// How deep names reach into objects.
 const DEPTH_MAX: usize = 4;
-/// How alike two names have to be, from 0 to 1, for one to be taken for the other.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// The names of fields that stored events have.
 #[derive(Debug, Clone)]
@@ -75,11 +75,16 @@ impl FieldsSeen {
         }
     }
 
-    /// Those of the names that no event has, each at its place in the list.
+    /// Those of the names that no event has, each at its place in the list. One of `own`, fields that
+    /// what is asked of has besides those of events, may be meant as well.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn unknown(&self, names: &[&str]) -> Result<Vec<Option<Unknown>>, Error> {
+    pub async fn unknown(
+        &self,
+        names: &[&str],
+        own: &[&str],
+    ) -> Result<Vec<Option<Unknown>>, Error> {
         if !self.knows(names) {
             self.read().await?;
         }
@@ -87,7 +92,7 @@ impl FieldsSeen {
         let unknown = names.iter().map(|name| {
             (!is_known(name, &known.names)).then(|| Unknown {
                 field: (*name).to_owned(),
-                nearest: nearest(name, &known.names),
+                nearest: nearest(name, &known.names, own),
                 is_certain: known.is_whole,
             })
         });
@@ -114,7 +119,7 @@ impl FieldsSeen {
         collect(&query.clause, &mut names);
         names.sort_unstable();
         names.dedup();
-        let unknown = self.unknown(&names).await?.into_iter().flatten();
+        let unknown = self.unknown(&names, &[]).await?.into_iter().flatten();
         let near = unknown.filter(|unknown| unknown.nearest.is_some());
         Ok(near.map(|unknown| unknown.describe()).collect())
     }
@@ -217,29 +222,19 @@ fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
 }
 
 /// The field that a name is most like; none when it is like none.
-fn nearest(name: &str, names: &BTreeSet<String>) -> Option<String> {
-    let prefix = |name: &str| {
-        [DIMENSIONS, METADATA]
-            .into_iter()
-            .find(|it| name.starts_with(it))
-    };
-    let asked = prefix(name);
-    let key = |name: &str| {
-        let before = prefix(name).map_or(0, str::len);
-        name[before..].to_lowercase()
-    };
-    let asked_key = key(name);
-    let fixed = Field::fixed_names().into_iter().filter(|_| asked.is_none());
+fn nearest(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<String> {
+    let prefixes = [DIMENSIONS, METADATA];
+    let prefix = prefixes.into_iter().find(|it| name.starts_with(it));
     let seen = names.iter().map(String::as_str);
-    fixed
-        .chain(seen.filter(|seen| prefix(seen) == asked))
-        .map(|other| {
-            let likeness = strsim::normalized_damerau_levenshtein(&asked_key, &key(other));
-            (likeness, other)
-        })
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|one, other| one.0.total_cmp(&other.0))
-        .map(|(_, nearest)| nearest.to_owned())
+    let found = if let Some(prefix) = prefix {
+        let alike = seen.filter_map(|seen| seen.strip_prefix(prefix));
+        filter::nearest(&name[prefix.len()..], alike)
+    } else {
+        let bare = seen.filter(|seen| !prefixes.iter().any(|it| seen.starts_with(it)));
+        let fixed = Field::fixed_names().into_iter().chain(own.iter().copied());
+        filter::nearest(name, fixed.chain(bare))
+    };
+    found.map(|(_, nearest)| format!("{}{nearest}", prefix.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -277,7 +272,7 @@ mod tests {
             ("metadata.host", Some(None)),
         ];
         let names = cases.map(|(name, _)| name);
-        let unknown = seen().await.unknown(&names).await.unwrap();
+        let unknown = seen().await.unknown(&names, &[]).await.unwrap();
         for ((name, expected), unknown) in cases.into_iter().zip(unknown) {
             let nearest = unknown.map(|unknown| unknown.nearest);
             assert_eq!(nearest, expected.map(|it| it.map(str::to_owned)), "{name}");

@@ -39,8 +39,20 @@ pub enum Received {
     Opened(Box<Occurrence>),
 }
 
+/// Whose an occurrence is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Assignment {
+    /// Whose it is.
+    #[default]
+    Stays,
+    /// Nobody's.
+    Nobody,
+    /// That client's.
+    Client(Name),
+}
+
 /// What is to be another value; none leaves it as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateChange {
     /// The severity.
     pub severity: Option<Severity>,
@@ -48,6 +60,8 @@ pub struct StateChange {
     pub status: Option<Status>,
     /// The acknowledged flag.
     pub acknowledged: Option<bool>,
+    /// Who looks after it.
+    pub assignment: Assignment,
 }
 
 /// Who asks for a change, and when.
@@ -99,13 +113,14 @@ pub fn receive(
         severity: event.severity,
         status: event.status,
         acknowledged: event.acknowledged,
+        assignment: Assignment::Stays,
     };
     let cause = Cause {
         author: arrival.author,
         reason: CloseReason::Sender,
         now_ms,
     };
-    let transition = alter(newest, change, cause, lifetime);
+    let transition = alter(newest, &change, cause, lifetime);
     // Only what ends sooner moves the review: news alone change no index entry.
     if let Some(expire_ms) = newest.expire_ms {
         newest.review_ms = newest.review_ms.min(expire_ms);
@@ -197,16 +212,17 @@ fn open(
         hold_changes: Vec::new(),
         expire_ms: expire_ms(event, status),
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
+        assignee: None,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened
 }
 
-/// Changes severity, status and acknowledgement, keeps who and when in the history, and
+/// Changes severity, status, acknowledgement and assignee, keeps who and when in the history, and
 /// says what changed.
 pub fn alter(
     occurrence: &mut Occurrence,
-    change: StateChange,
+    change: &StateChange,
     cause: Cause<'_>,
     lifetime: &LifetimeConfig,
 ) -> Transition {
@@ -236,6 +252,17 @@ pub fn alter(
         note(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
         transition.acknowledgement_changed = true;
+    }
+    let assignee = match &change.assignment {
+        Assignment::Stays => occurrence.assignee.clone(),
+        Assignment::Nobody => None,
+        Assignment::Client(name) => Some(name.clone()),
+    };
+    if assignee != occurrence.assignee {
+        let before = std::mem::replace(&mut occurrence.assignee, assignee.clone());
+        let word = |it: &Option<Name>| it.as_ref().map_or_else(String::new, Name::to_string);
+        let (from, to) = (word(&before), word(&assignee));
+        note(occurrence, cause, Field::Assignee, &from, &to);
     }
     let status = change.status.filter(|it| *it != occurrence.status);
     if let Some(status) = status {

@@ -217,7 +217,7 @@ impl Reviewer {
                     },
                     now_ms,
                 };
-                let altered = self.deciding.alter(rules, &mut next, change, cause);
+                let altered = self.deciding.alter(rules, &mut next, &change, cause);
                 for delivery in &altered.deliveries {
                     changes.insert(delivery);
                 }

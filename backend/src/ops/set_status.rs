@@ -1,8 +1,10 @@
-//! Setting status and acknowledgement of occurrences, as operators do.
+//! Setting status, acknowledgement and assignee of occurrences, as operators do.
+
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     decide::Causes,
-    domain::{CloseReason, Name, Occurrence, OccurrenceId, Status},
+    domain::{Client, CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
         asked::settled,
@@ -11,24 +13,24 @@ use crate::{
         edit::{Edits, Target},
         intake::Intake,
         loop_guard::Reports,
-        occurrence::{Cause, StateChange},
+        occurrence::{Assignment, Cause, StateChange},
         revision,
     },
-    store::{Changes, Lane},
+    store::{Changes, Lane, Store},
 };
 
 /// One occurrence to change, and how.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct StatusItem {
     /// The occurrence.
     pub target: Target,
-    /// The status and the flag to set.
+    /// The status, the flag and the assignee to set.
     pub change: StateChange,
 }
 
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
 /// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
-/// unknown occurrence, or one to reopen while another one of the event is open. What the service has
+/// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open. What the service has
 /// to say of it goes through the intake.
 ///
 /// # Errors
@@ -71,6 +73,7 @@ async fn decided(
     edits.read_reopened(&deciding.store).await?;
     let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.asking(causes);
+    let unknown = unknown_assignees(&deciding.store, items).await?;
     let mut changes = deciding.store.changes();
     changes.rest_on(snapshot.place());
     let cause = Cause {
@@ -85,13 +88,17 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
-        let (id, reopens) = (occurrence.id(), reopens(occurrence, item.change));
+        if let Some(fault) = unknown.get(&item.change.assignment) {
+            answers.push(Err(Error::invalid("assignee", fault.clone())));
+            continue;
+        }
+        let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));
         let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
         let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
             answers.push(allowed.map(|()| id));
             continue;
         };
-        let altered = deciding.alter((&snapshot, &past), occurrence, item.change, cause);
+        let altered = deciding.alter((&snapshot, &past), occurrence, &item.change, cause);
         for delivery in &altered.deliveries {
             changes.insert(delivery);
         }
@@ -102,7 +109,24 @@ async fn decided(
     Ok((changes, (answers, reports)))
 }
 
-fn reopens(occurrence: &Occurrence, change: StateChange) -> bool {
+/// Assignees that are no clients, with what is wrong.
+async fn unknown_assignees(
+    store: &Store,
+    items: &[StatusItem],
+) -> Result<HashMap<Assignment, String>, Error> {
+    let mut unknown = HashMap::new();
+    let named: HashSet<_> = items.iter().map(|it| &it.change.assignment).collect();
+    for assignment in named {
+        if let Assignment::Client(name) = assignment
+            && store.get::<Client>(name.as_str().into()).await?.is_none()
+        {
+            unknown.insert(assignment.clone(), format!("there is no client `{name}`"));
+        }
+    }
+    Ok(unknown)
+}
+
+fn reopens(occurrence: &Occurrence, change: &StateChange) -> bool {
     let status = change.status.unwrap_or(occurrence.status);
     occurrence.status == Status::Closed && status != Status::Closed
 }

@@ -47,13 +47,14 @@ impl EventQueries {
         store: Store,
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
+        fields: FieldsSeen,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
-            fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             store,
             clock,
             ruleset,
+            fields,
             shutdown,
         }
     }
@@ -64,7 +65,7 @@ impl EventQueries {
         let Some(text) = text else { return Ok(what) };
         let named = text.fields();
         let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
-        let unknown = self.fields.unknown(&names).await?;
+        let unknown = self.fields.unknown(&names, &[]).await?;
         let faults = named.iter().zip(unknown).filter_map(|((_, at), unknown)| {
             let unknown = unknown?;
             let is_told = unknown.is_certain || unknown.nearest.is_some();

@@ -58,7 +58,7 @@ impl GroupService for GroupApi {
         let author = access::caller(&request)?.name;
         let request = request.into_inner();
         let (id, change) = convert::change(&request)?;
-        let changed = set((&self.deciding, &self.intake), id, change, &author).await?;
+        let changed = set((&self.deciding, &self.intake), id, &change, &author).await?;
         let answer = v1::SetGroupStatusResponse {
             changed_count: Some(super::convert::list::count(changed)),
         };

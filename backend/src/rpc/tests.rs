@@ -59,6 +59,7 @@ use crate::{
         client::{Clients, Keys},
         deciding::Deciding,
         destination::{Destinations, Tester},
+        fields::FieldsSeen,
         intake::Intake,
         notify_open::NotifyOpen,
         rule::{Installation, Rules},
@@ -225,7 +226,13 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
-    let events = EventQueries::new(store(), clock(), ruleset, CancellationToken::new());
+    let events = EventQueries::new(
+        store(),
+        clock(),
+        ruleset,
+        FieldsSeen::new(store(), clock()),
+        CancellationToken::new(),
+    );
     let triggers = Triggers::new(store(), clock());
     Routes::new(TriggerServiceServer::new(TriggerApi::new(
         triggers,

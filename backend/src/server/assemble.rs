@@ -59,6 +59,7 @@ use crate::{
         delivery::{Deliveries, Holds},
         destination::{Destinations, Tester},
         disk_space::DiskSpaceWatch,
+        fields::FieldsSeen,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::Mappings,
@@ -330,6 +331,12 @@ impl Rooms {
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
+        let fields = FieldsSeen::new(store(), clock());
+        let deliveries = Deliveries::new(store(), clock())
+            .with_holds(self.holds.clone())
+            .with_fields(fields.clone());
+        let events =
+            || EventQueries::new(store(), clock(), ruleset(), fields.clone(), streams.clone());
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -353,9 +360,8 @@ impl Rooms {
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(Configuration::new(store(), clock(), Arc::clone(&self.egress))),
-            DeliveryServiceServer:
-                DeliveryCalls::new(Deliveries::new(store(), clock()).with_holds(self.holds.clone()), installation),
-            EventQueryServiceServer: EventQueries::new(store(), clock(), ruleset(), streams.clone()),
+            DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
+            EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
@@ -372,7 +378,7 @@ impl Rooms {
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
             LinkServiceServer: LinkApi::new(
                 SignedLinks::new(store(), clock(), config.link_lifetime),
-                EventQueries::new(store(), clock(), ruleset(), streams.clone()),
+                events(),
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
@@ -381,16 +387,17 @@ impl Rooms {
         let (reporter, health) = health_reporter();
         tell_health(&reporter, true).await;
         services.add_service(health);
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        };
         let fault = |fault| Error::Internal(Box::new(fault));
         services.add_service(reflection().build_v1().map_err(fault)?);
         services.add_service(reflection().build_v1alpha().map_err(fault)?);
         Ok((services.routes(), reporter))
     }
+}
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Tells of the service as a whole and of each service by its name whether it serves.

@@ -313,6 +313,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
+        assignee: None,
     }
 }
 
@@ -323,6 +324,22 @@ pub(crate) fn reopened_occurrence() -> Occurrence {
         reopened: Some(1),
         ..occurrence(3)
     }
+}
+
+/// An occurrence that somebody looks after.
+pub(crate) fn assigned_occurrence() -> Occurrence {
+    let mut assigned = Occurrence {
+        assignee: Some(name("ben")),
+        ..occurrence(7)
+    };
+    assigned.history.push(HistoryEntry {
+        at_ms: AT_MS + 30,
+        author: Some(name("ann")),
+        field: Field::Assignee,
+        from: String::new(),
+        to: "ben".into(),
+    });
+    assigned
 }
 
 /// An occurrence that ends unless it is sent again.

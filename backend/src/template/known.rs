@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 76] = [
+pub(crate) const VARIABLES: [&str; 77] = [
     "clear",
     "destination",
     "destination.name",
@@ -28,6 +28,7 @@ pub(crate) const VARIABLES: [&str; 76] = [
     "entity.name",
     "event",
     "event.acknowledged",
+    "event.assignee",
     "event.body",
     "event.count",
     "event.dimensions",

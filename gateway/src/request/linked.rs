@@ -267,8 +267,8 @@ impl Handler {
         let item = StatusItem {
             event_id: event_of(id).to_owned(),
             occurrence_id: id.to_owned(),
-            status: EventStatus::Default as i32,
             acknowledged: Some(flag),
+            ..StatusItem::default()
         };
         let asked = SetStatusRequest {
             statuses: vec![item],

@@ -29,14 +29,21 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
         return Err(Fault { at: 0, message });
     }
     let mut parser = Parser {
+        text,
         tokens: &tokens(text)?,
         end: text.chars().count(),
         now,
         depth: 0,
+        parts: Vec::new(),
     };
     let (clause, positions) = parser.either()?;
+    let parts = parser.parts;
     match parser.tokens.first() {
-        None => Ok(Parsed { clause, positions }),
+        None => Ok(Parsed {
+            clause,
+            positions,
+            parts,
+        }),
         Some((at, token)) => Err(fault(
             *at,
             format!("{} was not expected here", shown(token)),
@@ -45,28 +52,40 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
 }
 
 struct Parser<'a> {
+    text: &'a str,
     tokens: &'a [Placed],
     /// Characters of the text.
     end: usize,
     now: Option<&'a Now>,
     depth: usize,
+    /// What has to hold in any case, as it is written.
+    parts: Vec<String>,
 }
 
 type Read = (Clause, Positions);
 
 impl<'a> Parser<'a> {
     fn either(&mut self) -> Result<Read, Fault> {
+        let at = self.at();
         let first = self.all()?;
         let mut clauses = vec![first];
         while self.takes_word("or") {
             clauses.push(self.all()?);
         }
+        if self.depth == 0 && clauses.len() > 1 {
+            self.parts = vec![self.written(at)];
+        }
         Ok(joined(clauses, Clause::Or))
     }
 
     fn all(&mut self) -> Result<Read, Fault> {
-        let mut clauses = vec![self.term()?];
+        let mut clauses = Vec::new();
         loop {
+            let at = self.at();
+            clauses.push(self.term()?);
+            if self.depth == 0 {
+                self.parts.push(self.written(at));
+            }
             let is_joined = self.takes_word("and");
             let goes_on = match self.tokens.first() {
                 None | Some((_, Token::Close | Token::Comma | Token::Operator(_))) => false,
@@ -76,7 +95,6 @@ impl<'a> Parser<'a> {
             if !is_joined && !goes_on {
                 return Ok(joined(clauses, Clause::And));
             }
-            clauses.push(self.term()?);
         }
     }
 
@@ -262,6 +280,13 @@ impl<'a> Parser<'a> {
     fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, Fault> {
         literal(field, &text_of(word), word.quoted, self.now)
             .map_err(|message| fault(place, message))
+    }
+
+    /// The text from there to the next token.
+    fn written(&self, at: usize) -> String {
+        let length = self.at().saturating_sub(at);
+        let written: String = self.text.chars().skip(at).take(length).collect();
+        written.trim_end().to_owned()
     }
 
     /// Where the next token stands.

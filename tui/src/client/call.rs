@@ -159,14 +159,12 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             Answer::Written(done.map(|_: v1::ReleasePendingResponse| Taken::All))
         }
         Request::SetGroupStatus { id, change } => {
-            let (status, acknowledged) = match change {
-                StatusChange::Status(status) => (status, None),
-                StatusChange::Acknowledged(flag) => (Status::Default, Some(flag)),
-            };
+            let item = changed(change);
             let asked = v1::SetGroupStatusRequest {
                 id,
-                status: status.into(),
-                acknowledged,
+                status: item.status,
+                acknowledged: item.acknowledged,
+                assignee: item.assignee,
             };
             let done = reach.ask("GroupService/SetGroupStatus", asked).await;
             Answer::Written(done.map(|_: v1::SetGroupStatusResponse| Taken::All))
@@ -522,20 +520,27 @@ fn event_id(occurrence_id: &str) -> String {
     event.unwrap_or(occurrence_id).to_owned()
 }
 
+/// A change on the wire, of no occurrence yet.
+fn changed(change: StatusChange) -> v1::StatusItem {
+    let mut item = v1::StatusItem::default();
+    match change {
+        StatusChange::Status(status) => item.status = status.into(),
+        StatusChange::Acknowledged(flag) => item.acknowledged = Some(flag),
+        StatusChange::Assigned(name) => item.assignee = Some(name),
+    }
+    item
+}
+
 async fn set_status(
     reach: &mut Reach,
     ids: Vec<String>,
     change: StatusChange,
 ) -> Result<Taken, Failure> {
-    let (status, acknowledged) = match change {
-        StatusChange::Status(status) => (status, None),
-        StatusChange::Acknowledged(flag) => (Status::Default, Some(flag)),
-    };
+    let change = changed(change);
     let statuses = ids.into_iter().map(|occurrence_id| v1::StatusItem {
         event_id: event_id(&occurrence_id),
         occurrence_id,
-        status: status.into(),
-        acknowledged,
+        ..change.clone()
     });
     let asked = v1::SetStatusRequest {
         statuses: statuses.collect(),

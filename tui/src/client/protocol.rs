@@ -193,10 +193,12 @@ pub(crate) struct Note {
 }
 
 /// What to set on occurrences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StatusChange {
     Status(Status),
     Acknowledged(bool),
+    /// The client that is to look after them; empty is nobody.
+    Assigned(String),
 }
 
 /// Which occurrences are meant.

@@ -64,6 +64,8 @@ pub(crate) struct EventRow {
     /// When it was opened.
     pub(crate) start_ms: i64,
     pub(crate) count: i64,
+    /// The client that looks after it; empty when nobody does.
+    pub(crate) assignee: Box<str>,
     /// Whether something holds back messages about it.
     pub(crate) is_held: bool,
 }
@@ -85,6 +87,7 @@ impl EventRow {
             last_seen_ms: occurrence.last_seen,
             start_ms: occurrence.start_time,
             count: occurrence.count.unwrap_or_default(),
+            assignee: occurrence.assignee.into_boxed_str(),
             is_held: !occurrence.holds.is_empty(),
         };
         event.occurrences.into_iter().map(row).collect()

@@ -80,18 +80,6 @@ pub(crate) const WORST_FIRST: [Severity; 5] = [
     Severity::Debug,
 ];
 
-/// The states that deliveries can be filtered by.
-pub(crate) const DELIVERY_STATES: [DeliveryState; 8] = [
-    DeliveryState::Pending,
-    DeliveryState::Leased,
-    DeliveryState::Retry,
-    DeliveryState::Delivered,
-    DeliveryState::Dead,
-    DeliveryState::Cancelled,
-    DeliveryState::Folded,
-    DeliveryState::Shadowed,
-];
-
 /// The known states of a destination, worst first.
 pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Failing,

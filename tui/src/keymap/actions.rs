@@ -77,6 +77,8 @@ pub(crate) enum Action {
     Suppress,
     Reopen,
     Annotate,
+    Mine,
+    Assign,
     Undo,
     Release,
     AcknowledgeGroup,

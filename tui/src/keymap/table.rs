@@ -103,8 +103,12 @@ actions! {
         "reopen": "Open again, or end suppression";
     Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
+    Mine ["i"] in EVENTS, OPERATE, 19 [LINES.several()]
+        "mine": "I look after it, or no longer";
+    Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
+        "assign": "Say who looks after it";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-        "undo": "Take back what was acknowledged, suppressed, noted or enabled last";
+        "undo": "Take back what was acknowledged, assigned, suppressed, noted or enabled last";
     Release ["r"] in PENDING, OPERATE, 12
         "release": "Send it now, whatever holds it";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12

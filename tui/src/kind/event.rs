@@ -37,6 +37,10 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, cell)
     })
     .falling(|it| Key::Number(it.start_ms)),
+    Column::new("Assignee", 8, 0, 7, |_, it: &EventRow| {
+        quiet(it, Cell::new(Token::Info, &*it.assignee))
+    })
+    .rare(),
 ];
 
 /// What is over is not looked at first.

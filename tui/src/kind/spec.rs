@@ -72,6 +72,8 @@ pub(crate) struct Head {
     pub(crate) right: bool,
     /// Whether large values are what one looks for first.
     pub(crate) falls: bool,
+    /// Whether it is left out where no row on the screen has anything in it.
+    pub(crate) is_rare: bool,
 }
 
 /// One column of a list of such rows.
@@ -115,9 +117,19 @@ impl<R> Column<R> {
             rank,
             right: false,
             falls: false,
+            is_rare: false,
         };
         let key = None;
         Self { head, cell, key }
+    }
+
+    /// The same, left out where no row on the screen has anything in it.
+    pub(super) const fn rare(self) -> Self {
+        let head = Head {
+            is_rare: true,
+            ..self.head
+        };
+        Self { head, ..self }
     }
 
     /// The same, sorted by this.

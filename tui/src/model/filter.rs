@@ -8,11 +8,10 @@ use bellwether_proto::{
     filter::{self, Fault},
     v1::{Clause, DeliveryFilter},
 };
-
-use crate::data::{DELIVERY_STATES, Word};
+use jiff::Timestamp;
 
 /// The fields that every event has.
-pub(crate) const FIELDS: [&str; 12] = [
+pub(crate) const FIELDS: [&str; 13] = [
     "severity",
     "summary",
     "name",
@@ -20,14 +19,13 @@ pub(crate) const FIELDS: [&str; 12] = [
     "status",
     "body",
     "acknowledged",
+    "assignee",
     "count",
     "startTime",
     "lastSeen",
     "timestamp",
     "id",
 ];
-/// How alike a word and a field are when one is meant by the other.
-const ALIKE: f64 = 0.84;
 
 /// What a filter of events is read with.
 #[derive(Clone, Debug)]
@@ -57,41 +55,17 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
 impl Reader {
     /// Whether a field is known, or like none that is: an event may have it all the same.
     fn check(&self, field: &str) -> Result<(), String> {
-        let known = || {
-            FIELDS
-                .into_iter()
-                .chain(self.seen.iter().map(String::as_str))
-        };
+        let seen = self.seen.iter().map(String::as_str);
+        let known = FIELDS.into_iter().chain(seen);
         // With its full name whatever is meant can be written.
-        if field.contains('.') || known().any(|known| known == field) {
+        if field.contains('.') || known.clone().any(|known| known == field) {
             return Ok(());
         }
-        let alike = known().map(|known| (strsim::jaro_winkler(known, field), known));
-        let nearest = alike.max_by(|(one, _), (other, _)| one.total_cmp(other));
-        match nearest {
-            Some((likeness, nearest)) if likeness >= ALIKE => {
-                Err(format!("no event here has a field `{field}`: `{nearest}`?"))
-            }
-            _ => Ok(()),
+        match filter::nearest(field, known) {
+            Some((_, nearest)) => Err(format!("no event here has a field `{field}`: `{nearest}`?")),
+            None => Ok(()),
         }
     }
-}
-
-/// Parts at spaces, as they are written; quotes and brackets keep spaces together.
-fn words(text: &str) -> Vec<&str> {
-    let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
-    let parts = text.split(move |char: char| {
-        let is_escaped = std::mem::take(&mut escaped);
-        match char {
-            '\\' => escaped = !is_escaped,
-            '"' if !is_escaped => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        char.is_whitespace() && !quoted && depth == 0
-    });
-    parts.filter(|word| !word.is_empty()).collect()
 }
 
 /// What has not ended, as a state in a filter.
@@ -100,18 +74,35 @@ const WAITING: &str = "waiting";
 /// The states that the list of deliveries has tabs for, as they stand in its filter.
 pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
 
-/// Whether a filter is one of several, of which no part holds in any case.
-fn is_either(words: &[&str]) -> bool {
-    words.iter().any(|word| word.eq_ignore_ascii_case("or"))
+/// What all has to hold of deliveries, each as it is written.
+fn parts(text: &str, clock: &Clock) -> Result<Vec<(filter::Clause, String)>, Fault> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let parsed = filter::parse(text, Some(clock.now()))?;
+    let parts = parsed.parts();
+    Ok(parts
+        .map(|(it, text)| (it.clone(), text.to_owned()))
+        .collect())
+}
+
+/// The state that a part of a filter asks for.
+fn state(clause: &filter::Clause) -> Option<&str> {
+    match clause {
+        filter::Clause::Equals(field, filter::Literal::Text(state)) if field == "state" => {
+            Some(state)
+        }
+        _ => None,
+    }
 }
 
 /// Which of these tabs a filter is.
-pub(crate) fn delivery_tab(text: &str) -> Option<usize> {
-    let words = words(text);
-    if is_either(&words) {
+pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
+    let parts = parts(text, clock).ok()?;
+    if let [(filter::Clause::Or(_), _)] = &parts[..] {
         return None;
     }
-    let mut states = words.iter().filter_map(|word| word.strip_prefix("state="));
+    let mut states = parts.iter().filter_map(|(clause, _)| state(clause));
     match (states.next(), states.next()) {
         (None, _) => Some(0),
         (Some(state), None) => DELIVERY_TABS.iter().position(|tab| *tab == state),
@@ -120,56 +111,40 @@ pub(crate) fn delivery_tab(text: &str) -> Option<usize> {
 }
 
 /// A filter of deliveries with the state of a tab instead of its own.
-pub(crate) fn with_delivery_tab(text: &str, tab: usize) -> String {
-    let words = words(text);
-    let rest = if is_either(&words) {
-        vec![format!("({text})")]
-    } else {
-        let rest = words.iter().filter(|word| !word.starts_with("state="));
-        rest.map(ToString::to_string).collect()
+pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
+    let parts = parts(text, clock).unwrap_or_default();
+    let rest = parts.into_iter().filter(|(it, _)| state(it).is_none());
+    let mut rest: Vec<_> = rest.collect();
+    let Some(state) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
+        // Brackets that a tab was put before are not needed any more.
+        if let [(filter::Clause::Or(_), text)] = &mut rest[..]
+            && let Some(inside) = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'))
+        {
+            *text = inside.to_owned();
+        }
+        return together(rest);
     };
-    let state = DELIVERY_TABS.get(tab).filter(|_| tab > 0);
-    let state = state.map(|state| format!("state={state}"));
-    let words: Vec<String> = state.into_iter().chain(rest).collect();
-    words.join(" ")
+    if let [(filter::Clause::Or(_), text)] = &mut rest[..]
+        && !text.starts_with('(')
+    {
+        *text = format!("({text})");
+    }
+    let rest = together(rest);
+    format!("state={state} {rest}").trim_end().to_owned()
+}
+
+fn together(parts: Vec<(filter::Clause, String)>) -> String {
+    let texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
+    texts.join(" ")
 }
 
 /// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
 ///
 /// # Errors
-/// A sentence for people: what the service would say, as far as that needs no service.
-pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, String> {
-    let (mut start_ms, mut end_ms) = (None, None);
-    for word in words(text) {
-        match word.split_once('=') {
-            Some(("state", value)) if value != WAITING => {
-                let mut words = DELIVERY_STATES.iter().map(|state| state.word());
-                if !words.any(|word| word == value) {
-                    let known = DELIVERY_STATES.map(Word::word).join(", ");
-                    return Err(format!(
-                        "`{value}` is not a state; there are {WAITING}, {known}"
-                    ));
-                }
-            }
-            Some(("since", value)) => start_ms = Some(clock.read(value)?),
-            Some(("until", value)) => end_ms = Some(clock.read(value)?),
-            _ => {}
-        }
-    }
-    if let (Some(start), Some(end)) = (start_ms, end_ms)
-        && start >= end
-    {
-        return Err("`since` has to be earlier than `until`".to_owned());
-    }
-    let filter = with_moments(text, |value| {
-        Some(Clock::universal(clock.read(value).ok()?))
-    });
-    if !filter.is_empty() {
-        let read = filter::parse(&filter, Some(clock.now()));
-        read.map_err(|fault| fault.to_string())?;
-    }
+/// What the grammar says against it; everything else is said by the service.
+pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
     Ok(DeliveryFilter {
-        filter,
+        filter: with_moments(text, clock, |moment| format!("{moment:.0}"))?,
         ..DeliveryFilter::default()
     })
 }
@@ -177,21 +152,31 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, St
 /// A filter of deliveries with moments in place of spans of time, so that every page and every action
 /// means the same deliveries however long it takes.
 pub(crate) fn settled(text: &str, clock: &Clock) -> String {
-    with_moments(text, |value| Some(clock.write(clock.read(value).ok()?)))
+    with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A filter with other texts for what stands behind `since=` and `until=`.
-fn with_moments(text: &str, write: impl Fn(&str) -> Option<String>) -> String {
-    let written = words(text).into_iter().map(|word| {
-        let moment = match word.split_once('=') {
-            Some((name @ ("since" | "until"), value)) => {
-                write(value).map(|moment| format!("{name}={moment}"))
-            }
-            _ => None,
+/// A filter with moments as they are to be written in place of what stands behind `since=` and `until=`.
+fn with_moments(
+    text: &str,
+    clock: &Clock,
+    write: impl Fn(Timestamp) -> String,
+) -> Result<String, Fault> {
+    let mut parts = parts(text, clock)?;
+    for (clause, text) in &mut parts {
+        let (filter::Clause::GreaterAndEquals(_, filter::Literal::Text(moment))
+        | filter::Clause::Less(_, filter::Literal::Text(moment))) = clause
+        else {
+            continue;
         };
-        moment.unwrap_or_else(|| word.to_owned())
-    });
-    written.collect::<Vec<_>>().join(" ")
+        let name = ["since", "until"].into_iter().find(|it| {
+            let behind = text.strip_prefix(it);
+            behind.is_some_and(|it| it.trim_start().starts_with('='))
+        });
+        if let (Some(name), Ok(moment)) = (name, moment.parse()) {
+            *text = format!("{name}={}", write(moment));
+        }
+    }
+    Ok(together(parts))
 }
 
 #[cfg(test)]
@@ -240,6 +225,7 @@ mod tests {
 
     #[test]
     fn a_tab_takes_the_place_of_the_state_alone() {
+        let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         for (text, own, dead) in [
             ("", Some(0), "state=dead"),
             ("state=waiting rule=a", Some(1), "state=dead rule=a"),
@@ -255,10 +241,16 @@ mod tests {
                 "state=dead (a or state=waiting)",
             ),
         ] {
-            assert_eq!(delivery_tab(text), own, "{text}");
-            assert_eq!(with_delivery_tab(text, 2), dead, "{text}");
+            assert_eq!(delivery_tab(text, &clock), own, "{text}");
+            assert_eq!(with_delivery_tab(text, 2, &clock), dead, "{text}");
         }
-        assert_eq!(with_delivery_tab("state=dead rule=a", 0), "rule=a");
+        for (text, all) in [
+            ("state=dead rule=a", "rule=a"),
+            ("state=dead (a or b)", "a or b"),
+            ("state=dead (a or b) c", "(a or b) c"),
+        ] {
+            assert_eq!(with_delivery_tab(text, 0, &clock), all, "{text}");
+        }
     }
 
     #[test]
@@ -271,11 +263,8 @@ mod tests {
             filter.unwrap().filter,
             "since=1970-01-01T00:00:00Z rule=\"a since=b\""
         );
-        assert!(
-            deliveries("state=ded", &clock)
-                .unwrap_err()
-                .contains("dead")
-        );
+        let span = "rule=a and since = 1970-01-01";
+        assert_eq!(settled(span, &clock), "rule=a since=1970-01-01T00:00:00");
         assert!(deliveries("rule=", &clock).is_err());
     }
 }

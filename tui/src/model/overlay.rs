@@ -110,7 +110,18 @@ pub(crate) struct Prompt {
     pub(crate) title: String,
     pub(crate) help: &'static str,
     pub(crate) field: TextField,
+    /// What may be meant: Tab completes what is typed to the first that begins with it.
+    pub(crate) offers: Vec<String>,
     pub(crate) then: Asked,
+}
+
+impl Prompt {
+    /// The offers that begin with what is typed.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &str> {
+        let typed = self.field.text();
+        let offers = self.offers.iter().map(String::as_str);
+        offers.filter(move |it| it.starts_with(typed) && *it != typed)
+    }
 }
 
 /// One of a few things is wanted, each with a key of its own.
@@ -157,6 +168,8 @@ pub(crate) enum Asked {
     /// A note on these occurrences, or on all that the list's filter leaves.
     Annotate(Vec<String>),
     AnnotateAll,
+    /// Who is to look after what is marked, selected or shown.
+    Assign,
     /// What to look for in the document on the screen.
     Search,
     /// What an intake mapping is to be tested with: the title of the test, and the fields of its

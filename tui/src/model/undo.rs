@@ -1,7 +1,5 @@
 //! What was done last and how it is taken back: with changes like any other.
 
-use std::collections::BTreeMap;
-
 use super::Model;
 use crate::{
     client::{Note, Request, StatusChange},
@@ -32,26 +30,27 @@ pub(crate) enum Back {
 
 impl Back {
     /// What takes a change of occurrences back, as far as it is one and it is known how they were.
-    pub(crate) fn of_change(model: &Model, ids: &[String], change: StatusChange) -> Self {
+    pub(crate) fn of_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
         // Occurrences are few, and the states that they were in fewer.
-        let mut before: BTreeMap<i32, (StatusChange, Vec<String>)> = BTreeMap::new();
+        let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
         for id in ids {
-            let Some((status, acknowledged)) = model.standing_of(id) else {
+            let Some(standing) = model.standing_of(id) else {
                 continue;
             };
-            let (key, was) = match change {
-                StatusChange::Acknowledged(_) => (
-                    acknowledged.into(),
-                    StatusChange::Acknowledged(acknowledged),
-                ),
-                StatusChange::Status(_) => (status.into(), StatusChange::Status(status)),
+            let was = match change {
+                StatusChange::Acknowledged(_) => StatusChange::Acknowledged(standing.acknowledged),
+                StatusChange::Status(_) => StatusChange::Status(standing.status),
+                StatusChange::Assigned(_) => StatusChange::Assigned(standing.assignee),
             };
-            if was != change {
-                let group = before.entry(key).or_insert_with(|| (was, Vec::new()));
-                group.1.push(id.clone());
+            if was == *change {
+                continue;
+            }
+            match before.iter_mut().find(|(other, _)| *other == was) {
+                Some((_, ids)) => ids.push(id.clone()),
+                None => before.push((was, vec![id.clone()])),
             }
         }
-        Self::Set(before.into_values().collect())
+        Self::Set(before)
     }
 
     /// Whether it takes nothing back.
@@ -89,15 +88,30 @@ impl Back {
     }
 }
 
+/// How an occurrence stands.
+pub(crate) struct Standing {
+    pub(crate) status: Status,
+    pub(crate) acknowledged: bool,
+    /// Empty is nobody.
+    pub(crate) assignee: String,
+}
+
 impl Model {
     /// How an occurrence stands, if that is known here.
-    fn standing_of(&self, id: &str) -> Option<(Status, bool)> {
+    pub(crate) fn standing_of(&self, id: &str) -> Option<Standing> {
         if let Some(row) = self.store.events.find(id) {
-            return Some((row.status, row.acknowledged));
+            return Some(Standing {
+                status: row.status,
+                acknowledged: row.acknowledged,
+                assignee: row.assignee.to_string(),
+            });
         }
         let occurrence = self.shown_occurrence().filter(|it| it.id == id)?;
-        let acknowledged = occurrence.acknowledged.unwrap_or_default();
-        Some((occurrence.status(), acknowledged))
+        Some(Standing {
+            status: occurrence.status(),
+            acknowledged: occurrence.acknowledged.unwrap_or_default(),
+            assignee: occurrence.assignee.clone(),
+        })
     }
 
     /// Whether all of these are known not to be closed: then what is done to them can be undone
@@ -105,7 +119,7 @@ impl Model {
     pub(crate) fn are_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
             self.standing_of(id)
-                .is_some_and(|(status, _)| status != Status::Closed)
+                .is_some_and(|it| it.status != Status::Closed)
         })
     }
 

@@ -154,6 +154,14 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
         ..inside
     };
     pen.field(line, &prompt.field, true, false);
+    let offered: Vec<&str> = prompt.offered().collect();
+    pen.put(
+        inside.x,
+        inside.y + 1,
+        usize::from(inside.width),
+        Token::Key,
+        &offered.join("  "),
+    );
     if inside.height > 2 {
         pen.put(
             inside.x,

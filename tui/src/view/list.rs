@@ -30,8 +30,23 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(table) = model.store.table(&model.page.route) else {
         return;
     };
+    let list = &model.page.list;
+    let range = list.top..rows.len().min(list.top + usize::from(body.height));
+    let shown: Vec<_> = range
+        .clone()
+        .map(|index| table.cells(model, rows.place(index)))
+        .collect();
     let columns = table.heads();
-    let widths = fit_columns(&columns, usize::from(area.width).saturating_sub(3));
+    let is_shown = |at: usize| {
+        let mut cells = shown.iter().filter_map(|cells| cells.get(at));
+        !columns[at].is_rare || cells.any(|cell| !cell.text.is_empty())
+    };
+    let are_shown: Vec<bool> = (0..columns.len()).map(is_shown).collect();
+    let widths = fit_columns(
+        &columns,
+        &are_shown,
+        usize::from(area.width).saturating_sub(3),
+    );
     heading(
         &columns,
         &widths,
@@ -39,14 +54,11 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         pen,
         Rect { y: area.y, ..area },
     );
-    let list = &model.page.list;
-    let range = list.top..rows.len().min(list.top + usize::from(body.height));
-    for (index, y) in range.zip(body.top()..body.bottom()) {
+    for ((index, cells), y) in range.zip(&shown).zip(body.top()..body.bottom()) {
         let id = rows.id(index);
         let marked = list.marks.contains(id);
-        let cells = table.cells(model, rows.place(index));
         row(
-            (&columns, &cells),
+            (&columns, cells),
             &widths,
             marked,
             pen,
@@ -222,7 +234,7 @@ fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
 
 /// The states of deliveries as tabs, with how many there are.
 fn states(model: &Model, pen: &mut Pen<'_>, x: u16, y: u16) -> u16 {
-    let own = filter::delivery_tab(&model.page.list.filter);
+    let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
     let counted = model.store.wall.value.as_ref();
     let counts = counted.and_then(|it| it.statistics.deliveries.as_ref());
     let mut x = x;
@@ -363,8 +375,11 @@ fn first_step(route: &Route) -> &'static str {
 }
 
 /// The width of each column; 0 leaves it out. What is left over goes to the columns that grow.
-fn fit_columns(columns: &[&Head], room: usize) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(|column| column.width).collect();
+fn fit_columns(columns: &[&Head], are_shown: &[bool], room: usize) -> Vec<usize> {
+    let own = columns.iter().zip(are_shown);
+    let mut widths: Vec<usize> = own
+        .map(|(column, is_shown)| if *is_shown { column.width } else { 0 })
+        .collect();
     let used = |widths: &[usize]| {
         widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
     };

@@ -115,7 +115,7 @@ impl Life {
         self.step(StepKind::Event, occurrence, transition)
     }
 
-    fn alter(&mut self, change: StateChange) -> Vec<Told> {
+    fn alter(&mut self, change: &StateChange) -> Vec<Told> {
         let mut occurrence = self.occurrence.take().unwrap();
         let before = occurrence.clone();
         let cause = Cause {
@@ -132,7 +132,7 @@ impl Life {
     }
 
     fn status(&mut self, status: Status) -> Vec<Told> {
-        self.alter(StateChange {
+        self.alter(&StateChange {
             status: Some(status),
             ..StateChange::default()
         })
@@ -325,13 +325,13 @@ fn closing_acknowledging_and_a_new_severity_are_told_again() {
         acknowledged: Some(true),
         ..StateChange::default()
     };
-    assert_eq!(life.alter(acknowledge), again);
-    assert!(life.alter(acknowledge).is_empty(), "nothing changed");
+    assert_eq!(life.alter(&acknowledge), again);
+    assert!(life.alter(&acknowledge).is_empty(), "nothing changed");
     let taken_back = StateChange {
         acknowledged: Some(false),
         ..StateChange::default()
     };
-    assert_eq!(life.alter(taken_back), again);
+    assert_eq!(life.alter(&taken_back), again);
     assert_eq!(
         life.event(|it| it.severity = Some(Severity::Info)),
         again,
@@ -421,7 +421,7 @@ fn rules_are_asked_at_every_change_whoever_made_it() {
         acknowledged: Some(true),
         ..StateChange::default()
     };
-    assert_eq!(life.alter(acknowledge), [told("late", "hook", false)]);
+    assert_eq!(life.alter(&acknowledge), [told("late", "hook", false)]);
     assert_eq!(life.status(Status::Closed), [told("closes", "mail", true)]);
 }
 

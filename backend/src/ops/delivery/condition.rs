@@ -41,8 +41,6 @@ const STATES: [(&str, DeliveryState); 9] = [
     ("folded", DeliveryState::Folded),
     ("shadowed", DeliveryState::Shadowed),
 ];
-/// How alike, from 0 to 1, a name and one of these have to be to be taken for it.
-const LIKENESS_MIN: f64 = 0.7;
 
 /// What is asked of deliveries, ready to be asked.
 #[derive(Debug)]
@@ -102,6 +100,11 @@ impl Condition {
         let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|fault| vec![fault])?;
         let mut reader = Reader::default();
         let root = reader.outermost(&parsed.clause);
+        if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
+            && start_ms >= end_ms
+        {
+            reader.fault("clause", "`since` has to be earlier than `until`".into());
+        }
         if !reader.faults.is_empty() {
             let placed = reader.faults.into_iter().map(|(path, message)| Fault {
                 at: parsed.position(&path),
@@ -378,16 +381,12 @@ impl Deliveries {
         let mut named = parsed.fields();
         named.retain(|(name, _)| !OWN.contains(name));
         let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
-        let unknown = self.fields.unknown(&names).await?;
+        let unknown = self.fields.unknown(&names, &OWN).await?;
         let faults = named
             .into_iter()
             .zip(unknown)
             .filter_map(|((name, at), unknown)| {
-                let near_event = unknown?.nearest;
-                let own = OWN
-                    .into_iter()
-                    .find(|own| strsim::normalized_damerau_levenshtein(own, name) >= LIKENESS_MIN);
-                let nearest = own.map(str::to_owned).or(near_event)?;
+                let nearest = unknown?.nearest?;
                 let message = format!("no delivery has a field `{name}`: `{nearest}`?");
                 Some(Fault { at, message })
             });

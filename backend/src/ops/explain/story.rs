@@ -77,6 +77,8 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                 let text = "the acknowledgement was taken back";
                 ("unacknowledged", text.to_owned())
             }
+            (Field::Assignee, "") => ("assigned", "nobody looks after it any more".to_owned()),
+            (Field::Assignee, to) => ("assigned", format!("{to} is to look after it")),
             (field, to) if entry.from.is_empty() => continue_with(field, to),
             (field, to) => {
                 let (field, from) = (field.word(), &entry.from);

@@ -1,7 +1,7 @@
 //! The decisions about an occurrence that can still be told, and what the occurrence was at each.
 
 use crate::{
-    domain::{Field, Occurrence, Severity, Status},
+    domain::{Field, Name, Occurrence, Severity, Status},
     matching::field,
 };
 
@@ -48,6 +48,7 @@ impl State {
             | F::Severity
             | F::Status
             | F::Acknowledged
+            | F::Assignee
             | F::StartTime
             | F::Dimension(_) => true,
             F::Count | F::LastSeen => self.count_known,
@@ -60,7 +61,7 @@ impl State {
 }
 
 /// The newest decisions about an occurrence, at most `limit`, newest first: the last one, each
-/// that changed severity, status or acknowledgement, and the opening one.
+/// that changed severity, status, acknowledgement or assignee, and the opening one.
 pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
     let last = occurrence.evaluation.map(|evaluation| Point {
         at_ms: evaluation.at_ms,
@@ -86,7 +87,8 @@ pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
 pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
     let mut then = occurrence.clone();
     for entry in occurrence.history.iter().rev() {
-        if entry.at_ms <= point.at_ms || entry.from.is_empty() {
+        let is_opening = entry.from.is_empty() && entry.field != Field::Assignee;
+        if entry.at_ms <= point.at_ms || is_opening {
             continue;
         }
         match entry.field {
@@ -98,6 +100,7 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
             ),
             Field::Status => set(&mut then.status, &Status::ALL, &entry.from, Status::word),
             Field::Acknowledged => then.acknowledged = entry.from == "true",
+            Field::Assignee => then.assignee = Name::parse(&entry.from).ok(),
         }
     }
     let known_since_ms = occurrence.content_ms;

@@ -172,7 +172,7 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
 pub async fn set(
     (deciding, intake): (&Deciding, &Intake),
     id: RecordId,
-    change: StateChange,
+    change: &StateChange,
     author: &Name,
 ) -> Result<usize, Error> {
     let store = &deciding.store;
@@ -198,7 +198,7 @@ pub async fn set(
         let items: Vec<_> = open
             .map(|it| StatusItem {
                 target: Target::Exactly(it.id()),
-                change,
+                change: change.clone(),
             })
             .collect();
         let answers = set_status::set_status((deciding, intake), &items, author).await?;

@@ -263,7 +263,7 @@ fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
                 reason: CloseReason::Operator,
                 now_ms: START_MS + 7,
             };
-            let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
+            let transition = alter(&mut occurrence, &change, cause, &LifetimeConfig::default());
             assert_eq!(transition.from, Some(from));
             assert_eq!(transition.closed, from != to && to == Closed);
             assert_eq!(occurrence.status, to);

@@ -54,6 +54,7 @@ fn occurrence(number: u32) -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
+        assignee: None,
     }
 }
 

@@ -1,8 +1,9 @@
-//! Tests of setting status and acknowledgement.
+//! Tests of setting status, acknowledgement and assignee.
 
 use super::*;
 use crate::{
-    domain::{Delivery, EventId, IncomingEvent, Rule, Severity},
+    domain::{Delivery, EventId, Field, IncomingEvent, Rule, Severity},
+    ops::client::Clients,
     ops::samples::{self, DISK_TRIGGER, event, name, rule},
 };
 
@@ -10,9 +11,9 @@ fn item(target: Target, status: Option<Status>, acknowledged: Option<bool>) -> S
     StatusItem {
         target,
         change: StateChange {
-            severity: None,
             status,
             acknowledged,
+            ..StateChange::default()
         },
     }
 }
@@ -49,6 +50,62 @@ async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
         .filter(|it| it.author == Some(name("ann")));
     let words: Vec<_> = by_ann.map(|it| it.to.as_str()).collect();
     assert_eq!(words, ["closed", "true", "suppressed"]);
+}
+
+#[tokio::test]
+async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    let (deciding, _) = samples::deciding(store.clone()).await;
+    let clients = Clients::new(store.clone(), deciding.clock.clone());
+    let rates = crate::domain::Rates::default();
+    let role = Some(crate::domain::Role::Operator);
+    let made = clients.create("ben", role, rates, &[], None);
+    made.await.unwrap();
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let newest = Target::Newest(event("a").id());
+    let assigned = |assignment| StatusItem {
+        target: newest,
+        change: StateChange {
+            assignment,
+            ..StateChange::default()
+        },
+    };
+    let ben = || Assignment::Client(name("ben"));
+    let items = [
+        assigned(ben()),
+        assigned(Assignment::Client(name("carl"))),
+        assigned(ben()),
+    ];
+    let ann = name("ann");
+    let set = set_status((&deciding, &intake), &items, &ann);
+    let answers = set.await.unwrap();
+    assert!(answers[0].is_ok() && answers[2].is_ok());
+    let refused = answers[1].as_ref().unwrap_err().to_string();
+    assert!(refused.contains("there is no client `carl`"), "{refused}");
+    let stored = || async { samples::all::<Occurrence>(&store).await.remove(0) };
+    assert_eq!(stored().await.assignee, Some(name("ben")));
+    // News leave it as it is; the next occurrence is nobody's.
+    intake.submit(vec![event("a")], None).await.unwrap();
+    assert_eq!(stored().await.assignee, Some(name("ben")));
+    let items = [assigned(Assignment::Nobody)];
+    let set = set_status((&deciding, &intake), &items, &ann);
+    assert!(set.await.unwrap()[0].is_ok());
+    let after = stored().await;
+    assert_eq!(after.assignee, None);
+    let entries = after
+        .history
+        .iter()
+        .filter(|it| it.field == Field::Assignee);
+    let entries: Vec<_> = entries.map(|it| (&*it.from, &*it.to)).collect();
+    assert_eq!(entries, [("", "ben"), ("ben", "")]);
+    let deliveries = samples::all::<Delivery>(&store).await;
+    assert_eq!(deliveries.len(), 1, "the opening one");
 }
 
 #[tokio::test]

@@ -2,14 +2,14 @@
 
 use bellwether_proto::v1;
 
-use super::{list::count, time::timestamp};
+use super::{list::count, operator::assignment, time::timestamp};
 use crate::{
     domain::{GroupId, Name, Occurrence, RecordId, Status},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
         group::list::{Filter, GroupView},
-        occurrence::StateChange,
+        occurrence::{Assignment, StateChange},
         page::PageRequest,
     },
 };
@@ -78,13 +78,15 @@ pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateCha
         let fault = "is none of STATUS_SUPPRESSED and STATUS_CLOSED: only what is open is changed";
         return Err(Error::invalid("status", fault));
     }
-    if status.is_none() && request.acknowledged.is_none() {
-        let fault = "is required, or `acknowledged`";
+    let assignment = assignment(request.assignee.as_deref())?;
+    if status.is_none() && request.acknowledged.is_none() && assignment == Assignment::Stays {
+        let fault = "is required, or `acknowledged`, or `assignee`";
         return Err(Error::invalid("status", fault));
     }
     let change = StateChange {
         status,
         acknowledged: request.acknowledged,
+        assignment,
         ..StateChange::default()
     };
     Ok((id(&request.id)?, change))

@@ -3,10 +3,13 @@
 use bellwether_proto::v1;
 
 use crate::{
-    domain::{EventId, OccurrenceId, Status},
+    domain::{EventId, Name, OccurrenceId, Status},
     error::Error,
     ops::{
-        annotate::AnnotationItem, edit::Target, occurrence::StateChange, set_status::StatusItem,
+        annotate::AnnotationItem,
+        edit::Target,
+        occurrence::{Assignment, StateChange},
+        set_status::StatusItem,
     },
 };
 
@@ -39,7 +42,23 @@ pub fn status(item: &v1::StatusItem) -> Result<StatusItem, Error> {
             severity: None,
             status,
             acknowledged: item.acknowledged,
+            assignment: assignment(item.assignee.as_deref())?,
         },
+    })
+}
+
+/// Takes whose an occurrence is to be from the wire.
+///
+/// # Errors
+/// What is wrong with the name.
+pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
+    Ok(match assignee {
+        None => Assignment::Stays,
+        Some("") => Assignment::Nobody,
+        Some(name) => {
+            let name = Name::parse(name).map_err(|fault| Error::invalid("assignee", fault))?;
+            Assignment::Client(name)
+        }
     })
 }
 

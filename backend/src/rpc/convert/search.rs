@@ -120,6 +120,7 @@ pub fn group_field(name: &str) -> Result<Field, Error> {
         | Field::Severity
         | Field::Status
         | Field::Acknowledged
+        | Field::Assignee
         | Field::Dimension(_)
         | Field::Metadata(_)
         | Field::Either(_) => Ok(field),
@@ -132,7 +133,7 @@ pub fn group_field(name: &str) -> Result<Field, Error> {
             "field",
             format!(
                 "`{name}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
-                 `status`, `acknowledged`, a dimension or a metadata field is"
+                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
             ),
         )),
     }

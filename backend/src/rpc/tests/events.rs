@@ -134,6 +134,7 @@ async fn operators_note_and_close_and_each_item_has_its_own_answer() {
         occurrence_id: occurrence_id.into(),
         status,
         acknowledged: Some(true),
+        ..v1::StatusItem::default()
     };
     let request = v1::SetStatusRequest {
         statuses: vec![item(3, ""), item(9, ""), item(1, &format!("{id}:2"))],

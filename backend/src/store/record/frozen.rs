@@ -124,6 +124,8 @@ fn occurrences(differences: &mut Differences) {
     differences.record("returned occurrence", &returned, false);
     let expiring = samples::expiring_occurrence();
     differences.record("expiring occurrence", &expiring, false);
+    let assigned = samples::assigned_occurrence();
+    differences.record("assigned occurrence", &assigned, false);
 }
 
 /// Silences of every kind.

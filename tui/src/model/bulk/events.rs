@@ -128,7 +128,7 @@ impl EventBulk {
         match &self.transition {
             EventTransition::Set(change) => Request::SetStatus {
                 occurrence_ids,
-                change: *change,
+                change: change.clone(),
             },
             EventTransition::Note(text) => Request::Annotate {
                 occurrence_ids,
@@ -169,6 +169,7 @@ impl EventBulk {
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "Close",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "Suppress",
             EventTransition::Set(StatusChange::Status(_)) => "Open",
+            EventTransition::Set(StatusChange::Assigned(_)) => "Assign",
             EventTransition::Note(_) => "Write",
         }
     }
@@ -189,6 +190,7 @@ impl EventBulk {
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "closed",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppressed",
             EventTransition::Set(StatusChange::Status(_)) => "opened again",
+            EventTransition::Set(StatusChange::Assigned(_)) => "assigned",
             EventTransition::Note(_) => "written on",
         }
     }
@@ -247,6 +249,7 @@ impl EventBulk {
             EventTransition::Set(StatusChange::Status(Status::Closed)) => "close",
             EventTransition::Set(StatusChange::Status(Status::Suppressed)) => "suppress",
             EventTransition::Set(StatusChange::Status(_)) => "open again",
+            EventTransition::Set(StatusChange::Assigned(_)) => "assign",
             EventTransition::Note(_) => "write on",
         }
     }

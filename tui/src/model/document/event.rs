@@ -34,18 +34,7 @@ pub(super) fn write(
 
 fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.field("summary", Token::Title, &occurrence.summary);
-    let acknowledged = if occurrence.acknowledged == Some(true) {
-        ", acknowledged"
-    } else {
-        ""
-    };
-    into.line(vec![
-        label("state"),
-        span(occurrence.severity().into(), occurrence.severity().word()),
-        span(Token::Text, ", "),
-        span(occurrence.status().into(), occurrence.status().word()),
-        span(Token::Good, acknowledged),
-    ]);
+    standing(into, occurrence);
     holds(into, model, occurrence);
     into.field("name", Token::Text, &event.name);
     if !event.r#type.is_empty() && event.r#type != event.name {
@@ -101,6 +90,25 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         let count = occurrence.annotations.len();
         let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
         into.field("notes", Token::Text, &words);
+    }
+}
+
+/// How it stands, and with whom.
+fn standing(into: &mut Document, occurrence: &v1::Occurrence) {
+    let acknowledged = if occurrence.acknowledged == Some(true) {
+        ", acknowledged"
+    } else {
+        ""
+    };
+    into.line(vec![
+        label("state"),
+        span(occurrence.severity().into(), occurrence.severity().word()),
+        span(Token::Text, ", "),
+        span(occurrence.status().into(), occurrence.status().word()),
+        span(Token::Good, acknowledged),
+    ]);
+    if !occurrence.assignee.is_empty() {
+        into.field("assignee", Token::Info, &occurrence.assignee);
     }
 }
 
@@ -184,6 +192,9 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     ]);
     if row.acknowledged {
         into.field("", Token::Good, "acknowledged");
+    }
+    if !row.assignee.is_empty() {
+        into.field("assignee", Token::Info, &row.assignee);
     }
     into.field("name", Token::Text, &row.name);
     let age = duration((model.now_ms - row.last_seen_ms).max(0));

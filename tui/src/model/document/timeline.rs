@@ -113,6 +113,8 @@ fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) ->
         match (&entry.field[..], &entry.to[..]) {
             ("acknowledged", "true") => marks.push(mark(at, "✓", Token::Good, "acknowledged")),
             ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "no longer acknowledged")),
+            ("assignee", "") => marks.push(mark(at, "@", Token::Dim, "assigned to nobody")),
+            ("assignee", _) => marks.push(mark(at, "@", Token::Info, "assigned")),
             ("severity", _) => marks.push(mark(at, "▲", Token::Warning, "severity changed")),
             ("status", _) if entry.from.is_empty() => {}
             ("status", _) => marks.push(mark(at, "■", Token::Info, "status changed")),

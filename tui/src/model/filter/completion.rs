@@ -64,6 +64,10 @@ fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
             .map(Status::word)
             .into(),
         "acknowledged" | "acked" => vec!["yes", "no"],
+        "assignee" => {
+            let all = rows.iter().map(|it| &*it.assignee);
+            all.filter(|it| !it.is_empty()).collect()
+        }
         "name" => rows.iter().map(|it| &*it.name).collect(),
         dimension => {
             let dimension = dimension.strip_prefix("dimensions.").unwrap_or(dimension);

@@ -25,7 +25,7 @@ pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut 
             let chosen = Chosen::Matching { filter, words };
             begin(model, Work::Deliveries(transition, chosen), effects);
         }
-        Err(message) => model.say(Token::Bad, message),
+        Err(fault) => model.say(Token::Bad, fault.to_string()),
     }
 }
 

@@ -247,6 +247,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
         StatusChange::Acknowledged(_) => ("Acknowledge", "acknowledged"),
         StatusChange::Status(Status::Suppressed) => ("Suppress", "suppressed"),
         StatusChange::Status(_) => ("Close", "closed"),
+        StatusChange::Assigned(_) => ("Assign", "assigned"),
     };
     let open = found.number("openCount").unwrap_or_default();
     let rule = found.text("ruleName");
@@ -348,6 +349,32 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     self::change(model, change, (verb, done, ""), effects);
 }
 
+/// Makes the caller the one who looks after it, or nobody where the caller does already.
+pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(caller) = &model.caller else { return };
+    let own = caller.name.clone();
+    let ids = model.targets();
+    let is_mine = |id: &String| model.standing_of(id).is_some_and(|it| it.assignee == own);
+    let assignee = if ids.iter().all(is_mine) {
+        String::new()
+    } else {
+        own
+    };
+    assign(model, assignee, effects);
+}
+
+/// Makes a client the one who looks after it; nobody when there is no name.
+pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
+    let done = if assignee.is_empty() {
+        "assigned to nobody".to_owned()
+    } else {
+        format!("assigned to {assignee}")
+    };
+    let told = "By itself that notifies nobody.";
+    let change = StatusChange::Assigned(assignee);
+    self::change(model, change, ("Assign", &done, told), effects);
+}
+
 pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     let (verb, done, told) = match status {
         Status::Closed => (
@@ -381,10 +408,10 @@ fn change(
     };
     let count = ids.len();
     let described = model.describe_some(&ids);
-    let back = Back::of_change(model, &ids, change);
+    let back = Back::of_change(model, &ids, &change);
     // Who was told of an end hears of it anew, or of another beginning.
     let is_quiet = match change {
-        StatusChange::Acknowledged(_) => true,
+        StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
         StatusChange::Status(_) => model.are_open(&ids),
     };

@@ -34,12 +34,40 @@ pub(super) fn annotate(model: &mut Model) {
     }
 }
 
+/// What is typed for nobody.
+pub(super) const NOBODY: &str = "-";
+
+/// Asks who is to look after what is marked, selected or shown.
+pub(super) fn assign(model: &mut Model) {
+    let ids = model.targets();
+    let before: Vec<_> = ids
+        .iter()
+        .filter_map(|id| Some(model.standing_of(id)?.assignee))
+        .collect();
+    let [first, others @ ..] = &before[..] else {
+        return;
+    };
+    let field = if others.iter().all(|it| it == first) {
+        TextField::new(first.clone())
+    } else {
+        TextField::default()
+    };
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: "Who looks after it".to_owned(),
+        help: "a client's name, or - for nobody; Tab completes, Enter assigns",
+        field,
+        offers: model.assignees(),
+        then: Asked::Assign,
+    }));
+}
+
 /// Asks for a note.
 fn note(model: &mut Model, title: &str, then: Asked) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
         help: "others see it with your key's name; Enter goes on",
         field: TextField::default(),
+        offers: Vec::new(),
         then,
     }));
 }

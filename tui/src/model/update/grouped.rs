@@ -15,11 +15,12 @@ use crate::{
 };
 
 /// The fields that every event can be counted by, with their keys.
-const FIELDS: [(char, &str); 5] = [
+const FIELDS: [(char, &str); 6] = [
     ('n', "name"),
     ('s', "severity"),
     ('t', "status"),
     ('a', "acknowledged"),
+    ('i', "assignee"),
     ('y', "type"),
 ];
 /// Dimensions that are offered.

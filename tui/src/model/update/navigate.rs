@@ -298,13 +298,11 @@ pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
 /// What is wrong with a filter of a list.
 pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
-        Route::Events => {
-            let read = filter::events(text, &model.reader());
-            read.map(drop).map_err(|fault| fault.to_string())
-        }
+        Route::Events => filter::events(text, &model.reader()).map(drop),
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
         _ => Ok(()),
     }
+    .map_err(|fault| fault.to_string())
 }
 
 /// Moves the cursor of the wall to the next thing that can be opened.

@@ -2,11 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{bulk, carry_out::carry_out, clash, confirm, copy, forms, navigate, report, screen};
+use super::{
+    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, report, screen,
+};
 use crate::{
     model::{
         Model,
         bulk::EventTransition,
+        field::TextField,
         message::Effect,
         overlay::{
             Asked, Clash, ClashChoice, Confirm, Menu, Overlay, Palette, Pick, Prompt, Target, What,
@@ -119,9 +122,13 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
         KeyCode::Enter => {
             let text = prompt.field.text().trim().to_owned();
             match prompt.then {
-                Asked::Annotate(_) | Asked::AnnotateAll if text.is_empty() => {}
+                Asked::Annotate(_) | Asked::AnnotateAll | Asked::Assign if text.is_empty() => {}
                 Asked::Annotate(ids) => confirm::note(model, ids, text, effects),
                 Asked::AnnotateAll => bulk::events(model, EventTransition::Note(text), effects),
+                Asked::Assign if text == events::NOBODY => {
+                    confirm::assign(model, String::new(), effects);
+                }
+                Asked::Assign => confirm::assign(model, text, effects),
                 Asked::Search => navigate::search(model, text),
                 Asked::Document { title, fields } => {
                     report::with_document(model, title, fields, text, effects);
@@ -129,7 +136,11 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             }
         }
         _ => {
-            prompt.field.press(key);
+            let offered = prompt.offered().next().map(str::to_owned);
+            match offered.filter(|_| key.code == KeyCode::Tab) {
+                Some(offered) => prompt.field = TextField::new(offered),
+                None => drop(prompt.field.press(key)),
+            }
             model.overlay = Some(Overlay::Prompt(prompt));
         }
     }

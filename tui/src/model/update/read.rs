@@ -153,7 +153,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let filter = match filter::deliveries(&text, &model.clock()) {
         Ok(filter) => filter,
-        Err(message) => return model.say(Token::Bad, message),
+        Err(fault) => return model.say(Token::Bad, fault.to_string()),
     };
     if model.store.deliveries_filter != text {
         model.store.deliveries.clear();

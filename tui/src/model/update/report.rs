@@ -125,6 +125,7 @@ fn ask_document(model: &mut Model, title: String, fields: Value, document: Strin
         title: title.clone(),
         help: "paste what the service sends, as x-github-event: push; {\"ref\": \"main\"}",
         field: TextField::new(document),
+        offers: Vec::new(),
         then: Asked::Document { title, fields },
     }));
 }

@@ -108,6 +108,8 @@ fn of(action: Action) -> Run {
         Action::CloseEvent => |model, effects| confirm::status(model, Status::Closed, effects),
         Action::Suppress => |model, effects| confirm::status(model, Status::Suppressed, effects),
         Action::Reopen => |model, effects| confirm::status(model, Status::Open, effects),
+        Action::Mine => confirm::mine,
+        Action::Assign => |model, _| events::assign(model),
         Action::Undo => confirm::undo,
         Action::Release => |model, _| confirm::release(model),
         Action::AcknowledgeGroup => {

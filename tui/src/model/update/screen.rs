@@ -27,9 +27,9 @@ pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
-    let text = &model.page.list.filter;
-    let next = filter::delivery_tab(text).map_or(0, |tab| tab + 1);
-    let text = filter::with_delivery_tab(text, next % filter::DELIVERY_TABS.len());
+    let (text, clock) = (&model.page.list.filter, model.clock());
+    let next = filter::delivery_tab(text, &clock).map_or(0, |tab| tab + 1);
+    let text = filter::with_delivery_tab(text, next % filter::DELIVERY_TABS.len(), &clock);
     navigate::set_filter(model, text, effects);
 }
 
@@ -50,6 +50,7 @@ pub(super) fn search(model: &mut Model) {
             "goes to the next line that holds this; n and N go on"
         },
         field: TextField::new(model.page.list.filter.clone()),
+        offers: Vec::new(),
         then: Asked::Search,
     }));
 }

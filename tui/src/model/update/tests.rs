@@ -247,6 +247,7 @@ fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
     };
     let acknowledged = StatusChange::Acknowledged;
     let status = StatusChange::Status;
+    let assigned = |name: &str| StatusChange::Assigned(name.to_owned());
     let cases = [
         (
             "2a",
@@ -257,6 +258,21 @@ fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
             "2s",
             set(&["e4:1"], status(Status::Suppressed)),
             set(&["e4:1"], status(Status::Open)),
+        ),
+        (
+            "2i",
+            set(&["e4:1"], assigned("ops")),
+            set(&["e4:1"], assigned("")),
+        ),
+        (
+            "2@ben<Enter>",
+            set(&["e4:1"], assigned("ben")),
+            set(&["e4:1"], assigned("")),
+        ),
+        (
+            "2@o<Tab><Enter>",
+            set(&["e4:1"], assigned("ops")),
+            set(&["e4:1"], assigned("")),
         ),
         (
             "2<Space><Space>s",

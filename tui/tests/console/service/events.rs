@@ -45,6 +45,9 @@ impl v1::event_management_service_server::EventManagementService for Shared {
                     occurrence.status = item.status;
                 }
                 occurrence.acknowledged = item.acknowledged.or(occurrence.acknowledged);
+                if let Some(assignee) = &item.assignee {
+                    occurrence.assignee.clone_from(assignee);
+                }
                 changed.push(event.clone());
             }
         }

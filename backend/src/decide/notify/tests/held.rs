@@ -104,7 +104,7 @@ proptest! {
                 })),
                 Act::Wait(seconds) => life.wait(seconds),
                 _ if is_nothing => continue,
-                Act::Acknowledge(flag) => drop(life.alter(StateChange {
+                Act::Acknowledge(flag) => drop(life.alter(&StateChange {
                     acknowledged: Some(flag),
                     ..StateChange::default()
                 })),

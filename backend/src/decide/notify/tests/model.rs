@@ -127,7 +127,7 @@ fn carry_out(life: &mut Life, act: Act) -> Vec<Told> {
             event.severity = severity;
             event.status = status;
         }),
-        Act::Acknowledge(flag) => life.alter(StateChange {
+        Act::Acknowledge(flag) => life.alter(&StateChange {
             acknowledged: Some(flag),
             ..StateChange::default()
         }),

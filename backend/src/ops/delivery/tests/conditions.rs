@@ -84,6 +84,10 @@ async fn what_is_wrong_is_told_with_its_place() {
             "at character 15: deliveries are found by `since=`",
         ),
         ("severity=loud", "at character 1: "),
+        (
+            "rule=disk since=1h until=2h",
+            "at character 1: `since` has to be earlier than `until`",
+        ),
         ("rule=disk event=x", "at character 11: `x` is no event id"),
         ("digest=x", "at character 1: `x` is no delivery id"),
         ("error~\"(\"", "at character 1: "),

@@ -84,6 +84,8 @@ pub(crate) struct OccurrenceV1 {
     expire_ms: Option<i64>,
     #[prost(message, repeated, tag = "34")]
     flapping: Vec<FlappingV1>,
+    #[prost(string, tag = "35")]
+    assignee: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -174,6 +176,7 @@ enum FieldV1 {
     Severity = 1,
     Status = 2,
     Acknowledged = 3,
+    Assignee = 4,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -269,6 +272,10 @@ impl From<&Occurrence> for OccurrenceV1 {
             causes: occurrence.causes.iter().map(CauseMarkV1::from).collect(),
             expire_ms: occurrence.expire_ms,
             flapping: occurrence.flapping.iter().map(FlappingV1::from).collect(),
+            assignee: occurrence
+                .assignee
+                .as_ref()
+                .map_or_else(String::new, Name::to_string),
         }
     }
 }
@@ -388,6 +395,10 @@ impl OccurrenceV1 {
             severity: Severity::from_number(self.severity)?,
             status: Status::from_number(self.status)?,
             acknowledged: self.acknowledged,
+            assignee: match self.assignee.as_str() {
+                "" => None,
+                name => Some(Name::parse(name).ok()?),
+            },
             start_ms: self.start_ms,
             last_seen_ms: self.last_seen_ms,
             close: reason.map(|reason| Close {
@@ -462,6 +473,7 @@ impl From<Field> for FieldV1 {
             Field::Severity => Self::Severity,
             Field::Status => Self::Status,
             Field::Acknowledged => Self::Acknowledged,
+            Field::Assignee => Self::Assignee,
         }
     }
 }
@@ -489,6 +501,7 @@ impl HistoryEntryV1 {
             FieldV1::Severity => Field::Severity,
             FieldV1::Status => Field::Status,
             FieldV1::Acknowledged => Field::Acknowledged,
+            FieldV1::Assignee => Field::Assignee,
         };
         let author = match self.author.as_str() {
             "" => None,

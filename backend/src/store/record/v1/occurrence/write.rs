@@ -88,6 +88,9 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     for flapping in &occurrence.flapping {
         message(34, &FlappingV1::from(flapping), to);
     }
+    if let Some(assignee) = &occurrence.assignee {
+        bytes(35, assignee.as_str().as_bytes(), to);
+    }
 }
 
 /// Texts and bytes; nothing when there are none.
@@ -209,6 +212,7 @@ mod tests {
             samples::returned_occurrence(),
             samples::cause(),
             samples::expiring_occurrence(),
+            samples::assigned_occurrence(),
             full,
             empty,
         ] {
