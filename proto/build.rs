@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
     "bellwether/v1/calendar.proto",
@@ -23,6 +23,7 @@ const FILES: [&str; 21] = [
     "bellwether/v1/rule.proto",
     "bellwether/v1/silence.proto",
     "bellwether/v1/trigger.proto",
+    "bellwether/v1/view.proto",
     "zenoss/cloud/data_receiver.proto",
 ];
 

@@ -209,6 +209,12 @@ pub const CALENDAR_FIRST_YEARS: i16 = 10;
 pub const CALENDAR_SPANS_MAX: usize = 1_000;
 /// Inhibitions.
 pub const INHIBITIONS_MAX: usize = 500;
+/// Views.
+pub const VIEWS_MAX: usize = 500;
+/// Columns of a view.
+pub const VIEW_COLUMNS_MAX: usize = 20;
+/// Characters of the title of one.
+pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
 /// Pairs of fields of an inhibition.
 pub const INHIBITION_EQUAL_MAX: usize = 8;
 /// How long an inhibition holds on after its source closed, when it does not say.

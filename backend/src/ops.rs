@@ -38,6 +38,7 @@ pub mod rule;
 pub mod ruleset;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod saved_view;
 pub mod search;
 pub mod sent_lately;
 pub mod set_status;

@@ -22,6 +22,7 @@ pub mod methods;
 pub mod overview;
 pub mod pending;
 pub mod rule;
+pub mod saved_view;
 pub mod silence;
 pub mod status;
 #[cfg(test)]

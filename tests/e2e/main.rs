@@ -64,5 +64,6 @@ mod tidy;
 mod tls;
 mod tour;
 mod upgrade;
+mod views;
 mod weather;
 mod web;

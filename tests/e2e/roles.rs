@@ -58,7 +58,9 @@ fn lowest(service: &str, method: &str) -> &'static str {
         "IntakeMappingService" if method == "ReceiveWebhook" => "ingest",
         "ClientService" if method == "GetCaller" => "any",
         "ClientService" | "BackupService" | "CheckService" => "admin",
-        "AuditService" | "SilenceService" if !does(&["Get", "ListSilences", "Preview"]) => {
+        "AuditService" | "SilenceService" | "ViewService"
+            if !does(&["Get", "ListSilences", "ListViews", "Preview"]) =>
+        {
             "operator"
         }
         _ if does(&[

@@ -69,6 +69,7 @@ impl<B: Backend> Console<B> {
         model.shell = options.shell;
         model.context = options.context;
         model.contexts = options.contexts;
+        model.own_views = options.views;
         model.mouse = options.mouse;
         model.size = (size.width, size.height);
         model.keymap = Arc::new(options.keys);

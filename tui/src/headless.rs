@@ -57,7 +57,7 @@ pub struct Snapshot {
 }
 
 /// The screens, and the actions that lead to them.
-const SCREENS: [(&str, Action); 15] = [
+const SCREENS: [(&str, Action); 16] = [
     ("overview", Action::GoOverview),
     ("events", Action::GoEvents),
     ("triggers", Action::GoTriggers),
@@ -73,6 +73,7 @@ const SCREENS: [(&str, Action); 15] = [
     ("mappings", Action::GoMappings),
     ("groups", Action::GoGroups),
     ("pending", Action::GoPending),
+    ("views", Action::GoViews),
 ];
 
 /// The names of all screens, as [`snapshot`] knows them.

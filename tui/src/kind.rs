@@ -16,6 +16,7 @@ mod shared;
 mod silence;
 mod spec;
 mod trigger;
+mod view;
 
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
@@ -41,6 +42,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Mapping => &mapping::SPEC,
         Kind::Group => &group::SPEC,
         Kind::Pending => &pending::SPEC,
+        Kind::View => &view::SPEC,
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod store;
 pub(crate) mod tabs;
 pub(crate) mod undo;
 pub(crate) mod update;
+mod view;
 pub(crate) mod wall;
 pub(crate) mod write;
 
@@ -50,7 +51,7 @@ use crate::{
     document::Link,
     keymap::{Action, Keymap},
     limits,
-    options::{Context, Shell},
+    options::{Context, Shell, View},
     route::Route,
     text,
     theme::{Background, Depth, Look, Theme, Token},
@@ -78,6 +79,8 @@ pub(crate) struct Model {
     pub(crate) context: Option<Context>,
     pub(crate) contexts: Vec<String>,
     pub(crate) next_context: Option<String>,
+    /// The views of the settings file.
+    pub(crate) own_views: Vec<View>,
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
@@ -169,6 +172,7 @@ impl Model {
             context: None,
             contexts: Vec::new(),
             next_context: None,
+            own_views: Vec::new(),
             read_only,
             mouse: true,
             link: Connection::Connecting,

@@ -47,6 +47,25 @@ pub struct Context {
     pub colour: Option<Colour>,
 }
 
+/// A way to look at the list of events, in the service's own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Its name.
+    pub name: String,
+    /// Which events; empty means all.
+    pub filter: String,
+    /// `lastSeen`, `startTime` or `severity`; empty means `lastSeen`.
+    pub sort: String,
+    /// Whether the oldest or least severe come first.
+    pub ascending: bool,
+    /// Whether closed ones are shown as well.
+    pub includes_closed: bool,
+    /// The field that they are counted by; empty shows the events themselves.
+    pub group_by: String,
+    /// The titles of the columns that are shown; empty leaves the choice to the console.
+    pub columns: Vec<String>,
+}
+
 /// How a shell reaches the service, in its own words.
 #[derive(Clone, Debug)]
 pub struct Shell {
@@ -102,6 +121,8 @@ pub struct Options {
     pub context: Option<Context>,
     /// The names of the contexts that can be gone to; empty where leaving would end the service.
     pub contexts: Vec<String>,
+    /// The operator's own views of events; those that people share come from the service.
+    pub views: Vec<View>,
     /// Which keys do what.
     pub keys: Keymap,
     /// The zone that moments are shown in.
@@ -137,6 +158,7 @@ impl Options {
             shell: Shell::default(),
             context: None,
             contexts: Vec::new(),
+            views: Vec::new(),
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
             editor: "vi".to_owned(),

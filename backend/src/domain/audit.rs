@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::domain::{
-    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, Silence, Trigger,
+    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, SavedView, Silence, Trigger,
 };
 
 /// What one call did to one thing, or to several that are only counted.
@@ -77,6 +77,8 @@ pub enum AuditState {
     Inhibition(Inhibition),
     /// An intake mapping.
     Mapping(IntakeMapping),
+    /// A view.
+    View(SavedView),
 }
 
 impl AuditState {

@@ -121,6 +121,34 @@ impl Field {
         }
     }
 
+    /// Reads the name of a field that several occurrences may share, by which they are grouped.
+    ///
+    /// # Errors
+    /// A sentence fragment for people.
+    pub fn parse_shared(text: &str) -> Result<Self, String> {
+        let field = Self::parse(text)?;
+        match field {
+            Self::Name
+            | Self::Type
+            | Self::Severity
+            | Self::Status
+            | Self::Acknowledged
+            | Self::Assignee
+            | Self::Dimension(_)
+            | Self::Metadata(_)
+            | Self::Either(_) => Ok(field),
+            Self::Id
+            | Self::Summary
+            | Self::Body
+            | Self::Count
+            | Self::StartTime
+            | Self::LastSeen => Err(format!(
+                "`{text}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
+                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
+            )),
+        }
+    }
+
     /// Whether it stays as it is when an event comes again.
     pub fn is_kept(&self) -> bool {
         !matches!(self, Self::Count | Self::LastSeen)

@@ -28,7 +28,7 @@ const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 const STEP: usize = 500;
 /// Kinds of things that entries keep as they were and are; what was done to others is only counted, and
 /// no index leads to it.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 9] = [
     "trigger",
     "destination",
     "rule",
@@ -36,6 +36,7 @@ const KEPT: [&str; 8] = [
     "calendar",
     "inhibition",
     "mapping",
+    "view",
     "client",
 ];
 /// Stands for all refused callers whom there is no room for.

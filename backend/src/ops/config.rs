@@ -7,7 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Calendar, Destination, Inhibition, IntakeMapping, Rule, Trigger},
+    domain::{Calendar, Destination, Inhibition, IntakeMapping, Rule, SavedView, Trigger},
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
     ops::{
@@ -38,7 +38,7 @@ macro_rules! kinds {
 
         /// A resource as readers see it, without what is known about its use.
         #[derive(Debug)]
-        pub enum View {
+        pub enum Shown {
             $(#[doc = concat!("Of the kind [`", stringify!($kind), "`].")]
             $kind(<$kind as Drafted>::View),)+
         }
@@ -58,7 +58,7 @@ macro_rules! kinds {
             }
         }
 
-        $(impl From<$kind> for View {
+        $(impl From<$kind> for Shown {
             fn from(resource: $kind) -> Self {
                 Self::$kind(resource.bare())
             }
@@ -112,6 +112,7 @@ kinds!(
     Destination,
     IntakeMapping,
     Inhibition,
+    SavedView,
     Rule
 );
 
@@ -130,18 +131,18 @@ pub enum Action {
     /// It is stored so already.
     Unchanged,
     /// It is new.
-    Created(Box<View>),
+    Created(Box<Shown>),
     /// It took the place of another.
     Updated {
         /// What was stored.
-        before: Box<View>,
+        before: Box<Shown>,
         /// What is stored.
-        after: Box<View>,
+        after: Box<Shown>,
         /// The secrets that differ, as paths.
         changed_secrets: Vec<String>,
     },
     /// It is gone.
-    Deleted(Box<View>),
+    Deleted(Box<Shown>),
 }
 
 /// What became of one resource.
@@ -278,7 +279,7 @@ impl Stage {
         owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
-        View: From<T>,
+        Shown: From<T>,
     {
         let mut range = Range::under(&[]);
         loop {
@@ -307,16 +308,16 @@ impl Stage {
     }
 }
 
-fn boxed<T>(resource: T) -> Box<View>
+fn boxed<T>(resource: T) -> Box<Shown>
 where
-    View: From<T>,
+    Shown: From<T>,
 {
     Box::new(resource.into())
 }
 
 fn changed<T: Drafted>(put: Put<T>) -> Change
 where
-    View: From<T>,
+    Shown: From<T>,
 {
     let etag = |stored: &T| etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {

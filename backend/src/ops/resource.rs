@@ -11,8 +11,8 @@ use crate::{
     clock::Clock,
     destination::Guard,
     domain::{
-        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Rule, Silence, Trigger,
-        Was,
+        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Rule, SavedView, Silence,
+        Trigger, Was,
     },
     error::Error,
     ops::{
@@ -92,6 +92,7 @@ resource!(Rule, "rule", |was| Some(Was::Rule(was)));
 resource!(Calendar, "calendar", |_| None);
 resource!(Inhibition, "inhibition", |_| None);
 resource!(IntakeMapping, "mapping", |_| None);
+resource!(SavedView, "view", |_| None);
 resource!(Silence, "silence", |was| Some(Was::Silence(was)));
 
 /// Reads a resource by name.

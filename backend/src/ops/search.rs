@@ -19,7 +19,7 @@ use self::{
     page::{Filled, Filling},
 };
 use crate::{
-    domain::Occurrence,
+    domain::{Occurrence, SortField},
     error::Error,
     ops::page::Scope,
     store::{Direction, Store, Stored},
@@ -42,24 +42,12 @@ pub(crate) const NEWEST_FIRST: Sort = Sort {
     direction: Direction::Descending,
 };
 
-/// What to sort by. What is alike in it follows by start, then by id: neither ever changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SortField {
-    /// The newest time a sender gave.
-    #[default]
-    LastSeen,
-    /// When it was opened.
-    StartTime,
-    /// How bad it is.
-    Severity,
-}
-
 /// A page of occurrences that is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     /// Which occurrences.
     pub filter: Filter,
-    /// What to sort by.
+    /// What to sort by; what is alike in it follows by start, then by id, which never change.
     pub sort: SortField,
     /// Whether the smallest or oldest comes first.
     pub ascending: bool,

@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::audit;
 use crate::{
     error::{Error, Violation},
-    ops::config::{Action, Change, Configuration, Document, Draft, View},
+    ops::config::{Action, Change, Configuration, Document, Draft, Shown},
 };
 
 /// Serves the configuration.
@@ -57,11 +57,12 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
             Some(Resource::Calendar(calendar)) => Draft::Calendar(calendar.into()),
             Some(Resource::Inhibition(inhibition)) => Draft::Inhibition(inhibition.into()),
             Some(Resource::Mapping(mapping)) => Draft::IntakeMapping(mapping.into()),
+            Some(Resource::View(view)) => Draft::SavedView(view.into()),
             None => {
                 violations.push(Violation::new(
                     format!("documents[{at}]"),
                     "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
-                     `inhibition` or `mapping`",
+                     `inhibition`, `mapping` or `view`",
                 ));
                 continue;
             }
@@ -94,7 +95,7 @@ fn wire(change: Change, shown: bool) -> v1::ConfigChange {
         ),
         Action::Deleted(old) => (ConfigAction::Deleted, Some(old), None, Vec::new()),
     };
-    let document = |view: Option<Box<View>>| view.filter(|_| shown).map(|it| (*it).into());
+    let document = |view: Option<Box<Shown>>| view.filter(|_| shown).map(|it| (*it).into());
     v1::ConfigChange {
         kind: change.kind.to_owned(),
         name: change.name,
@@ -106,15 +107,16 @@ fn wire(change: Change, shown: bool) -> v1::ConfigChange {
     }
 }
 
-impl From<View> for v1::ConfigDocument {
-    fn from(view: View) -> Self {
+impl From<Shown> for v1::ConfigDocument {
+    fn from(view: Shown) -> Self {
         let resource = match view {
-            View::Trigger(view) => Resource::Trigger(view.into()),
-            View::Destination(view) => Resource::Destination(view.into()),
-            View::Rule(view) => Resource::Rule(view.into()),
-            View::Calendar(view) => Resource::Calendar(view.into()),
-            View::Inhibition(view) => Resource::Inhibition(view.into()),
-            View::IntakeMapping(view) => Resource::Mapping(view.into()),
+            Shown::Trigger(view) => Resource::Trigger(view.into()),
+            Shown::Destination(view) => Resource::Destination(view.into()),
+            Shown::Rule(view) => Resource::Rule(view.into()),
+            Shown::Calendar(view) => Resource::Calendar(view.into()),
+            Shown::Inhibition(view) => Resource::Inhibition(view.into()),
+            Shown::IntakeMapping(view) => Resource::Mapping(view.into()),
+            Shown::SavedView(view) => Resource::View(view.into()),
         };
         Self {
             resource: Some(resource),

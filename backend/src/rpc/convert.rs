@@ -23,6 +23,7 @@ pub mod operator;
 pub mod pending;
 pub mod query;
 pub mod rule;
+pub mod saved_view;
 pub mod search;
 pub mod silence;
 pub mod statistics;

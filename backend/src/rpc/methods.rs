@@ -271,6 +271,13 @@ pub static METHODS: &[Method] = methods! {
         TestTriggerWithProgress: Operator Stream;
         UpdateTrigger: Editor Change, update trigger;
     }
+    "bellwether.v1.ViewService" {
+        CreateView: Operator Change, create view;
+        DeleteView: Operator Change, delete view;
+        GetView: Viewer Read;
+        ListViews: Viewer Page;
+        UpdateView: Operator Change, update view;
+    }
     "grpc.health.v1.Health" {
         Check: Nothing Probe;
         Watch: Nothing HealthWatch;

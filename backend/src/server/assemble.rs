@@ -19,6 +19,7 @@ use bellwether_proto::{
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
         silence_service_server::SilenceServiceServer, trigger_service_server::TriggerServiceServer,
+        view_service_server::ViewServiceServer,
     },
 };
 use rand::{SeedableRng, rngs::StdRng};
@@ -69,6 +70,7 @@ use crate::{
         review::Reviewer,
         rule::{Installation, Rules},
         ruleset::Ruleset,
+        saved_view::SavedViews,
         silence::Silencing,
         statistics::CounterAging,
         trigger::Triggers,
@@ -94,6 +96,7 @@ use crate::{
         overview::Overviews,
         pending::PendingApi,
         rule::RuleApi,
+        saved_view::ViewApi,
         silence::SilenceApi,
         trigger::TriggerApi,
     },
@@ -382,6 +385,7 @@ impl Rooms {
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
+            ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         let (reporter, health) = health_reporter();

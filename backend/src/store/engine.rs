@@ -62,11 +62,13 @@ pub enum Kind {
     Mapping = 18,
     /// What became of the budgets of destinations, by destination id.
     Budget = 19,
+    /// Views, by name.
+    View = 20,
 }
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Meta,
         Self::Trigger,
         Self::Destination,
@@ -86,6 +88,7 @@ impl Kind {
         Self::Group,
         Self::Mapping,
         Self::Budget,
+        Self::View,
     ];
 
     /// The kind of a number on disk.
@@ -115,6 +118,7 @@ impl Kind {
             Self::Group => "group",
             Self::Mapping => "mapping",
             Self::Budget => "budget",
+            Self::View => "view",
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::domain::{
     Group, GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange,
     HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity,
     MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates,
-    Receipt, RecordId, Refusal, Revision, Role, Rule, Secret, Severity, SignatureScheme, Silence,
-    Stage, Status, ThreadOf, Transcript, Trigger, Value, Was, WebhookSignature,
+    Receipt, RecordId, Refusal, Revision, Role, Rule, SavedView, Secret, Severity, SignatureScheme,
+    Silence, SortField, Stage, Status, ThreadOf, Transcript, Trigger, Value, Was, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -382,6 +382,25 @@ pub(crate) fn returned_occurrence() -> Occurrence {
             earlier(AT_MS - 3_600_000, true),
         ],
         ..occurrence(5)
+    }
+}
+
+/// A view that has all that one can have.
+pub(crate) fn view(called: &str) -> SavedView {
+    SavedView {
+        id: id(70),
+        name: name(called),
+        description: "what the night shift looks at".into(),
+        tags: vec!["team:db".into()],
+        filter: "host=db-* since=8h".into(),
+        sort: SortField::Severity,
+        ascending: true,
+        includes_closed: true,
+        group_by: Some("host".into()),
+        columns: vec!["Seen".into(), "Summary".into()],
+        revision: 3,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
     }
 }
 

@@ -88,6 +88,7 @@ impl Recorder {
             .add_service(Recorded::<Groups>::new(self))
             .add_service(Recorded::<Inhibitions>::new(self))
             .add_service(Recorded::<IntakeMappings>::new(self))
+            .add_service(Recorded::<Views>::new(self))
             .add_service(Recorded::<Audit>::new(self))
             .add_service(Recorded::<Pending>::new(self))
             .add_service(Recorded::<DataReceiver>::new(self))
@@ -144,6 +145,7 @@ services! {
     Groups = "bellwether.v1.GroupService";
     Inhibitions = "bellwether.v1.InhibitionService";
     IntakeMappings = "bellwether.v1.IntakeMappingService";
+    Views = "bellwether.v1.ViewService";
     Audit = "bellwether.v1.AuditService";
     Pending = "bellwether.v1.PendingService";
     DataReceiver = "zenoss.cloud.DataReceiverService";

@@ -42,4 +42,5 @@ kinds! {
     Mapping "mapping" "mappings" "Mappings";
     Group "group" "groups" "Groups";
     Pending "pending" "pending" "Pending";
+    View "view" "views" "Views";
 }

@@ -21,6 +21,8 @@ const RESOURCES: &[Place] = &[
     Place::One(Kind::Inhibition),
     Place::Many(Kind::Mapping),
     Place::One(Kind::Mapping),
+    Place::Many(Kind::View),
+    Place::One(Kind::View),
 ];
 const MAKING: &[Place] = &[
     Place::Many(Kind::Trigger),
@@ -31,6 +33,7 @@ const MAKING: &[Place] = &[
     Place::Many(Kind::Calendar),
     Place::Many(Kind::Inhibition),
     Place::Many(Kind::Mapping),
+    Place::Many(Kind::View),
 ];
 const GROUPS: &[Place] = &[Place::Many(Kind::Group), Place::One(Kind::Group)];
 const PENDING: &[Place] = &[Place::Many(Kind::Pending), Place::One(Kind::Pending)];
@@ -53,6 +56,7 @@ const LINKED: &[Place] = &[
     Place::One(Kind::Mapping),
     Place::One(Kind::Group),
     Place::One(Kind::Pending),
+    Place::One(Kind::View),
     Place::Delivery,
     Place::Reference,
     Place::Report,
@@ -137,6 +141,12 @@ actions! {
         "pause": "Hold the list still, or follow again";
     GroupBy ["b"] in &[Place::Events, Place::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
+    ChooseView ["V"] in &[Place::Events, Place::EventGroups], VIEW, 0 [LINES.screen()]
+        "view": "Choose a view of the events";
+    NextView ["<Tab>"] in &[Place::Events], VIEW, 0 [LINES.screen()]
+        "next view": "All events, then each of the views";
+    SaveView ["<A-v>"] in &[Place::Events, Place::EventGroups], OPERATE, 0
+        "save view": "Keep this list as a view that people share";
     OpenOnly ["o"] in &[Place::Events, Place::EventGroups], Need::None, 26 [LINES.all()]
         "closed": "Show or leave out closed occurrences";
     New ["n"] in MAKING, EDIT, 12 [LINES.all()]
@@ -253,6 +263,8 @@ actions! {
         "groups": "Go to Groups: events that are told of together";
     GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
         "pending": "Go to Pending: who is notified next, and what holds it";
+    GoViews ["<A-5>"] in ANYWHERE, Need::None, 0
+        "views": "Go to Views: ready ways to look at the events";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

@@ -66,6 +66,8 @@ pub(crate) struct List {
     pub(crate) given: String,
     /// What it is sorted by, if not as the service does.
     pub(crate) sort: Option<Sort>,
+    /// The view of events that was chosen last.
+    pub(crate) view: Option<String>,
     /// Whether the selected row was chosen by its id: the list does not follow from it.
     pub(crate) pinned: bool,
     /// How many rows came above the cursor since it left the first one.

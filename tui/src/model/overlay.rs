@@ -149,6 +149,8 @@ pub(crate) enum What {
     Event(String),
     /// Events counted by what this field holds.
     Field(String),
+    /// The view of this name; empty for all events.
+    View(String),
 }
 
 impl What {
@@ -157,7 +159,7 @@ impl What {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             Self::Event(_) => "the whole event, as the service has it".to_owned(),
-            Self::Field(_) => String::new(),
+            Self::Field(_) | Self::View(_) => String::new(),
         }
     }
 }

@@ -20,6 +20,7 @@ mod run;
 mod screen;
 mod selected;
 mod step;
+mod views;
 
 pub(crate) use completion::completions;
 

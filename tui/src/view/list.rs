@@ -1,5 +1,7 @@
 //! Draws a list: its heading, the visible rows alone, and what to do when there are none.
 
+mod tabs;
+
 use ratatui::layout::Rect;
 
 use super::pen::Pen;
@@ -37,7 +39,13 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         .map(|index| table.cells(model, rows.place(index)))
         .collect();
     let columns = table.heads();
+    let wanted = model.view().map_or_else(Vec::new, |view| view.columns);
+    let is_wanted = |head: &Head| wanted.iter().any(|it| it.eq_ignore_ascii_case(head.title));
+    let is_chosen = columns.iter().any(|head| is_wanted(head));
     let is_shown = |at: usize| {
+        if is_chosen {
+            return is_wanted(columns[at]);
+        }
         let mut cells = shown.iter().filter_map(|cells| cells.get(at));
         !columns[at].is_rare || cells.any(|cell| !cell.text.is_empty())
     };
@@ -150,10 +158,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         });
         words.push(format!("not read afresh: {}{age}", failure.headline()));
     }
-    let mut x = area.x + 1;
-    if model.page.route == Route::Deliveries {
-        x = states(model, pen, x, y);
-    }
+    let x = tabs::draw(model, pen, Rect { y, ..area });
     let room = room.saturating_sub(usize::from(x - area.x - 1));
     pen.put(x, y, room, token, &words.join("  ·  "));
 }
@@ -230,32 +235,6 @@ fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     }
     words.push("only these newest were counted: there are more".to_owned());
     Token::Warning
-}
-
-/// The states of deliveries as tabs, with how many there are.
-fn states(model: &Model, pen: &mut Pen<'_>, x: u16, y: u16) -> u16 {
-    let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
-    let counted = model.store.wall.value.as_ref();
-    let counts = counted.and_then(|it| it.statistics.deliveries.as_ref());
-    let mut x = x;
-    for (index, name) in filter::DELIVERY_TABS.into_iter().enumerate() {
-        let is_own = own == Some(index);
-        let count = counts.and_then(|it| match index {
-            1 => it.waiting_count,
-            2 => it.dead_count,
-            3 => it.delivered_count,
-            _ => None,
-        });
-        let count = count.map_or_else(String::new, |it| format!(" {}", text::grouped(it.into())));
-        let words = if is_own {
-            format!("[{name}{count}]")
-        } else {
-            format!(" {name}{count} ")
-        };
-        let token = if is_own { Token::Title } else { Token::Dim };
-        x = pen.put(x, y, text::width(&words), token, &words);
-    }
-    x + 1
 }
 
 /// What feeds nothing and what nothing feeds, in words.

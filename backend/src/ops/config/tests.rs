@@ -76,6 +76,7 @@ fn owned(mut document: Document) -> Document {
         Draft::Calendar(draft) => &mut draft.tags,
         Draft::Inhibition(draft) => &mut draft.tags,
         Draft::IntakeMapping(draft) => &mut draft.tags,
+        Draft::SavedView(draft) => &mut draft.tags,
     };
     tags.push("owner:a".into());
     document

@@ -103,6 +103,7 @@ impl From<AuditState> for v1::AuditState {
             AuditState::Calendar(calendar) => Resource::Calendar(calendar.bare().into()),
             AuditState::Inhibition(it) => Resource::Inhibition(it.bare().into()),
             AuditState::Mapping(mapping) => Resource::Mapping(mapping.into()),
+            AuditState::View(view) => Resource::View(view.into()),
             AuditState::Client(client) => Resource::Client(client.into()),
         };
         let resource = Some(resource);

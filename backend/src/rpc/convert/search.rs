@@ -8,11 +8,12 @@ use prost::Message;
 
 use super::query::{self, clause};
 use crate::{
+    domain::SortField,
     domain::{Query, Severity, Status},
     error::{Error, Violation},
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
     matching::{self, CompiledQuery, compile, field::Field},
-    ops::search::{Filter, SearchRequest, SortField},
+    ops::search::{Filter, SearchRequest},
 };
 
 /// Spans of time of a frequency.
@@ -113,30 +114,7 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
 /// # Errors
 /// When it is none that several occurrences share.
 pub fn group_field(name: &str) -> Result<Field, Error> {
-    let field = Field::parse(name).map_err(|fault| Error::invalid("field", fault))?;
-    match field {
-        Field::Name
-        | Field::Type
-        | Field::Severity
-        | Field::Status
-        | Field::Acknowledged
-        | Field::Assignee
-        | Field::Dimension(_)
-        | Field::Metadata(_)
-        | Field::Either(_) => Ok(field),
-        Field::Id
-        | Field::Summary
-        | Field::Body
-        | Field::Count
-        | Field::StartTime
-        | Field::LastSeen => Err(Error::invalid(
-            "field",
-            format!(
-                "`{name}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
-                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
-            ),
-        )),
-    }
+    Field::parse_shared(name).map_err(|fault| Error::invalid("field", fault))
 }
 
 /// How many groups are answered.
@@ -246,16 +224,10 @@ fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bo
     let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {
         return (SortField::default(), false);
     };
-    let field = match by.field.as_str() {
-        "" | "lastSeen" => SortField::LastSeen,
-        "startTime" => SortField::StartTime,
-        "severity" => SortField::Severity,
-        other => {
-            let fault = format!("{other:?} is not one of lastSeen, startTime, severity");
-            faults.push(Violation::new("query.sortBy[0].byField.field", fault));
-            SortField::default()
-        }
-    };
+    let field = SortField::from_word(&by.field).unwrap_or_else(|fault| {
+        faults.push(Violation::new("query.sortBy[0].byField.field", fault));
+        SortField::default()
+    });
     let order = v1::SortOrder::try_from(by.order).unwrap_or_else(|_unknown| {
         let fault = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
         faults.push(Violation::new("query.sortBy[0].byField.order", fault));

@@ -39,6 +39,7 @@ macro_rules! with_record {
             $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
             $crate::store::Kind::Mapping => with_record!(@ IntakeMapping, $record => $then),
             $crate::store::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
+            $crate::store::Kind::View => with_record!(@ SavedView, $record => $then),
             $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
         }
     };

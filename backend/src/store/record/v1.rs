@@ -18,4 +18,5 @@ pub(super) mod rule;
 pub(super) mod silence;
 pub(super) mod trigger;
 pub(super) mod value;
+pub(super) mod view;
 pub(super) mod webhook;

@@ -9,7 +9,7 @@ use crate::{
     domain::{
         Attempt, AuditEntry, BudgetWindow, Calendar, Client, Delivery, DeliveryState, Destination,
         Group, Health, Inhibition, IntakeMapping, Name, Occurrence, Receipt, Revision, Rule,
-        Silence, Trigger,
+        SavedView, Silence, Trigger,
     },
     store::{EngineError, Kind, Store, record::bytes::Key},
 };
@@ -46,7 +46,8 @@ refers_to_nothing!(
     Inhibition,
     Group,
     IntakeMapping,
-    BudgetWindow
+    BudgetWindow,
+    SavedView
 );
 
 #[async_trait]

@@ -12,6 +12,7 @@ mod setting;
 mod tests;
 mod value;
 mod variables;
+mod views;
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_tui::{Background, Depth, Keymap, Theme};
+use bellwether_tui::{Background, Depth, Keymap, Theme, View};
 use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
@@ -71,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) connect: Option<String>,
     /// Services by name, and the one that was chosen.
     pub(crate) contexts: Vec<Context>,
+    /// The operator's own views of events.
+    pub(crate) views: Vec<View>,
     pub(crate) context: Option<Context>,
     /// Where the API key is.
     pub(crate) key: KeySource,
@@ -271,9 +274,10 @@ impl Settings {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("--config: cannot read {shown}: {error}")))?;
-        let (values, contexts) = file::values(&text, path)?;
-        self.contexts = contexts::read(contexts, path)?;
-        for (key, value) in values {
+        let values = file::values(&text, path)?;
+        self.contexts = contexts::read(values.contexts, path)?;
+        self.views = views::read(values.views, path)?;
+        for (key, value) in values.settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
             self.set(setting, &value, Source::File(path.to_owned()))?;
         }
@@ -339,6 +343,7 @@ impl Default for Settings {
             backend: format!("http://{}", Self::GRPC_LISTEN),
             connect: None,
             contexts: Vec::new(),
+            views: Vec::new(),
             context: None,
             key: KeySource::DataDir,
             read_only: false,

@@ -89,6 +89,7 @@ async fn open(
             name: context.name.clone(),
             colour: context.colour,
         });
+    options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
     options.shell = sending::shell(settings, address);
     options.sending = sending::command(&options.shell);

@@ -14,6 +14,7 @@ use crate::{
         field::TextField,
         sort::{self, Sort},
     },
+    options::View,
     route::Route,
     theme::Theme,
 };
@@ -50,6 +51,8 @@ pub(crate) enum Target {
     Sort(Sort),
     /// Events counted by what this field holds.
     Group(String),
+    /// Events by the view of this name.
+    View(String),
     /// The console on another service.
     Context(String),
     Filter(String),
@@ -72,12 +75,16 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 ];
 
 /// The other words that take an argument, and what they do.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 8] = [
     ("events", "with a filter, as severity>=error host=db-*"),
     ("deliveries", "with a filter, as state=dead since=2h"),
     ("theme", "how the console looks"),
     ("sort", "by a column"),
     ("group", "events by a field, as host"),
+    (
+        "view",
+        "events by a view of yours, or one that people share",
+    ),
     ("filter", "this list; nothing takes the filter away"),
     ("event", "by its id, or one of those on the screen"),
 ];
@@ -272,6 +279,14 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             .chain(unsorted(model))
             .collect(),
         "context" => contexts(model),
+        "view" => {
+            let views = model.views().into_iter();
+            let item = |view: View| {
+                let title = format!("view {}", view.name);
+                Item::new(title, Target::View(view.name))
+            };
+            views.map(item).collect()
+        }
         "group" => {
             let field = rest.trim().to_owned();
             vec![Item::new(format!("group {field}"), Target::Group(field))]

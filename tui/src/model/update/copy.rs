@@ -64,7 +64,7 @@ pub(super) fn choose(model: &mut Model) {
 /// Copies what was chosen.
 pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     match what {
-        What::Field(_) => {}
+        What::Field(_) | What::View(_) => {}
         What::Text(text) => put(model, text, effects),
         What::Event(id) => {
             let (event, _) = id.split_once(':').unwrap_or((&id, ""));

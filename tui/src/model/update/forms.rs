@@ -22,7 +22,7 @@ use crate::{
     theme::Token,
 };
 
-fn open(model: &mut Model, form: Form, effects: &mut Vec<Effect>) {
+pub(super) fn open(model: &mut Model, form: Form, effects: &mut Vec<Effect>) {
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push(model, page);

@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, report, screen,
+    views,
 };
 use crate::{
     model::{
@@ -178,6 +179,7 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
             What::Field(field) => navigate::go_grouped(model, &field, effects),
+            What::View(name) => views::show(model, &name, effects),
             what => copy::chosen(model, what, effects),
         };
     }
@@ -226,6 +228,7 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             Err(message) => model.say(Token::Bad, message),
         },
         Target::Context(name) => forms::leave_for(model, name),
+        Target::View(name) => views::show(model, &name, effects),
         Target::Group(field) => navigate::go_grouped(model, &field, effects),
         Target::Type(_) => {}
     }

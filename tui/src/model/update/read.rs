@@ -14,7 +14,10 @@ use crate::{
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route.clone() {
         Route::Overview => overview(model, effects),
-        Route::Events => events(model, false, effects),
+        Route::Events => {
+            events(model, false, effects);
+            resources(model, &[Kind::View], effects);
+        }
         Route::EventGroups { .. } => grouped::read(model, effects),
         Route::Event(id) => event(model, &id, effects),
         Route::List(kind) => resources(model, &[kind], effects),

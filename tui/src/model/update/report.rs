@@ -195,7 +195,8 @@ fn of(object: &Object, what: &str) -> Option<(String, Request)> {
         | Kind::Calendar
         | Kind::Inhibition
         | Kind::Group
-        | Kind::Pending => return None,
+        | Kind::Pending
+        | Kind::View => return None,
         Kind::Rule => {
             let fields = kind::draft(object).json;
             let request = Request::PreviewRule { fields, event_id };

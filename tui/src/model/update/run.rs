@@ -1,6 +1,6 @@
 //! What each action does.
 
-use super::{bulk, confirm, copy, events, forms, grouped, navigate, report, screen};
+use super::{bulk, confirm, copy, events, forms, grouped, navigate, report, screen, views};
 use crate::{
     client::StatusChange,
     data::{Kind, Status, Transition},
@@ -61,6 +61,7 @@ fn of(action: Action) -> Run {
         Action::GoPending => {
             |model, effects| navigate::go(model, Route::List(Kind::Pending), effects)
         }
+        Action::GoViews => |model, effects| navigate::go(model, Route::List(Kind::View), effects),
         Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
         Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
         Action::GoCriticals => |model, effects| {
@@ -94,6 +95,9 @@ fn of(action: Action) -> Run {
         Action::Pause => |model, _| screen::pause(model),
         Action::Sort => screen::sort,
         Action::OpenOnly => screen::open_only,
+        Action::ChooseView => |model, _| views::choose(model),
+        Action::NextView => views::next,
+        Action::SaveView => views::save,
         Action::GroupBy => |model, _| grouped::choose(model),
         Action::New => forms::new,
         Action::Edit => forms::edit,

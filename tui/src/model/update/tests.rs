@@ -16,11 +16,12 @@ use super::*;
 use crate::{
     client::{Answer, LinkState, News, Note, Page, Request, StatusChange, Taken},
     data::{
-        BulkTally, Caller, EventRow, Failure, FailureKind, Grouped, Kind, Object, Role, Severity,
-        Status,
+        BulkTally, Caller, EventKey, EventRow, Failure, FailureKind, Grouped, Kind, Object, Role,
+        Severity, Status,
     },
     keymap,
     model::{Connection, overlay::Overlay},
+    options::View,
     route::Route,
     theme::Token,
     view,
@@ -89,6 +90,7 @@ fn object(kind: Kind) -> Object {
         Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
         Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
         Kind::Group => json!({"name": "g", "id": "g", "ruleName": "r"}),
         Kind::Pending => json!({"name": "e:1 r", "ruleName": "r", "occurrenceId": "e:1"}),
         Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
@@ -611,4 +613,69 @@ proptest! {
             terminal.draw(|frame| view::draw(&model, frame)).unwrap();
         }
     }
+}
+
+#[test]
+fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
+    let mut model = model(Role::Admin);
+    model.own_views = vec![
+        View {
+            name: "night".to_owned(),
+            filter: "severity>=error".to_owned(),
+            sort: "severity".to_owned(),
+            includes_closed: true,
+            columns: vec!["Seen".to_owned(), "Summary".to_owned()],
+            ..View::default()
+        },
+        View {
+            name: "hosts".to_owned(),
+            group_by: "host".to_owned(),
+            ..View::default()
+        },
+    ];
+    let shown = |model: &Model| {
+        let list = &model.page.list;
+        let name = model.view().map(|view| view.name);
+        (
+            name,
+            list.filter.clone(),
+            model.store.events.filter.open_only,
+        )
+    };
+    press(&mut model, "2");
+    assert_eq!(shown(&model), (None, String::new(), true));
+    press(&mut model, "<Tab>");
+    let night = (
+        Some("night".to_owned()),
+        "severity>=error".to_owned(),
+        false,
+    );
+    assert_eq!(shown(&model), night);
+    let order = model.store.events.filter.order;
+    assert_eq!(order.by, EventKey::Severity);
+    // The one of the service follows, and then all events; counts are no tab.
+    press(&mut model, "<Tab>");
+    let shared = (Some("v".to_owned()), "severity=critical".to_owned(), true);
+    assert_eq!(shown(&model), shared);
+    press(&mut model, "<Tab>");
+    assert_eq!(shown(&model), (None, String::new(), true));
+    press(&mut model, ":view<Space>night<Enter>");
+    assert_eq!(shown(&model), night);
+    press(&mut model, "/<C-u>name=a<Enter>");
+    assert_eq!(model.view(), None, "it is not that view any more");
+    press(&mut model, "V3");
+    let hosts = Route::EventGroups {
+        field: "host".to_owned(),
+        filter: String::new(),
+    };
+    assert_eq!(model.page.route, hosts);
+    press(&mut model, "<Esc>V2<A-v>late<C-s>");
+    let written = press(&mut model, "y");
+    let [Request::Create { draft }] = &written[..] else {
+        panic!("{written:?}");
+    };
+    assert_eq!(draft.kind, Kind::View);
+    let told = ["name", "filter", "sort", "description"].map(|it| draft.text(it).to_owned());
+    assert_eq!(told, ["late", "severity>=error", "severity", "like night"]);
+    assert!(draft.flag("includesClosed"));
 }

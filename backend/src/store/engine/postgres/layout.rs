@@ -38,6 +38,8 @@ pub(super) fn table(kind: Kind) -> &'static str {
         Kind::Group => "occurrence_group",
         Kind::Mapping => "mapping",
         Kind::Budget => "budget",
+        // VIEW is one as well.
+        Kind::View => "saved_view",
     }
 }
 

@@ -10,13 +10,14 @@ use super::{
 use crate::store::engine::EngineError;
 
 /// The steps, from the first on. What was released stays as it is.
-pub(super) const STEPS: [&str; 3] = [
+pub(super) const STEPS: [&str; 4] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
+    include_str!("layout/4.sql"),
 ];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 3;
+pub(super) const NEWEST: i32 = 4;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";

@@ -7,13 +7,13 @@ use crate::store::record::{
     v1::{
         calendar::CalendarV1, client::ClientV1, destination::DestinationV1,
         inhibition::InhibitionV1, mapping::MappingV1, rule::RuleV1, silence::SilenceV1,
-        trigger::TriggerV1,
+        trigger::TriggerV1, view::ViewV1,
     },
 };
 use crate::{
     domain::{
-        AuditState, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule, Silence,
-        Trigger,
+        AuditState, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
+        SavedView, Silence, Trigger,
     },
     store::{
         audit::Seen,
@@ -185,6 +185,30 @@ impl Record for IntakeMapping {
         decoded(bytes, Self::KIND, |record: MappingV1| {
             record.into_mapping(sealer)
         })
+    }
+}
+
+impl Record for SavedView {
+    const KIND: Kind = Kind::View;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(defined(&self.name, AuditState::View(self.clone())))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.name.as_str().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(&ViewV1::from(self))
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND, ViewV1::into_view)
     }
 }
 

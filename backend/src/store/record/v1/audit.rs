@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     calendar::CalendarV1, client::ClientV1, destination::DestinationV1, inhibition::InhibitionV1,
-    mapping::MappingV1, rule::RuleV1, silence::SilenceV1, trigger::TriggerV1,
+    mapping::MappingV1, rule::RuleV1, silence::SilenceV1, trigger::TriggerV1, view::ViewV1,
 };
 use crate::{
     domain::{AuditAction, AuditEntry, AuditState},
@@ -72,6 +72,8 @@ pub(crate) struct StateV1 {
     inhibition: Option<InhibitionV1>,
     #[prost(message, optional, tag = "8")]
     mapping: Option<MappingV1>,
+    #[prost(message, optional, tag = "9")]
+    view: Option<ViewV1>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -98,6 +100,7 @@ impl From<&AuditState> for StateV1 {
             AuditState::Mapping(mapping) => {
                 record.mapping = Some(MappingV1::without_secrets(mapping));
             }
+            AuditState::View(view) => record.view = Some(view.into()),
             AuditState::Calendar(calendar) => record.calendar = Some(calendar.into()),
             AuditState::Inhibition(inhibition) => record.inhibition = Some(inhibition.into()),
             AuditState::Client(client) => record.client = Some(ClientV1::without_key(client)),
@@ -123,6 +126,7 @@ impl StateV1 {
             Self {
                 client: Some(it), ..
             } => AuditState::Client(it.into_bare_client()?),
+            Self { view: Some(it), .. } => AuditState::View(it.into_view()?),
             Self {
                 calendar: Some(it), ..
             } => AuditState::Calendar(it.into_calendar()?),

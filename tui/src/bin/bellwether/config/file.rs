@@ -4,13 +4,18 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{ConfigError, contexts, setting};
+use super::{ConfigError, contexts, setting, views};
 
 /// The section of keys, which [`super::keys`] reads with its lines.
 pub(super) const KEYS_SECTION: &str = "keys";
 
-/// Settings by their keys, and what stands as contexts.
-type Values = (Vec<(String, Value)>, Option<Value>);
+/// What stands in a file.
+pub(crate) struct Values {
+    /// Settings by their keys, in the order of the file.
+    pub(crate) settings: Vec<(String, Value)>,
+    pub(crate) contexts: Option<Value>,
+    pub(crate) views: Option<Value>,
+}
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
@@ -32,7 +37,7 @@ const SERVICE_SECTIONS: [&str; 12] = [
 #[cfg(not(feature = "embedded"))]
 const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
 
-/// The settings that stand in a file, in its order of keys, and its contexts as they stand there.
+/// The settings that stand in a file, and its contexts and views as they stand there.
 ///
 /// # Errors
 /// When the text is not TOML, with line and column, or when a key is not known, with the nearest
@@ -45,9 +50,14 @@ pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     })?;
     table.remove(KEYS_SECTION);
     let contexts = table.remove(contexts::SECTION);
-    let mut values = Vec::new();
-    flatten("", table, &mut values, path)?;
-    Ok((values, contexts))
+    let views = table.remove(views::SECTION);
+    let mut settings = Vec::new();
+    flatten("", table, &mut settings, path)?;
+    Ok(Values {
+        settings,
+        contexts,
+        views,
+    })
 }
 
 fn flatten(

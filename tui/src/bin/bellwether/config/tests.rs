@@ -61,8 +61,12 @@ fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
 
 #[test]
 fn the_default_file_holds_every_setting() {
-    let (values, _) = file::values(&uncommented(), Path::new("default")).unwrap();
-    let documented: Vec<_> = values.iter().map(|(key, _)| key.as_str()).collect();
+    let values = file::values(&uncommented(), Path::new("default")).unwrap();
+    let documented: Vec<_> = values
+        .settings
+        .iter()
+        .map(|(key, _)| key.as_str())
+        .collect();
     for setting in setting::all() {
         assert!(
             documented.contains(&setting.key),
@@ -447,5 +451,37 @@ fn a_context_that_cannot_be_used_is_told_with_its_name() {
             told.contains("contexts") && told.contains(says),
             "{section}: {told}"
         );
+    }
+}
+
+#[test]
+fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
+    let file = "[views.night]\nfilter = \"severity>=error\"\nsort = \"severity\"\nascending = true\n\
+        includes_closed = true\ncolumns = [\"Seen\"]\n[views.\"by host\"]\ngroup_by = \"host\"\n";
+    let read = load(&Flags::default(), &[], file).unwrap().views;
+    let names: Vec<_> = read.iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["by host", "night"]);
+    assert_eq!(read[0].group_by, "host");
+    let night = bellwether_tui::View {
+        name: "night".to_owned(),
+        filter: "severity>=error".to_owned(),
+        sort: "severity".to_owned(),
+        ascending: true,
+        includes_closed: true,
+        columns: vec!["Seen".to_owned()],
+        ..bellwether_tui::View::default()
+    };
+    assert_eq!(read[1], night);
+    for (section, says) in [
+        ("views = 1\n", "expected sections"),
+        ("[views.a]\nfilter = 1\n", "views.a.filter"),
+        ("[views.a]\nsort = \"count\"\n", "startTime"),
+        ("[views.a]\nascending = 1\n", "true or false"),
+        ("[views.a]\ncolumns = [1]\n", "a list of titles"),
+        ("[views.a]\nfiltre = \"a\"\n", "there are filter, sort"),
+    ] {
+        let told = load(&Flags::default(), &[], section).unwrap_err();
+        let told = told.to_string();
+        assert!(told.contains("views") && told.contains(says), "{told}");
     }
 }

@@ -1,0 +1,74 @@
+//! Views: ways to look at the list of events that people share.
+
+use crate::domain::{Name, RecordId};
+
+/// A way to look at the list of events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedView {
+    /// Tells it from an earlier view of the same name.
+    pub id: RecordId,
+    /// Its name.
+    pub name: Name,
+    /// For people.
+    pub description: String,
+    /// Labels, in the author's order.
+    pub tags: Vec<String>,
+    /// Which events, as its author wrote it: ages in it are counted from when somebody looks.
+    pub filter: String,
+    /// What they are sorted by.
+    pub sort: SortField,
+    /// Whether the smallest or oldest comes first.
+    pub ascending: bool,
+    /// Whether closed ones are shown as well.
+    pub includes_closed: bool,
+    /// The field that they are counted by; none for the events themselves.
+    pub group_by: Option<String>,
+    /// The columns that are shown, by their titles; none for the reader's choice.
+    pub columns: Vec<String>,
+    /// Counts its edits from 1; the etag is made of it.
+    pub revision: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub create_ms: i64,
+    /// When it was edited last, in milliseconds since 1970.
+    pub update_ms: i64,
+}
+
+/// What occurrences can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SortField {
+    /// The newest time a sender gave.
+    #[default]
+    LastSeen,
+    /// When it was opened.
+    StartTime,
+    /// How bad it is.
+    Severity,
+}
+
+impl SortField {
+    /// All of them, the usual one first.
+    pub const ALL: [Self; 3] = [Self::LastSeen, Self::StartTime, Self::Severity];
+
+    /// The name of the field.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::LastSeen => "lastSeen",
+            Self::StartTime => "startTime",
+            Self::Severity => "severity",
+        }
+    }
+
+    /// The one of that name; the usual one for no name.
+    ///
+    /// # Errors
+    /// A sentence fragment for people.
+    pub fn from_word(word: &str) -> Result<Self, String> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|it| word.is_empty() || it.word() == word);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::word).join(", ");
+            format!("{word:?} is not one of {known}")
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Views: stored, edited and deleted. Nothing here looks by them.
+
+use bellwether_proto::filter::{self, Now};
+
+use crate::{
+    domain::{Query, SavedView, SortField},
+    error::Error,
+    limits::{VIEW_COLUMN_CHARACTERS_MAX, VIEW_COLUMNS_MAX, VIEWS_MAX},
+    matching::{self, field::Field},
+    ops::{
+        resource::{Drafted, Origin, Resources},
+        validate::Faults,
+    },
+    store::{Changes, Direction, Store, engine::Range},
+};
+
+/// A view as its author describes it, not checked yet.
+#[derive(Debug, Clone, Default)]
+pub struct ViewDraft {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Which events, as text.
+    pub filter: String,
+    /// What they are sorted by, by its name.
+    pub sort: String,
+    /// Whether the smallest or oldest comes first.
+    pub ascending: bool,
+    /// Whether closed ones are shown as well.
+    pub includes_closed: bool,
+    /// The field that they are counted by; empty for the events themselves.
+    pub group_by: String,
+    /// The columns that are shown.
+    pub columns: Vec<String>,
+    /// For an update: the etag that must be current; empty asks for no check.
+    pub etag: String,
+}
+
+/// Manages views.
+pub type SavedViews = Resources<SavedView>;
+
+impl Drafted for SavedView {
+    type Draft = ViewDraft;
+    type View = SavedView;
+
+    fn named(draft: &ViewDraft) -> (&str, &str) {
+        (&draft.name, &draft.etag)
+    }
+
+    async fn checked(
+        all: &SavedViews,
+        draft: &ViewDraft,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut faults = Faults::default();
+        let name = faults.name(&draft.name, stored.is_none());
+        faults.texts(&draft.description, &draft.tags);
+        check_filter(&draft.filter, all.clock.now_ms(), &mut faults);
+        let sort = SortField::from_word(&draft.sort);
+        let sort = sort.map_err(|fault| faults.add("sort", fault));
+        if let Some(Err(fault)) = group_by(draft).map(Field::parse_shared) {
+            faults.add("groupBy", fault);
+        }
+        check_columns(&draft.columns, &mut faults);
+        if stored.is_none() && count(&all.store).await? >= VIEWS_MAX {
+            return Err(Error::Exhausted {
+                message: format!("there are {VIEWS_MAX} views; delete some first"),
+                retry_after: None,
+            });
+        }
+        let view = name.zip(sort.ok()).map(|(name, sort)| Self {
+            id: origin.id,
+            name,
+            description: draft.description.clone(),
+            tags: draft.tags.clone(),
+            filter: draft.filter.trim().to_owned(),
+            sort,
+            ascending: draft.ascending,
+            includes_closed: draft.includes_closed,
+            group_by: group_by(draft).map(str::to_owned),
+            columns: draft.columns.clone(),
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(view)?, all.store.changes()))
+    }
+
+    async fn released(all: &SavedViews, _: &Self, _force: bool) -> Result<Changes, Error> {
+        Ok(all.store.changes())
+    }
+
+    fn bare(self) -> Self {
+        self
+    }
+
+    async fn view(_: &SavedViews, view: Self) -> Result<(Self, usize), Error> {
+        Ok((view, 0))
+    }
+}
+
+fn group_by(draft: &ViewDraft) -> Option<&str> {
+    Some(draft.group_by.trim()).filter(|it| !it.is_empty())
+}
+
+/// A filter is kept as text, and has to mean something now.
+fn check_filter(text: &str, now_ms: i64, faults: &mut Faults) {
+    if text.trim().is_empty() {
+        return;
+    }
+    let parsed = match filter::parse(text, Some(&Now::utc(now_ms))) {
+        Ok(parsed) => parsed,
+        Err(fault) => return faults.add("filter", fault.to_string()),
+    };
+    let query = Query {
+        clause: parsed.clause.clone(),
+    };
+    for violation in matching::compile(&query).err().into_iter().flatten() {
+        let at = parsed.position(&violation.field);
+        let message = violation.description;
+        faults.add("filter", filter::Fault { at, message }.to_string());
+    }
+}
+
+fn check_columns(columns: &[String], faults: &mut Faults) {
+    if columns.len() > VIEW_COLUMNS_MAX {
+        let count = columns.len();
+        let fault = format!("holds {count} titles; at most {VIEW_COLUMNS_MAX} are kept");
+        return faults.add("columns", fault);
+    }
+    for (at, title) in columns.iter().enumerate() {
+        let characters = title.chars().count();
+        if !(1..=VIEW_COLUMN_CHARACTERS_MAX).contains(&characters) {
+            let fault =
+                format!("has {characters} characters; give 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
+            faults.add(format!("columns[{at}]"), fault);
+        }
+    }
+}
+
+async fn count(store: &Store) -> Result<usize, Error> {
+    let all = Range::under(&[]);
+    let page = store.page::<SavedView>(all, Direction::Ascending, VIEWS_MAX);
+    Ok(page.await?.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{clock::ManualClock, ops::samples};
+
+    fn views() -> SavedViews {
+        let clock = Arc::new(ManualClock::at(samples::START_MS));
+        SavedViews::new(samples::store(), clock)
+    }
+
+    #[tokio::test]
+    async fn a_view_is_kept_as_it_was_written_and_found_wrong_by_field() {
+        let views = views();
+        let draft = ViewDraft {
+            name: "databases".into(),
+            filter: " host=db-* since=2h ".into(),
+            sort: "severity".into(),
+            group_by: "host".into(),
+            columns: vec!["Seen".into()],
+            ..ViewDraft::default()
+        };
+        let made = views.create(draft.clone(), false).await.unwrap();
+        assert_eq!(made.filter, "host=db-* since=2h");
+        assert_eq!(made.sort, SortField::Severity);
+        assert_eq!(made.group_by.as_deref(), Some("host"));
+        assert_eq!(views.get("databases").await.unwrap(), made);
+
+        let wrong = ViewDraft {
+            name: "wrong".into(),
+            filter: "host=a severity>=loud".into(),
+            sort: "count".into(),
+            group_by: "summary".into(),
+            columns: vec![String::new()],
+            ..draft
+        };
+        let Err(Error::Invalid(violations)) = views.create(wrong, false).await else {
+            panic!("it was taken");
+        };
+        let told: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(told, ["filter", "sort", "groupBy", "columns[0]"]);
+        let place = &violations[0].description;
+        assert!(place.starts_with("at character 8: "), "{place}");
+        let unread = ViewDraft {
+            name: "unread".into(),
+            filter: "(host=a".into(),
+            ..ViewDraft::default()
+        };
+        assert!(views.create(unread, false).await.is_err());
+    }
+}

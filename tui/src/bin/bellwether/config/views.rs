@@ -1,0 +1,90 @@
+//! The sections `[views.NAME]`: the operator's own views of events.
+
+use std::path::Path;
+
+use bellwether_tui::View;
+use toml::{Table, Value};
+
+use super::ConfigError;
+
+/// The section of views.
+pub(super) const SECTION: &str = "views";
+/// Views that a file can have.
+const MOST: usize = 50;
+const SORTS: [&str; 3] = ["lastSeen", "startTime", "severity"];
+
+/// Reads the views of a file, in the order of their names.
+///
+/// # Errors
+/// The first thing that is wrong, with its name and the file.
+pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
+    let refuse = |key: &str, told: &str| {
+        let path = path.display();
+        ConfigError(format!("{key} (in {path}): {told}"))
+    };
+    let views = match table {
+        None => return Ok(Vec::new()),
+        Some(Value::Table(views)) => views,
+        Some(_) => return Err(refuse(SECTION, "expected sections such as [views.night]")),
+    };
+    if views.len() > MOST {
+        return Err(refuse(SECTION, &format!("more than {MOST}")));
+    }
+    let read = views.into_iter().map(|(name, value)| {
+        let own = format!("{SECTION}.{name}");
+        match value {
+            Value::Table(table) => {
+                view(name, table).map_err(|(key, told)| refuse(&format!("{own}.{key}"), told))
+            }
+            _ => Err(refuse(&own, "expected a section with `filter`")),
+        }
+    });
+    read.collect()
+}
+
+/// One of them; what is wrong, with its key.
+fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
+    let mut view = View {
+        name,
+        ..View::default()
+    };
+    for (key, value) in table {
+        let told = match (key.as_str(), value) {
+            ("filter", Value::String(text)) => {
+                view.filter = text;
+                continue;
+            }
+            ("sort", Value::String(text)) if SORTS.contains(&text.as_str()) => {
+                view.sort = text;
+                continue;
+            }
+            ("group_by", Value::String(text)) => {
+                view.group_by = text;
+                continue;
+            }
+            ("ascending", Value::Boolean(flag)) => {
+                view.ascending = flag;
+                continue;
+            }
+            ("includes_closed", Value::Boolean(flag)) => {
+                view.includes_closed = flag;
+                continue;
+            }
+            ("columns", Value::Array(titles)) if titles.iter().all(Value::is_str) => {
+                let titles = titles.iter().filter_map(Value::as_str);
+                view.columns = titles.map(str::to_owned).collect();
+                continue;
+            }
+            ("sort", _) => "expected \"lastSeen\", \"startTime\" or \"severity\"",
+            ("filter" | "group_by", _) => "expected a text",
+            ("ascending" | "includes_closed", _) => "expected true or false",
+            ("columns", _) => "expected a list of titles, such as [\"Seen\", \"Summary\"]",
+            _ => {
+                "there is no such setting here; there are filter, sort, ascending, \
+                 includes_closed, group_by, columns"
+            }
+        };
+        return Err((key, told));
+    }
+    Ok(view)
+}

@@ -1,0 +1,129 @@
+//! Views: ways to look at the list of events that people share.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+};
+use crate::{
+    data::{Object, Role},
+    document::{Document, Link},
+    route::Route,
+    theme::Token,
+};
+
+const SORTS: &[&str] = &["lastSeen", "startTime", "severity"];
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "ViewService",
+    list: "ListViews",
+    create: Some("CreateView"),
+    update: Some("UpdateView"),
+    delete: Some("DeleteView"),
+    detail: None,
+    naming: None,
+    message: "View",
+    nested: true,
+    output: shared::OUTPUT,
+    role: Role::Operator,
+    columns: &[
+        shared::NAME,
+        Column::new("Filter", 24, 3, 0, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("filter"))
+        }),
+        Column::new("Counted by", 12, 1, 1, |_, it: &Object| {
+            Cell::new(Token::Text, it.text("groupBy"))
+        })
+        .by(|it| Key::Text(it.text("groupBy").to_owned())),
+        Column::new("Sorted by", 11, 0, 2, |_, it: &Object| {
+            Cell::new(Token::Dim, sorted(it))
+        }),
+        Column::new("Closed", 6, 0, 3, |_, it: &Object| {
+            let with = it.flag("includesClosed");
+            Cell::new(Token::Dim, if with { "with" } else { "" })
+        }),
+    ],
+    searched: |it| vec![it.text("filter"), it.text("groupBy")],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "filter",
+            "Filter",
+            FieldKind::Text,
+            "Which events, as host=db-* since=2h. Ages are counted from when somebody looks. Empty: all.",
+        ),
+        FieldSpec::new(
+            "sort",
+            "Sorted by",
+            FieldKind::Choice(SORTS),
+            "What the service has an order for. Left and Right choose.",
+        ),
+        FieldSpec::new(
+            "ascending",
+            "Ascending",
+            FieldKind::Toggle,
+            "The oldest or least severe first.",
+        ),
+        FieldSpec::new(
+            "includesClosed",
+            "Closed too",
+            FieldKind::Toggle,
+            "Whether closed events are shown as well.",
+        ),
+        FieldSpec::new(
+            "groupBy",
+            "Counted by",
+            FieldKind::Text,
+            "A field, as host: how many events each of its values has. Empty: the events themselves.",
+        ),
+        FieldSpec::new(
+            "columns",
+            "Columns",
+            FieldKind::Words,
+            "Titles of the columns that are shown, parted by commas, as Seen, Severity, Summary. Empty: all.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No views yet.\n\nA view is a ready way to look at the events: a filter, an order, columns, or counts.\n\
+        In Events (‹go_events›) ‹save_view› keeps the list as it is, ‹choose_view› and ‹next_view› go from one to\n\
+        another. For example: name `night`, filter `severity>=error acked=no since=8h`.",
+    beside: &[],
+};
+
+/// What it sorts by, and which way.
+fn sorted(view: &Object) -> String {
+    let arrow = if view.flag("ascending") { '↑' } else { '↓' };
+    format!("{}{arrow}", view.text("sort"))
+}
+
+fn document(into: &mut Document, around: &dyn Around, view: &Object) {
+    shared::head(into, view);
+    let filter = view.text("filter");
+    let shown = if filter.is_empty() {
+        "all events"
+    } else {
+        filter
+    };
+    let link = match view.text("groupBy") {
+        "" => Link::List(Route::Events, filter.to_owned()),
+        field => Link::Go(Route::EventGroups {
+            field: field.to_owned(),
+            filter: filter.to_owned(),
+        }),
+    };
+    into.link("filter", shown, link);
+    if !view.text("groupBy").is_empty() {
+        into.field("counted by", Token::Text, view.text("groupBy"));
+    }
+    into.field("sorted by", Token::Text, &sorted(view));
+    if view.flag("includesClosed") {
+        into.field("closed", Token::Text, "shown as well");
+    }
+    let columns: Vec<&str> = view.texts("columns").collect();
+    if !columns.is_empty() {
+        into.field("columns", Token::Text, &columns.join(", "));
+    }
+    shared::times(into, around, view);
+}

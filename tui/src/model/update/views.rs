@@ -1,0 +1,104 @@
+//! Going from view to view of the events.
+
+use serde_json::json;
+
+use super::{forms, navigate, read};
+use crate::{
+    data::Kind,
+    model::{
+        Model,
+        form::Form,
+        message::Effect,
+        overlay::{Menu, MenuItem, Overlay, What},
+    },
+    options::View,
+    route::Route,
+    theme::Token,
+};
+
+/// Views that a menu has keys for.
+const OFFERED: usize = 30;
+
+/// Lets the operator choose a view.
+pub(super) fn choose(model: &mut Model) {
+    let views = model.views();
+    if views.is_empty() {
+        let told = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
+        let told = model.tell(told);
+        return model.say(Token::Info, told);
+    }
+    let keys = ('1'..='9').chain('a'..='p').chain('r'..='z');
+    let all = (String::new(), "all events".to_owned());
+    let named = views.into_iter().map(|view| {
+        let words = match (view.filter.as_str(), view.group_by.as_str()) {
+            (filter, "") => filter.to_owned(),
+            (filter, field) => format!("{filter} by {field}"),
+        };
+        let label = format!("{}  {}", view.name, words.trim());
+        (view.name, label)
+    });
+    let items = std::iter::once(all).chain(named).take(OFFERED).zip(keys);
+    let items = items.map(|((name, label), key)| MenuItem {
+        key,
+        label,
+        what: What::View(name),
+    });
+    model.overlay = Some(Overlay::Menu(Menu {
+        title: "Events".to_owned(),
+        help: "a key or Enter · `:view NAME` takes any · Esc",
+        items: items.collect(),
+        cursor: 0,
+    }));
+}
+
+/// Shows the events as a view has them; all of them for no name.
+pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    let found = model.views().into_iter().find(|view| view.name == name);
+    let view = match found {
+        Some(view) => view,
+        None if name.is_empty() => View::default(),
+        None => return model.say(Token::Warning, format!("there is no view `{name}`")),
+    };
+    model.store.events.filter.open_only = !view.includes_closed;
+    if !view.group_by.is_empty() {
+        let (field, filter) = (view.group_by, view.filter);
+        return navigate::go(model, Route::EventGroups { field, filter }, effects);
+    }
+    if model.page.route != Route::Events {
+        navigate::push(model, crate::model::page::Page::new(Route::Events));
+    }
+    let list = &mut model.page.list;
+    list.sort = view.sort();
+    list.given.clone_from(&view.filter);
+    list.filter = view.filter;
+    list.view = Some(view.name).filter(|name| !name.is_empty());
+    list.marks.clear();
+    list.selected = None;
+    (list.index, list.came) = (0, 0);
+    read::events(model, false, effects);
+}
+
+/// Shows the next view that is no count, and all events after the last one.
+pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
+    let views = model.views().into_iter();
+    let views = views.filter(|view| view.group_by.is_empty());
+    let names: Vec<String> = std::iter::once(String::new())
+        .chain(views.map(|view| view.name))
+        .collect();
+    let own = model.view().map(|view| view.name);
+    let at = names.iter().position(|name| Some(name) == own.as_ref());
+    let next = names[(at.unwrap_or(0) + 1) % names.len()].clone();
+    if names.len() == 1 {
+        return choose(model);
+    }
+    show(model, &next, effects);
+}
+
+/// Begins a view that people share of the list as it is.
+pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
+    let mut base = model.as_view();
+    if let Some(view) = model.view() {
+        base["description"] = json!(format!("like {}", view.name));
+    }
+    forms::open(model, Form::new(Kind::View, None, base), effects);
+}

@@ -1,0 +1,93 @@
+//! Views of events: ready ways to look at the list, the operator's own and those that people share.
+
+use serde_json::{Value, json};
+
+use super::{Model, sort::Sort};
+use crate::{
+    data::{Kind, Object},
+    options::View,
+    route::Route,
+};
+
+/// The columns of events that the service sorts by, by its names for them.
+const SORTED: [(&str, &str); 3] = [
+    ("lastSeen", "Seen"),
+    ("startTime", "Since"),
+    ("severity", "Severity"),
+];
+
+impl View {
+    /// One that people share.
+    fn of(object: &Object) -> Self {
+        Self {
+            name: object.name().to_owned(),
+            filter: object.text("filter").to_owned(),
+            sort: object.text("sort").to_owned(),
+            ascending: object.flag("ascending"),
+            includes_closed: object.flag("includesClosed"),
+            group_by: object.text("groupBy").to_owned(),
+            columns: object.texts("columns").map(str::to_owned).collect(),
+        }
+    }
+
+    /// How it sorts; none for the service's own order.
+    pub(crate) fn sort(&self) -> Option<Sort> {
+        let column = SORTED.iter().find(|(name, _)| *name == self.sort);
+        let (name, column) = column.unwrap_or(&SORTED[0]);
+        let is_own = *name == SORTED[0].0 && !self.ascending;
+        let descending = !self.ascending;
+        (!is_own).then_some(Sort { column, descending })
+    }
+}
+
+impl Model {
+    /// All views, the operator's own first; of one name the own one alone.
+    pub(crate) fn views(&self) -> Vec<View> {
+        let mut views = self.own_views.clone();
+        let shared = self.store.of(Kind::View).rows().iter().map(View::of);
+        for view in shared {
+            if self.own_views.iter().all(|own| own.name != view.name) {
+                views.push(view);
+            }
+        }
+        views
+    }
+
+    /// The view that the list of events is: the one that was chosen while it still is that, else the
+    /// first that shows the same.
+    pub(crate) fn view(&self) -> Option<View> {
+        if self.page.route != Route::Events {
+            return None;
+        }
+        let list = &self.page.list;
+        let open_only = self.store.events.filter.open_only;
+        let mut same: Vec<View> = self.views();
+        same.retain(|view| {
+            let is_list = view.group_by.is_empty() && view.filter == list.filter;
+            is_list && view.sort() == list.sort && view.includes_closed != open_only
+        });
+        let chosen = same
+            .iter()
+            .position(|it| Some(&it.name) == list.view.as_ref());
+        let is_any = same.is_empty();
+        (!is_any).then(|| same.swap_remove(chosen.unwrap_or(0)))
+    }
+
+    /// The list of events as it is, as the fields of a view without a name.
+    pub(crate) fn as_view(&self) -> Value {
+        let (filter, group_by) = match &self.page.route {
+            Route::EventGroups { field, filter } => (filter.clone(), field.clone()),
+            _ => (self.page.list.filter.clone(), String::new()),
+        };
+        let sort = self.page.list.sort;
+        let name = sort.and_then(|sort| SORTED.iter().find(|(_, column)| *column == sort.column));
+        json!({
+            "filter": filter,
+            "sort": name.map_or(SORTED[0].0, |(name, _)| name),
+            "ascending": sort.is_some_and(|sort| !sort.descending),
+            "includesClosed": !self.store.events.filter.open_only,
+            "groupBy": group_by,
+            "columns": self.view().map_or_else(Vec::new, |view| view.columns),
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! Tabs on the line above a list: the states of deliveries, the views of events.
+
+use ratatui::layout::Rect;
+
+use super::super::pen::Pen;
+use crate::{
+    model::{Model, filter},
+    route::Route,
+    text,
+    theme::Token,
+};
+
+/// Draws the tabs that the list has, from the second column on; says where they end.
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
+    let (x, y) = (area.x + 1, area.y);
+    match model.page.route {
+        Route::Deliveries => states(model, pen, (x, y)),
+        // Half of the line is for what else is said of the list.
+        Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
+        _ => x,
+    }
+}
+
+/// One of them; says where it ends.
+fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
+    let words = if is_own {
+        format!("[{name}]")
+    } else {
+        format!(" {name} ")
+    };
+    let token = if is_own { Token::Title } else { Token::Dim };
+    pen.put(x, y, text::width(&words), token, &words)
+}
+
+/// The views of events as tabs, up to a column; nothing where there are none.
+fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
+    let views = model.views();
+    let views = views.iter().filter(|view| view.group_by.is_empty());
+    let names: Vec<&str> = views.map(|view| view.name.as_str()).collect();
+    if names.is_empty() {
+        return x;
+    }
+    let own = model.view().map(|view| view.name);
+    let is_all = own.is_none() && model.page.list.filter.is_empty();
+    for name in std::iter::once("").chain(names) {
+        let is_own = if name.is_empty() {
+            is_all
+        } else {
+            own.as_deref() == Some(name)
+        };
+        if x >= end {
+            return pen.put(x, y, 2, Token::Dim, "… ");
+        }
+        let name = if name.is_empty() { "all" } else { name };
+        x = tab(name, is_own, pen, (x, y));
+    }
+    x + 1
+}
+
+/// The states of deliveries as tabs, with how many there are.
+fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
+    let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
+    let counted = model.store.wall.value.as_ref();
+    let counts = counted.and_then(|it| it.statistics.deliveries.as_ref());
+    let mut x = x;
+    for (index, name) in filter::DELIVERY_TABS.into_iter().enumerate() {
+        let is_own = own == Some(index);
+        let count = counts.and_then(|it| match index {
+            1 => it.waiting_count,
+            2 => it.dead_count,
+            3 => it.delivered_count,
+            _ => None,
+        });
+        let count = count.map_or_else(String::new, |it| format!(" {}", text::grouped(it.into())));
+        x = tab(&format!("{name}{count}"), is_own, pen, (x, y));
+    }
+    x + 1
+}
