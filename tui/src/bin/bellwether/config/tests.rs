@@ -462,14 +462,14 @@ fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
     let names: Vec<_> = read.iter().map(|view| view.name.as_str()).collect();
     assert_eq!(names, ["by host", "night"]);
     assert_eq!(read[0].group_by, "host");
-    let night = bellwether_tui::View {
+    let night = View {
         name: "night".to_owned(),
         filter: "severity>=error".to_owned(),
         sort: "severity".to_owned(),
         ascending: true,
         includes_closed: true,
         columns: vec!["Seen".to_owned()],
-        ..bellwether_tui::View::default()
+        ..View::default()
     };
     assert_eq!(read[1], night);
     for (section, says) in [

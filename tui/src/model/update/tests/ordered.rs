@@ -1,7 +1,7 @@
 //! Events in another order, and counted by what a field holds.
 
 use super::*;
-use crate::data::{EventKey, EventOrder};
+use crate::data::EventOrder;
 
 /// Presses keys and gives the orders in which events were asked for.
 fn orders(model: &mut Model, keys: &str) -> Vec<EventOrder> {
