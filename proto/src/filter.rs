@@ -18,7 +18,7 @@ pub use self::{
     clause::{Clause, Literal},
     moment::Now,
     nearest::nearest,
-    printer::{part, print, value},
+    printer::{is_search, part, print, value},
 };
 
 /// Longest text that is read, in bytes.

@@ -21,13 +21,13 @@ pub(crate) use bellwether_proto::{
 
 pub(crate) use self::{
     bulk::{BulkTally, Transition},
-    clause::{Comparison, describe},
+    clause::describe,
     counted::{Back, Counted},
     event::{EventKey, EventOrder, EventRow, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, Grouped},
     kind::Kind,
-    moment::{millis, number, occurrence, scalar, span_ms, structure, timestamp, value},
+    moment::{millis, occurrence, span_ms, structure, timestamp, value},
     object::{Object, get, is_empty, set},
     word::{Sign, WORST_FIRST, Word, covers, urgency},
 };

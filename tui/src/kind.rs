@@ -54,7 +54,8 @@ pub(crate) fn draft(object: &Object) -> Object {
 /// The draft as people edit it: JSON over several lines, in the order of the form, with what may be
 /// filled in.
 pub(crate) fn text(object: &Object) -> String {
-    let fields = spec(object.kind).fields;
+    let fields = spec(object.kind).fields.iter();
+    let fields = fields.filter(|field| field.kind != FieldKind::Section);
     let mut parts: Vec<(&str, serde_json::Value)> = Vec::new();
     for field in fields {
         let (name, below) = field.path.split_once('.').unwrap_or((field.path, ""));

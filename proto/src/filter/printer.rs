@@ -31,6 +31,11 @@ pub fn value(text: &str) -> String {
     word(text, is_plain(text))
 }
 
+/// Whether a condition looks for a text in name and summary, and is written as that text alone.
+pub fn is_search(clause: &Clause) -> bool {
+    search(clause).is_some()
+}
+
 /// What a clause stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {

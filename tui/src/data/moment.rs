@@ -58,17 +58,6 @@ pub(crate) fn number(double: f64) -> Option<Number> {
     Number::from_f64(double)
 }
 
-/// A scalar on the wire.
-pub(crate) fn scalar(from: Value) -> prost_types::Value {
-    let kind = match from {
-        Value::Bool(flag) => Kind::BoolValue(flag),
-        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
-        Value::String(text) => Kind::StringValue(text),
-        Value::Null | Value::Array(_) | Value::Object(_) => Kind::NullValue(0),
-    };
-    prost_types::Value { kind: Some(kind) }
-}
-
 /// The occurrence of an event that was asked for.
 pub(crate) fn occurrence(event: &v1::Event) -> Option<&v1::Occurrence> {
     event.occurrences.first()

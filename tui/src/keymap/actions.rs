@@ -110,9 +110,11 @@ pub(crate) enum Action {
     FormSave,
     FormTest,
     FormText,
-    FormClauseView,
     FormAddClause,
     FormRemoveClause,
+    FormNegateClause,
+    FormNestClause,
+    FormUnnestClause,
     FormReveal,
     FormReference,
 }

@@ -301,12 +301,16 @@ actions! {
         "test": "Test, try or preview what stands here, unsaved";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Go on as text in $EDITOR";
-    FormClauseView ["<C-l>"] in FORM, Need::None, 20 [LINES.screen()]
-        "list/JSON": "Show the query as a list or as JSON";
     FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add clause": "Add a clause to the query";
+        "add part": "Add a part to the condition, after this one";
     FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove clause": "Remove the clause";
+        "remove part": "Remove this part of the condition";
+    FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
+        "not": "Have the opposite hold of this part";
+    FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
+        "in": "Join this part with the one before, in a group";
+    FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
+        "out": "Take this part out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide what was typed as a secret";
     FormReference ["<C-o>"] in FORM, Need::None, 24

@@ -95,81 +95,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Lines,
             "A template for the body, escaped as the header content-type asks. Empty means the standard document.").only("webhook"),
         FieldSpec::new(
-            "type.webhook.signingSecret",
-            "Signing secret",
-            FieldKind::Secret,
-            "Signs requests (Standard Webhooks): whsec_ and base64. Left as it is, the stored one stays.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.basic.username",
-            "User name",
-            FieldKind::Text,
-            "Basic: the user name, without a colon. One of the three ways at most.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.basic.password",
-            "Password",
-            FieldKind::Secret,
-            "Basic: the password of that user.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.bearer.token",
-            "Bearer token",
-            FieldKind::Secret,
-            "Bearer: what the header authorization carries.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.tokenUrl",
-            "OAuth2 address",
-            FieldKind::Text,
-            "OAuth 2 client credentials: where tokens come from.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.clientId",
-            "OAuth2 client",
-            FieldKind::Text,
-            "OAuth 2: the client's id.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.clientSecret",
-            "OAuth2 secret",
-            FieldKind::Secret,
-            "OAuth 2: what the client shows.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.scope",
-            "OAuth2 scope",
-            FieldKind::Text,
-            "OAuth 2: what the token is to be good for, words parted by spaces.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.url",
-            "Closing: URL",
-            FieldKind::Text,
-            "Where closings go, when elsewhere. Empty: to the same address.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.method",
-            "Closing: method",
-            FieldKind::Text,
-            "POST, PUT, PATCH or DELETE, for closings. Empty: POST.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.payload",
-            "Closing: body",
-            FieldKind::Lines,
-            "A template for the body of closings. Empty: the standard document.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.compress",
-            "Compress",
-            FieldKind::Toggle,
-            "Bodies of 1 KiB and above as gzip.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.values",
-            "Values",
-            FieldKind::Maps,
-            "Variables for templates, as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.expect.status",
-            "Expect: status",
-            FieldKind::Numbers,
-            "Statuses of an answer that takes the message, as 200, 202. Empty: 200 to 299.").only("webhook"),
-        FieldSpec::new(
-            "type.webhook.expect.bodyClause",
-            "Expect: body",
-            FieldKind::Clause,
-            "What its JSON has to say, as `ok equals true`, where failures are answered with 200.").only("webhook"),
-        FieldSpec::new(
             "type.email.to",
             "To",
             FieldKind::Text,
@@ -256,6 +181,104 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "The new event's severity.").only("event"),
         DESCRIPTION,
         TAGS,
+        FieldSpec::section(
+            "#sign",
+            "Who sends",
+            "How the receiver knows who sends: a signature, or one of basic, bearer and OAuth 2.",
+        )
+        .only("webhook"),
+        FieldSpec::new(
+            "type.webhook.signingSecret",
+            "Signing secret",
+            FieldKind::Secret,
+            "Signs requests (Standard Webhooks): whsec_ and base64. Left as it is, the stored one stays.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.basic.username",
+            "User name",
+            FieldKind::Text,
+            "Basic: the user name, without a colon. One of the three ways at most.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.basic.password",
+            "Password",
+            FieldKind::Secret,
+            "Basic: the password of that user.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.bearer.token",
+            "Bearer token",
+            FieldKind::Secret,
+            "Bearer: what the header authorization carries.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.tokenUrl",
+            "OAuth2 address",
+            FieldKind::Text,
+            "OAuth 2 client credentials: where tokens come from.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.clientId",
+            "OAuth2 client",
+            FieldKind::Text,
+            "OAuth 2: the client's id.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.clientSecret",
+            "OAuth2 secret",
+            FieldKind::Secret,
+            "OAuth 2: what the client shows.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.scope",
+            "OAuth2 scope",
+            FieldKind::Text,
+            "OAuth 2: what the token is to be good for, words parted by spaces.").only("webhook"),
+        FieldSpec::section(
+            "#closings",
+            "Closings elsewhere",
+            "For receivers that hear of an end at another address, or in another way.",
+        )
+        .only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.url",
+            "Closing: URL",
+            FieldKind::Text,
+            "Where closings go, when elsewhere. Empty: to the same address.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.method",
+            "Closing: method",
+            FieldKind::Text,
+            "POST, PUT, PATCH or DELETE, for closings. Empty: POST.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.onClear.payload",
+            "Closing: body",
+            FieldKind::Lines,
+            "A template for the body of closings. Empty: the standard document.").only("webhook"),
+        FieldSpec::section(
+            "#answers",
+            "Values and answers",
+            "Variables of its own, compression, and which answers take the message.",
+        )
+        .only("webhook"),
+        FieldSpec::new(
+            "type.webhook.compress",
+            "Compress",
+            FieldKind::Toggle,
+            "Bodies of 1 KiB and above as gzip.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.values",
+            "Values",
+            FieldKind::Maps,
+            "Variables for templates, as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.expect.status",
+            "Expect: status",
+            FieldKind::Numbers,
+            "Statuses of an answer that takes the message, as 200, 202. Empty: 200 to 299.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.expect.bodyClause",
+            "Expect: body",
+            FieldKind::Clause,
+            "What its JSON has to say, as `ok equals true`, where failures are answered with 200.").only("webhook"),
+        FieldSpec::section(
+            "#limits",
+            "Limits",
+            "How long and how often it is tried, and how much it is told one by one.",
+        ),
         FieldSpec::new(
         "delivery.timeout",
         "Timeout",

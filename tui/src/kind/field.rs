@@ -46,6 +46,9 @@ pub(crate) enum FieldKind {
     /// A line `name: from, value=text, *=text` for each variable that is made of another one.
     Maps,
     Clause,
+    /// No field: the heading of those that follow up to the next one, which are folded away until one
+    /// of them holds something or somebody unfolds them. Its path is of no message.
+    Section,
 }
 
 impl FieldSpec {
@@ -63,6 +66,15 @@ impl FieldSpec {
             required: false,
             only: "",
         }
+    }
+
+    /// The heading of the fields that follow, up to the next one.
+    pub(super) const fn section(
+        path: &'static str,
+        label: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self::new(path, label, FieldKind::Section, help)
     }
 
     /// The same, which must be filled in.
@@ -104,7 +116,8 @@ impl FieldKind {
             | Self::Pairs
             | Self::WordPairs(_)
             | Self::Maps
-            | Self::Clause => None,
+            | Self::Clause
+            | Self::Section => None,
         }
     }
 }

@@ -87,6 +87,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Notify again when the occurrence is closed, acknowledged or changes its severity.",
         ),
         FieldSpec::new(
+            "shadow",
+            "Shadow",
+            FieldKind::Toggle,
+            "Only record what it would send: nobody hears of anything, and nobody is owed anything.",
+        ),
+        DESCRIPTION,
+        TAGS,
+        FieldSpec::section(
+            "#when",
+            "When",
+            "Repeats, delays, and the hours inside which messages go out.",
+        ),
+        FieldSpec::new(
             "repeat",
             "Repeat",
             FieldKind::Toggle,
@@ -115,6 +128,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Active",
             FieldKind::Text,
             "The calendar inside whose windows openings go out. Empty: at any time.",
+        ),
+        FieldSpec::section(
+            "#gather",
+            "Groups and flapping",
+            "Several events in one message, and one message of what opens again and again.",
         ),
         FieldSpec::new(
             "group.by",
@@ -152,14 +170,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "How long nothing opens or closes until it has settled and is told of again, as 900s.",
         ),
-        FieldSpec::new(
-            "shadow",
-            "Shadow",
-            FieldKind::Toggle,
-            "Only record what it would send: nobody hears of anything, and nobody is owed anything.",
-        ),
-        DESCRIPTION,
-        TAGS,
     ],
     document: Some(document),
     empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \

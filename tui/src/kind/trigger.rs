@@ -42,7 +42,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             CLAUSE,
             "Query",
             FieldKind::Clause,
-            "Which events match. ‹form_add_clause› adds a clause, ‹form_remove_clause› removes it, ‹form_clause_view› shows JSON, ‹form_test› tries it on stored events.",
+            "Which events match, as severity>=error host=db-*. ‹form_add_clause› adds a part, ‹form_nest_clause› joins it with the one before, ‹form_test› tries it on stored events.",
         )
         .needed(),
         DESCRIPTION,

@@ -106,7 +106,11 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
         shown.map(|index| &form.specs[index].kind).any(wanted)
     };
     match entry.action {
-        Action::FormAddClause | Action::FormRemoveClause | Action::FormClauseView => {
+        Action::FormAddClause
+        | Action::FormRemoveClause
+        | Action::FormNegateClause
+        | Action::FormNestClause
+        | Action::FormUnnestClause => {
             // What a form is about from anywhere in it, what may be left out only from there.
             let is_meant = |spec: &FieldSpec| spec.required || spec.path == form.spec().path;
             let specs = (0..form.specs.len()).filter(|index| form.is_shown(*index));

@@ -4,12 +4,12 @@ mod clauses;
 mod input;
 mod list;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 pub(crate) use self::{
-    clauses::{ClauseInput, Part},
+    clauses::{ClauseInput, Node, goes_on},
     input::Input,
 };
 use crate::{
@@ -36,6 +36,10 @@ pub(crate) struct Form {
     pub(crate) reveal: bool,
     /// What is wrong, by path; `""` for the whole.
     pub(crate) errors: BTreeMap<String, String>,
+    /// The fields that were left, of which errors are told.
+    left: BTreeSet<usize>,
+    /// Whether it was to be saved or tested, so that all errors are told.
+    pub(crate) is_tried: bool,
     /// Counts the changes, so that late answers are known.
     pub(crate) version: u64,
     /// When the service is asked to check.
@@ -83,12 +87,15 @@ impl Form {
             part: 0,
             reveal: false,
             errors: BTreeMap::new(),
+            left: BTreeSet::new(),
+            is_tried: false,
             version: 0,
             check_at_ms: None,
             waiting: None,
             checking: None,
             checked: false,
         };
+        form.unfold_filled();
         if form.is_locked(0) {
             form.step(true);
         }
@@ -103,6 +110,7 @@ impl Form {
             .map(|spec| Input::read(spec, get(&json, spec.path)))
             .collect();
         self.base = json;
+        self.unfold_filled();
         self.part = 0;
         self.version += 1;
     }
@@ -136,9 +144,59 @@ impl Form {
     }
 
     /// Whether a field belongs to what is chosen now.
-    pub(crate) fn is_shown(&self, index: usize) -> bool {
+    pub(crate) fn is_meant(&self, index: usize) -> bool {
         let only = self.specs[index].only;
         only.is_empty() || only == self.chosen_type()
+    }
+
+    /// Whether something can be put into a field, folded away or not.
+    pub(crate) fn is_fillable(&self, index: usize) -> bool {
+        self.is_meant(index) && self.specs[index].kind != FieldKind::Section
+    }
+
+    /// Whether a field is on the screen, and not folded away.
+    pub(crate) fn is_shown(&self, index: usize) -> bool {
+        let section = self.section_of(index).map(|at| &self.inputs[at]);
+        self.is_meant(index) && !matches!(section, Some(Input::Section(false)))
+    }
+
+    /// The heading of the section that a field is in.
+    fn section_of(&self, index: usize) -> Option<usize> {
+        let is_section = |at: &usize| self.specs[*at].kind == FieldKind::Section;
+        let is_field = !is_section(&index);
+        let mut before = (0..index).rev();
+        let found = before.find(|at| is_section(at) && self.is_meant(*at));
+        found.filter(|_| is_field)
+    }
+
+    /// The fields of a section.
+    fn inside(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
+        let fields = section + 1..self.specs.len();
+        let own = fields.take_while(|at| self.specs[*at].kind != FieldKind::Section);
+        own.filter(|at| self.is_meant(*at))
+    }
+
+    /// Which fields of a section hold something, by their labels.
+    pub(crate) fn filled(&self, section: usize) -> Vec<&'static str> {
+        let fields = self.inside(section);
+        let filled = fields.filter(|at| !self.inputs[*at].is_blank());
+        filled.map(|at| self.specs[at].label).collect()
+    }
+
+    /// Unfolds what holds something.
+    fn unfold_filled(&mut self) {
+        for at in 0..self.specs.len() {
+            if matches!(self.inputs[at], Input::Section(_)) && !self.filled(at).is_empty() {
+                self.inputs[at] = Input::Section(true);
+            }
+        }
+    }
+
+    /// Has a field on the screen.
+    fn unfold(&mut self, index: usize) {
+        if let Some(section) = self.section_of(index) {
+            self.inputs[section] = Input::Section(true);
+        }
     }
 
     /// Whether a field cannot be changed: names are for ever.
@@ -155,7 +213,8 @@ impl Form {
             set(&mut json, "type", Some(serde_json::json!({ word: kept })));
         }
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
-            if !self.is_shown(index) || spec.path == "type" {
+            let is_field = spec.path != "type" && spec.kind != FieldKind::Section;
+            if !self.is_meant(index) || !is_field {
                 continue;
             }
             let written = input.write(spec);
@@ -203,13 +262,27 @@ impl Form {
     pub(crate) fn check_locally(&mut self) {
         self.errors.clear();
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
-            if !self.is_shown(index) {
+            if !self.is_meant(index) {
                 continue;
             }
             if let Some(error) = input.error(spec) {
                 self.errors.insert(spec.path.to_owned(), error);
             }
         }
+    }
+
+    /// What is told of a field that is wrong: nothing while nobody has come to it.
+    pub(crate) fn error(&self, index: usize) -> Option<&str> {
+        let is_typed = self.focus == index && !self.inputs[index].is_blank();
+        let is_told = self.is_tried || is_typed || self.left.contains(&index);
+        let error = self.errors.get(self.specs[index].path);
+        error.map(String::as_str).filter(|_| is_told)
+    }
+
+    /// How many errors are told of fields.
+    pub(crate) fn error_count(&self) -> usize {
+        let told = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
+        told.count() + usize::from(self.errors.contains_key(""))
     }
 
     /// Puts the service's errors beside the fields; what fits no field stands over all.
@@ -230,6 +303,11 @@ impl Form {
         if placed < failure.fields.len() || failure.fields.is_empty() {
             self.errors.insert(String::new(), failure.sentence());
         }
+        let all = 0..self.specs.len();
+        let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
+        for at in wrong.collect::<Vec<_>>() {
+            self.unfold(at);
+        }
         let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
         if placed > 0
             && !wrong(&self.focus)
@@ -240,7 +318,7 @@ impl Form {
         }
     }
 
-    /// The shown field that a path of the service belongs to.
+    /// The field that a path of the service belongs to.
     fn owner(&self, path: &str) -> Option<&'static FieldSpec> {
         let owns = |spec: &FieldSpec| {
             path == spec.path
@@ -248,8 +326,8 @@ impl Form {
                     .strip_prefix(spec.path)
                     .is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
         };
-        let shown = (0..self.specs.len()).filter(|index| self.is_shown(*index));
-        shown
+        let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
+        meant
             .map(|index| &self.specs[index])
             .filter(|spec| owns(spec))
             .max_by_key(|spec| spec.path.len())
@@ -274,6 +352,7 @@ impl Form {
         }
         let typed = Input::typed(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;
+        self.unfold(index);
         (self.focus, self.part) = (index, 0);
         self.changed(now_ms);
         Ok(())
@@ -295,6 +374,7 @@ impl Form {
                 (0..self.focus).rev().find(free)
             };
             if let Some(index) = next {
+                self.left.insert(self.focus);
                 self.focus = index;
                 self.part = if forward {
                     0

@@ -24,7 +24,7 @@ pub(super) fn read(form: &Form, line: &str) -> Result<Option<Line>, String> {
     if label.is_empty() {
         return Ok(None);
     }
-    let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
+    let shown = (0..form.specs.len()).filter(|index| form.is_fillable(*index));
     let name = |index: usize| form.specs[index].label.to_lowercase();
     let shown: Vec<usize> = shown.collect();
     let exact = shown.iter().find(|index| name(**index) == label);

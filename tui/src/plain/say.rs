@@ -164,7 +164,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     if let Some(error) = form.errors.get("") {
         lines.push(format!("  not ok: {error}"));
     }
-    for index in (0..form.specs.len()).filter(|index| form.is_shown(*index)) {
+    for index in (0..form.specs.len()).filter(|index| form.is_fillable(*index)) {
         let spec = &form.specs[index];
         let needed = if spec.required { " (needed)" } else { "" };
         lines.push(format!("{}{needed} = {}", spec.label, value(form, index)));
@@ -201,5 +201,6 @@ pub(super) fn value(form: &Form, index: usize) -> String {
         Input::Names(names) if names.is_empty() => "nothing".to_owned(),
         Input::Names(names) => names.join(", "),
         Input::Clause(clause) => clause.in_words(),
+        Input::Section(_) => String::new(),
     }
 }

@@ -4,11 +4,10 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::Comparison,
     kind::{FieldKind, FieldSpec},
     model::{
         Model,
-        form::{ClauseInput, Form, Input, Part},
+        form::{ClauseInput, Form, Input, Node, goes_on},
         update::completions,
     },
     text,
@@ -91,12 +90,9 @@ fn first_shown(heights: &[usize], focus: usize, room: usize) -> usize {
 
 /// Rows of a field, with its error.
 fn height(form: &Form, index: usize) -> usize {
-    let error = usize::from(form.errors.contains_key(form.specs[index].path));
+    let error = usize::from(form.error(index).is_some());
     let rows = match &form.inputs[index] {
-        Input::Clause(clause) => match &clause.json {
-            Some(field) => field.text().split('\n').count().clamp(1, 2 * LINES),
-            None => clause.rows.len() + 1,
-        },
+        Input::Clause(clause) => 1 + clause.tree().len(),
         Input::Text(field) if field.lines => field.text().split('\n').count().clamp(1, LINES),
         _ => 1,
     };
@@ -109,11 +105,14 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let locked = form.is_locked(index);
     let mark = if focused { "▶" } else { " " };
     pen.put(area.x, area.y, 1, Token::Key, mark);
+    if let Input::Section(is_open) = form.inputs[index] {
+        return section(form, index, is_open, pen, area);
+    }
     let star = if spec.required { "*" } else { "" };
     let label = format!("{}{star}", spec.label);
     let token = if focused { Token::Title } else { Token::Dim };
     pen.put(area.x + 2, area.y, usize::from(LABEL), token, &label);
-    let error = form.errors.get(spec.path);
+    let error = form.error(index);
     let x = area.x + 2 + LABEL;
     let inside = Rect {
         x,
@@ -134,6 +133,24 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
             Token::Bad,
             &format!("✗ {message}"),
         );
+    }
+}
+
+/// The heading of fields that can be folded away, with what is in them while they are.
+fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
+    let sign = if is_open { "▾" } else { "▸" };
+    let words = format!("{sign} {}", form.specs[index].label);
+    let token = if form.focus == index {
+        Token::Selected
+    } else {
+        Token::Heading
+    };
+    let x = area.x + 2;
+    let end = pen.put(x, area.y, usize::from(area.width) - 2, token, &words);
+    let filled = form.filled(index);
+    if !is_open && !filled.is_empty() {
+        let room = usize::from(area.right().saturating_sub(end + 2));
+        pen.put(end + 2, area.y, room, Token::Text, &filled.join(", "));
     }
 }
 
@@ -172,6 +189,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             pen.put(area.x, area.y, room, focus_token(focused), &words);
         }
         Input::Clause(clause) => clauses(clause, focused.then_some(form.part), pen, area),
+        Input::Section(_) => {}
     }
 }
 
@@ -206,71 +224,48 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
     }
 }
 
-/// The list of clauses, or the JSON.
+/// The condition as one line, and its parts as a tree below.
 fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: Rect) {
-    if let Some(field) = &clause.json {
-        return pen.field(area, field, part.is_some(), false);
-    }
-    let focus = part.map(|part| clause.part(part));
-    let words = if clause.any {
-        "any of these"
+    let line = Rect { height: 1, ..area };
+    if clause.is_unknown() && part != Some(0) {
+        let told = "a condition that this console does not know; it stays as it is";
+        pen.put(line.x, line.y, usize::from(line.width), Token::Dim, told);
     } else {
-        "all of these"
-    };
-    pen.put(
-        area.x,
-        area.y,
-        20,
-        focus_token(focus == Some(Part::Any)),
-        words,
-    );
-    let rest = area.width.saturating_sub(4 + 12 + 1);
-    let field_room = (rest * 2 / 5).max(4);
-    let value_room = rest.saturating_sub(field_room);
-    for ((index, row), y) in clause
-        .rows
-        .iter()
-        .enumerate()
-        .zip(area.y + 1..area.bottom())
-    {
-        let negated = focus == Some(Part::Negated(index));
-        let not = if row.negated { "not" } else { "···" };
-        let token = match (negated, row.negated) {
-            (true, _) => Token::Selected,
-            (false, true) => Token::Warning,
-            (false, false) => Token::Dim,
-        };
-        pen.put(area.x, y, 4, token, not);
-        let field = Rect {
-            x: area.x + 4,
-            y,
-            width: field_room,
-            height: 1,
-        };
-        text_part(
-            &row.field,
-            focus == Some(Part::Field(index)),
-            "field",
-            pen,
-            field,
-        );
-        let comparison = Comparison::ALL[row.comparison % Comparison::ALL.len()].word();
-        let token = focus_token(focus == Some(Part::Comparison(index)));
-        let x = field.right() + 1;
-        pen.put(x, y, 11, token, &format!("{comparison:<11}"));
-        let value = Rect {
-            x: x + 12,
-            y,
-            width: value_room,
-            height: 1,
-        };
-        text_part(
-            &row.value,
-            focus == Some(Part::Value(index)),
-            "value",
-            pen,
-            value,
-        );
+        text_part(&clause.line, part == Some(0), "·", pen, line);
+    }
+    let rows = clause.tree();
+    for ((index, row), y) in rows.iter().enumerate().zip(area.y + 1..area.bottom()) {
+        let mut x = area.x;
+        for depth in 1..=row.depth {
+            let branch = match (goes_on(rows, index, depth), depth == row.depth) {
+                (true, true) => "├ ",
+                (false, true) => "└ ",
+                (true, false) => "│ ",
+                (false, false) => "  ",
+            };
+            x = pen.put(x, y, 2, Token::Dim, branch);
+        }
+        if row.negated {
+            x = pen.put(x, y, 4, Token::Warning, "not ");
+        }
+        let focused = part == Some(index + 1);
+        let width = area.right().saturating_sub(x);
+        match &row.node {
+            Node::Group { any } => {
+                let words = if *any { "any of" } else { "all of" };
+                let token = if focused { Token::Selected } else { Token::Key };
+                pen.put(x, y, usize::from(width), token, words);
+            }
+            Node::Part(field) => {
+                let place = Rect {
+                    x,
+                    y,
+                    width,
+                    height: 1,
+                };
+                text_part(field, focused, "a condition, as host=db-*", pen, place);
+            }
+        }
     }
 }
 
@@ -299,8 +294,8 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     };
     let (token, words) = if form.waiting.is_some() {
         (Token::Dim, "being saved…".to_owned())
-    } else if !form.errors.is_empty() {
-        let count = form.errors.len();
+    } else if form.error_count() > 0 {
+        let count = form.error_count();
         let word = if count == 1 { "error" } else { "errors" };
         (Token::Bad, format!("{count} {word}"))
     } else if form.checked {

@@ -74,20 +74,21 @@ async fn a_form_is_checked_by_the_service_while_it_is_typed() {
 }
 
 #[tokio::test]
-async fn a_trigger_is_written_as_a_list_of_clauses() {
+async fn a_condition_is_written_as_a_line_and_as_a_tree() {
     let service = Service::start();
     let mut console = console(&service, 100, 30).await;
-    press(
-        &mut console,
-        "3ndisk<Tab><Tab><Tab>severity<Tab><Space><Space><Tab>error",
-    )
-    .await;
-    let screen = press(&mut console, "<C-n>summary<Tab><Space><Tab>disk full<C-s>").await;
+    let screen = press(&mut console, "3ndisk<Tab>severity>=error disk").await;
+    assert_shows(&screen, "├ severity>=error");
+    // A part of the tree is typed, and the line says it too.
+    let screen = press(&mut console, "<C-n>host=a<C-n>host=b<A-i>").await;
+    assert_shows(&screen, "severity>=error disk (host=a or host=b)");
+    assert_shows(&screen, "  └ host=b");
+    let screen = press(&mut console, "<C-s>").await;
     assert_shows(&screen, "Create trigger disk?");
     press(&mut console, "y").await;
     let stored = service.state().triggers["disk"].clone();
     let screen = press(&mut console, "R").await;
-    assert_shows(&screen, "severity>=error summary=*");
+    assert_shows(&screen, "severity>=error disk (host=a");
     assert!(stored.r#type.is_some());
 }
 

@@ -13,13 +13,9 @@ mod against_the_service {
             .await;
         let mut console = Headless::start(real.options(real.address), 100, 30);
         assert!(console.shows("error").await, "{}", console.screen());
-        press(
-            &mut console,
-            "3ndisk<Tab><Tab><Tab>severity<Tab><Tab>error<C-s>",
-        )
-        .await;
+        press(&mut console, "3ndisk<Tab>severity=error<C-s>").await;
         press(&mut console, "y").await;
-        press(&mut console, "e<Tab><Tab><Tab><Tab><Tab><C-u>critical<C-s>").await;
+        press(&mut console, "e<C-u>severity=critical<C-s>").await;
         press(&mut console, "y").await;
         let screen = press(&mut console, "H").await;
         assert_shows(&screen, "Who changed trigger disk");

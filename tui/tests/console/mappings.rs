@@ -29,8 +29,8 @@ mod against_the_service {
         let screen = console.screen();
         assert_shows(&screen, "order: {{item.id}}");
         assert_shows(&screen, "‹ warning ›");
-        // The condition that closes it is typed into its list: all of, not, field, comparison, value.
-        press(&mut console, "<Tab><Tab><Tab>item.state<Tab><Tab>done").await;
+        // The condition that closes it is a filter.
+        press(&mut console, "<Tab>item.state=done").await;
         press(&mut console, "<C-t>").await;
         until(&mut console, "Test of the unsaved shop").await;
         press(&mut console, "<Esc>").await;
@@ -42,7 +42,7 @@ mod against_the_service {
         press(&mut console, "<Esc>").await;
         until(&mut console, "New mapping").await;
         // Past the condition and the one for acknowledged.
-        press(&mut console, "<Tab><Tab><Tab><Tab><Tab><Tab>orders<C-t>").await;
+        press(&mut console, "<Tab><Tab>orders<C-t>").await;
         until(&mut console, "Test of the unsaved shop").await;
         let document = r#"x-shop: a; {"orders": [{"id": 7, "title": "late", "level": "p1"},
             {"id": 8, "title": "found", "state": "done"}]}"#;

@@ -17,6 +17,8 @@ pub(crate) enum Input {
     Choice(usize),
     Names(Vec<String>),
     Clause(Box<ClauseInput>),
+    /// Whether the fields below it are unfolded.
+    Section(bool),
 }
 
 impl Input {
@@ -56,6 +58,7 @@ impl Input {
             }
             FieldKind::Names(_) => Self::Names(strings(value)),
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::read(value))),
+            FieldKind::Section => Self::Section(false),
         }
     }
 
@@ -103,11 +106,23 @@ impl Input {
                 let name = words.get(*at).map(|(_, name)| *name);
                 name.filter(|name| !name.is_empty()).map(Value::from)
             }
-            (Self::Choice(_), _) => None,
+            (Self::Choice(_) | Self::Section(_), _) => None,
             (Self::Names(names), _) => {
                 Some(names.iter().map(String::as_str).map(Value::from).collect())
             }
             (Self::Clause(clause), _) => clause.write(),
+        }
+    }
+
+    /// Whether nothing stands in it: what is chosen from a few is something once it is not the first.
+    pub(super) fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(field) => field.text().is_empty(),
+            Self::Toggle(on) => !on,
+            Self::Choice(at) => *at == 0,
+            Self::Names(names) => names.is_empty(),
+            Self::Clause(clause) => clause.write().is_none() && clause.line.text().is_empty(),
+            Self::Section(_) => true,
         }
     }
 
@@ -147,6 +162,7 @@ impl Input {
                 )
             }
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::typed(text)?)),
+            FieldKind::Section => return Err("is a heading, and holds nothing".to_owned()),
         })
     }
 

@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-use super::*;
-use crate::data::{FailureKind, FieldError};
+use super::{clauses::Row, *};
+use crate::{
+    data::{FailureKind, FieldError},
+    model::field::TextField,
+};
 
 #[test]
 fn an_object_goes_through_a_form_unchanged() {
@@ -41,24 +44,92 @@ fn an_object_goes_through_a_form_unchanged() {
     }
 }
 
-#[test]
-fn a_nested_query_is_shown_as_json_and_says_why_it_cannot_be_a_list() {
-    let clause = json!({"or":{"clauses":[{"and":{"clauses":[
-        {"contains":{"field":"a","value":"b"}},{"contains":{"field":"c","value":"d"}}]}}]}});
-    let mut input = ClauseInput::read(Some(&clause));
-    assert!(input.json.is_some());
-    assert!(input.switch().unwrap_err().contains("nested"));
-    assert_eq!(input.write(), Some(clause));
+/// The tree as lines: what stands in each row, further in by two spaces a step.
+fn tree(input: &ClauseInput) -> Vec<String> {
+    let row = |row: &Row| {
+        let not = if row.negated { "not " } else { "" };
+        let what = match &row.node {
+            Node::Group { any: true } => "any of",
+            Node::Group { any: false } => "all of",
+            Node::Part(field) => field.text(),
+        };
+        format!("{}{not}{what}", "  ".repeat(row.depth))
+    };
+    input.tree().iter().map(row).collect()
 }
 
 #[test]
-fn switching_a_list_to_json_and_back_keeps_it() {
-    let clause = json!({"or":{"clauses":[{"contains":{"field":"a","value":"b"}}]}});
-    let mut input = ClauseInput::read(Some(&clause));
-    assert!(input.json.is_none());
-    input.switch().unwrap();
-    assert_eq!(input.write(), Some(clause.clone()));
-    input.switch().unwrap();
+fn a_condition_is_a_line_and_a_tree_and_each_follows_the_other() {
+    let mut input = ClauseInput::typed("severity>=error disk (host=a or host=b) env!=lab").unwrap();
+    let lines = [
+        "all of",
+        "  severity>=error",
+        "  disk",
+        "  any of",
+        "    host=a",
+        "    host=b",
+        "  not env=lab",
+    ];
+    assert_eq!(tree(&input), lines);
+    // Into the tree: the line says the same.
+    *input.text_mut(2).unwrap() = TextField::new("severity=critical");
+    input.follow(2);
+    assert!(input.turn(4));
+    assert_eq!(input.negate(4), 4);
+    let line = "severity=critical disk -(host=a host=b) env!=lab";
+    assert_eq!(input.line.text(), line);
+    // Into the line: the tree says the same.
+    input.line = TextField::new("a=1 or b=2");
+    input.follow(0);
+    assert_eq!(tree(&input), ["any of", "  a=1", "  b=2"]);
+    let written = input.write();
+    // What means nothing changes nothing but what is told.
+    input.line = TextField::new("a=1 or");
+    input.follow(0);
+    assert!(input.error(false).unwrap().starts_with("at character 7"));
+    assert_eq!(input.write(), written);
+}
+
+#[test]
+fn parts_are_added_joined_taken_out_and_removed() {
+    let mut input = ClauseInput::read(None);
+    assert!(input.error(true).is_some() && input.error(false).is_none());
+    assert_eq!(input.add(0), Ok(0));
+    let type_at = |input: &mut ClauseInput, part: usize, text: &str| {
+        input.text_mut(part).unwrap().insert(text);
+        input.follow(part);
+    };
+    type_at(&mut input, 0, "a=1");
+    assert!(tree(&input).is_empty(), "a single part is the line");
+    assert_eq!(input.add(0), Ok(3));
+    type_at(&mut input, 3, "b=2");
+    assert_eq!(input.add(3), Ok(4));
+    type_at(&mut input, 4, "c=3");
+    assert_eq!(input.line.text(), "a=1 b=2 c=3");
+    assert!(input.nest(2).is_err(), "nothing is before it");
+    assert_eq!(input.nest(4), Ok(5));
+    let joined = ["all of", "  a=1", "  any of", "    b=2", "    c=3"];
+    assert_eq!(tree(&input), joined);
+    assert_eq!(input.line.text(), "a=1 (b=2 or c=3)");
+    assert_eq!(input.unnest(4), Ok(5));
+    assert_eq!(input.line.text(), "a=1 c=3 b=2");
+    assert_eq!(input.unnest(4), Ok(3), "the group is left empty, and goes");
+    assert_eq!(tree(&input), ["all of", "  a=1", "  c=3", "  b=2"]);
+    assert!(input.unnest(2).is_err(), "it is in no group");
+    assert_eq!(input.remove(2), 2);
+    assert_eq!(input.remove(2), 0);
+    assert_eq!(input.line.text(), "b=2");
+    assert_eq!(input.negate(0), 0);
+    assert_eq!(input.line.text(), "b!=2");
+    assert_eq!(input.remove(0), 0);
+    assert_eq!((input.line.text(), input.write()), ("", None));
+}
+
+#[test]
+fn a_condition_that_no_filter_says_stays_as_it_is() {
+    let clause = json!({"soundsLike":{"field":"a","value":"b"}});
+    let input = ClauseInput::read(Some(&clause));
+    assert!(input.is_unknown());
     assert_eq!(input.write(), Some(clause));
 }
 
@@ -104,4 +175,35 @@ fn a_number_out_of_bounds_is_told_before_the_service_is_asked() {
     );
     assert!(form.draft().is_none());
     assert!(form.errors["repeatInterval"].contains("from 0 to"));
+}
+
+#[test]
+fn what_is_folded_away_is_written_checked_and_unfolded_when_it_is_wrong() {
+    let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
+    let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
+    let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
+    assert!(form.is_shown(section) && !form.is_shown(interval));
+    assert!(form.filled(section).is_empty());
+    // The way from field to field leads over the heading, and past what is folded away.
+    form.focus = section;
+    form.step(true);
+    assert_eq!(form.focus, at(&form, "#gather"));
+    form.fill(interval, "60", 0).unwrap();
+    assert!(form.is_shown(interval), "what is filled in is shown");
+    form.inputs[section] = Input::Section(false);
+    assert_eq!(form.filled(section), ["Repeat after"]);
+    assert_eq!(form.to_json()["repeatInterval"], json!(60));
+    form.take_failure(&Failure {
+        kind: FailureKind::Invalid,
+        message: "a field is wrong".to_owned(),
+        fields: vec![FieldError {
+            path: "repeatInterval".to_owned(),
+            message: "is too much".to_owned(),
+        }],
+    });
+    assert!(form.is_shown(interval));
+    assert_eq!(form.focus, interval);
+    let stored = json!({"name": "r", "group": {"by": ["host"]}});
+    let form = Form::new(Kind::Rule, Some(("r".into(), "1".into())), stored);
+    assert!(form.is_shown(at(&form, "group.by")) && !form.is_shown(interval));
 }

@@ -1,43 +1,40 @@
-//! Names of fields that a clause being typed may become.
+//! What the word that ends a condition being typed may become.
 
 use crate::model::{
     Model,
     field::TextField,
-    filter,
-    form::{Input, Part},
+    filter::completion::{Completion, of_events},
+    form::Input,
 };
 
-/// Fields that a clause can name, for completion: the fixed ones and the dimensions seen.
-fn known_fields(model: &Model) -> Vec<String> {
-    let fixed = filter::FIELDS.into_iter().map(str::to_owned);
-    let seen = model.seen_dimensions().into_iter();
-    fixed
-        .chain(seen.map(|key| format!("dimensions.{key}")))
-        .collect()
+/// The text under the cursor of a condition in a form, when the cursor is at its end.
+fn typed(model: &Model) -> Option<&TextField> {
+    let form = model.page.form()?;
+    let Input::Clause(clause) = form.input() else {
+        return None;
+    };
+    let field = clause.text(form.part)?;
+    field.split().1.is_empty().then_some(field)
 }
 
-/// The known fields that what stands in the focused part of a query may become.
+fn completion(model: &Model) -> Option<Completion<'_>> {
+    let rows: Vec<_> = model.seen_events().collect();
+    of_events(typed(model)?.text(), &rows)
+}
+
+/// The fields and values that the word at the end of the condition may become.
 pub(crate) fn completions(model: &Model) -> Vec<String> {
-    let Some(form) = model.page.form() else {
-        return Vec::new();
-    };
-    let Input::Clause(clause) = form.input() else {
-        return Vec::new();
-    };
-    let Part::Field(row) = clause.part(form.part) else {
-        return Vec::new();
-    };
-    let typed = clause.rows[row].field.text();
-    let fields = known_fields(model).into_iter();
-    fields
-        .filter(|field| field.contains(typed) && field != typed)
-        .take(8)
-        .collect()
+    completion(model).map_or_else(Vec::new, |it| it.words)
 }
 
 /// Takes the first completion when the cursor is at the end of what was typed.
 pub(super) fn complete(model: &mut Model) -> bool {
-    let Some(field) = completions(model).into_iter().next() else {
+    let completed = completion(model).and_then(|it| {
+        let text = typed(model)?.text();
+        let kept = &text[..text.len() - it.typed.len()];
+        Some(format!("{kept}{}", it.words.first()?))
+    });
+    let Some(completed) = completed else {
         return false;
     };
     let now_ms = model.now_ms;
@@ -48,10 +45,11 @@ pub(super) fn complete(model: &mut Model) -> bool {
     let Input::Clause(clause) = form.input_mut() else {
         return false;
     };
-    match clause.text_mut(part) {
-        Some(text) if text.split().1.is_empty() => *text = TextField::new(field),
-        _ => return false,
-    }
+    let Some(field) = clause.text_mut(part) else {
+        return false;
+    };
+    *field = TextField::new(completed);
+    clause.follow(part);
     form.changed(now_ms);
     true
 }

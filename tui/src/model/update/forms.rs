@@ -174,13 +174,17 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
             return Typed::Changed;
         }
         Input::Clause(clause) => {
-            if turns && clause.turn(part, forward) {
+            if turns && clause.turn(part) {
                 return Typed::Changed;
             }
             clause.text_mut(part)
         }
+        Input::Section(is_open) if turns || key.code == KeyCode::Enter => {
+            *is_open = !*is_open;
+            return Typed::Moved;
+        }
         Input::Text(field) => Some(field),
-        Input::Toggle(_) | Input::Choice(_) | Input::Names(_) => None,
+        Input::Toggle(_) | Input::Choice(_) | Input::Names(_) | Input::Section(_) => None,
     };
     let Some(field) = field else {
         return Typed::Nothing;
@@ -190,10 +194,12 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
         return Typed::Nothing;
     }
     if field.text() == before {
-        Typed::Moved
-    } else {
-        Typed::Changed
+        return Typed::Moved;
     }
+    if let Input::Clause(clause) = form.input_mut() {
+        clause.follow(part);
+    }
+    Typed::Changed
 }
 
 pub(super) fn paste(model: &mut Model, text: &str) {
@@ -207,10 +213,12 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Input::Clause(clause) => clause.text_mut(part),
         _ => None,
     };
-    if let Some(field) = field {
-        field.insert(text);
-        form.changed(now_ms);
+    let Some(field) = field else { return };
+    field.insert(text);
+    if let Input::Clause(clause) = form.input_mut() {
+        clause.follow(part);
     }
+    form.changed(now_ms);
 }
 
 /// Puts a text into a field by its number.
@@ -247,7 +255,9 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// What stands in the form; says so when something in it is wrong.
 fn draft(model: &mut Model) -> Option<Object> {
-    let draft = model.page.form_mut()?.draft();
+    let form = model.page.form_mut()?;
+    form.is_tried = true;
+    let draft = form.draft();
     if draft.is_none() {
         let told = "something is wrong in the form; it stands in red";
         model.say(Token::Bad, told);
@@ -287,11 +297,7 @@ pub(super) fn clause(
     let Some(at) = focused.or_else(|| (0..form.specs.len()).find(is_clause)) else {
         return model.say(Token::Info, "nothing in this form is a condition");
     };
-    let part = if form.focus == at {
-        form.part
-    } else {
-        usize::MAX / 2
-    };
+    let part = if form.focus == at { form.part } else { 0 };
     form.focus = at;
     let Input::Clause(clause) = &mut form.inputs[at] else {
         return;

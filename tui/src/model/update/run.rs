@@ -5,7 +5,7 @@ use crate::{
     client::StatusChange,
     data::{Kind, Status, Transition},
     keymap::{self, Action},
-    model::{Model, access, message::Effect},
+    model::{Model, access, form::ClauseInput, message::Effect},
     route::Route,
     theme::Token,
 };
@@ -166,14 +166,14 @@ fn of(action: Action) -> Run {
         Action::FormText => forms::as_text,
         Action::FormReveal => |model, _| forms::reveal(model),
         Action::FormReference => forms::reference,
-        Action::FormClauseView => {
-            |model, _| forms::clause(model, |clause, _| clause.switch().map(|()| 0))
-        }
-        Action::FormAddClause => {
-            |model, _| forms::clause(model, |clause, part| Ok(clause.add(part)))
-        }
+        Action::FormAddClause => |model, _| forms::clause(model, ClauseInput::add),
         Action::FormRemoveClause => {
             |model, _| forms::clause(model, |clause, part| Ok(clause.remove(part)))
         }
+        Action::FormNegateClause => {
+            |model, _| forms::clause(model, |clause, part| Ok(clause.negate(part)))
+        }
+        Action::FormNestClause => |model, _| forms::clause(model, ClauseInput::nest),
+        Action::FormUnnestClause => |model, _| forms::clause(model, ClauseInput::unnest),
     }
 }
