@@ -82,6 +82,8 @@ pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
 pub(crate) const CYCLE_MS: i64 = 20_000;
 /// Between news and the reading of what they change on a screen that counts.
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
+/// Columns from which a form stands beside what the service makes of it.
+pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Between the last key in a filter and counting what it leaves.

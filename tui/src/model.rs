@@ -383,12 +383,14 @@ impl Model {
         let ages = self.shows_ages.then_some(minute);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let check = self.page.form().and_then(|form| form.check_at_ms);
+        let live = self.page.form().and_then(|form| form.live.due_ms);
         let due = [
             self.page.list.matching.due_ms,
             countdown,
             ages,
             refresh,
             check,
+            live,
             self.begun_until_ms,
             self.cycle,
             self.notice.as_ref().and_then(|notice| notice.until_ms),

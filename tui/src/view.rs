@@ -21,8 +21,9 @@ use ratatui::{
 use self::pen::Pen;
 pub(crate) use self::{frame::crumbs, list::cells};
 use crate::{
+    document::Document,
     limits,
-    model::{self, Model, overlay::Overlay, page::Content},
+    model::{self, Model, form::Form, overlay::Overlay, page::Content},
 };
 
 /// The smallest screen that a console can be used on.
@@ -48,7 +49,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
     let body = frame::around(model, pen, area);
     match &model.page.content {
-        Content::Form(form) => form::draw(model, form, pen, body),
+        Content::Form(form) => form_and_made(model, form, pen, body),
         _ if model.page.route.is_list() => split(model, pen, body),
         _ if model.shows_wall() => {
             if let Some(overview) = &model.store.overview.value {
@@ -83,7 +84,27 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         return list::draw(model, pen, area);
     };
     list::draw(model, pen, left);
-    let inside = pen.panel(right, &title);
+    panel(&title, &shown, pen, right);
+}
+
+/// A form, and where there is room beside it what the service makes of it.
+fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+    let columns = [Constraint::Fill(3), Constraint::Fill(2)];
+    let [left, right] = Layout::horizontal(columns).areas(area);
+    let room = usize::from(right.width.saturating_sub(4));
+    let made = model::document::made(form, room);
+    match made.filter(|_| area.width >= limits::FORM_SPLIT_COLUMNS) {
+        Some(made) => {
+            form::draw(model, form, pen, left);
+            panel("Preview, with a sample event", &made, pen, right);
+        }
+        None => form::draw(model, form, pen, area),
+    }
+}
+
+/// A document in a frame, from its first line.
+fn panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {
+    let inside = pen.panel(area, title);
     for (line, y) in shown.lines.iter().zip(inside.top()..inside.bottom()) {
         let spans = line
             .spans

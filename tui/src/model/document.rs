@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use super::{
     Model,
+    form::{Form, Made},
     page::{Content, Page, Tab},
     store::Loaded,
 };
@@ -51,6 +52,17 @@ pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)
         _ => return None,
     }
     Some((id, document))
+}
+
+/// What the service makes of the form on the screen, to be read beside it.
+pub(crate) fn made(form: &Form, columns: usize) -> Option<Document> {
+    let mut document = Document::new(columns);
+    match form.live.made.as_ref()? {
+        Ok(Made::Messages(found)) => report::previews(&mut document, found),
+        Ok(Made::Matching(_)) => return None,
+        Err(failure) => document.failure(failure),
+    }
+    Some(document)
 }
 
 fn of(model: &Model, page: &Page) -> Document {

@@ -3,6 +3,7 @@
 mod clauses;
 mod input;
 mod list;
+mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 pub(crate) use self::{
     clauses::{ClauseInput, Node, goes_on},
     input::Input,
+    live::{Live, Made},
 };
 use crate::{
     client::Ticket,
@@ -42,6 +44,8 @@ pub(crate) struct Form {
     pub(crate) is_tried: bool,
     /// Counts the changes, so that late answers are known.
     pub(crate) version: u64,
+    /// What the service makes of it.
+    pub(crate) live: Live,
     /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
     /// The write under way.
@@ -90,6 +94,7 @@ impl Form {
             left: BTreeSet::new(),
             is_tried: false,
             version: 0,
+            live: Live::default(),
             check_at_ms: None,
             waiting: None,
             checking: None,
@@ -337,6 +342,7 @@ impl Form {
     pub(crate) fn changed(&mut self, now_ms: i64) {
         self.version += 1;
         self.checked = false;
+        self.live.typed(now_ms);
         self.check_locally();
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }

@@ -98,6 +98,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
         read::refresh(model, effects);
     }
     forms::check_if_due(model, effects);
+    forms::preview_if_due(model, effects);
     read::count_if_due(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));

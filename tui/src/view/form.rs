@@ -7,7 +7,7 @@ use crate::{
     kind::{FieldKind, FieldSpec},
     model::{
         Model,
-        form::{ClauseInput, Form, Input, Node, goes_on},
+        form::{ClauseInput, Form, Input, Made, Node, goes_on},
         update::completions,
     },
     text,
@@ -311,6 +311,9 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         (Token::Dim, String::new())
     };
+    let words = [words, matching(form)];
+    let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
+    let words = words.join("  ·  ");
     // The help has both lines while there is nothing else to say.
     let lines = text::wrap(&help, room);
     let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
@@ -321,5 +324,17 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     pen.put(area.x + 1, area.y, room, Token::Info, &first);
     if area.height > 1 {
         pen.put(area.x + 1, area.y + 1, room, token, &second);
+    }
+}
+
+/// How many open events the trigger in the form matches.
+fn matching(form: &Form) -> String {
+    match &form.live.made {
+        Some(Ok(Made::Matching(Some(1)))) => "1 open event matches".to_owned(),
+        Some(Ok(Made::Matching(Some(count)))) => {
+            let count = text::grouped((*count).into());
+            format!("{count} open events match")
+        }
+        _ => String::new(),
     }
 }

@@ -2,7 +2,9 @@
 
 use bellwether_proto::{
     cloud::Event,
-    v1::{Attempt, RulePreview, TestIntakeMappingResponse, TestTriggerResponse},
+    v1::{
+        Attempt, PreviewRuleResponse, RulePreview, TestIntakeMappingResponse, TestTriggerResponse,
+    },
 };
 use serde_json::Value;
 
@@ -53,22 +55,22 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         Some(Found::Mapped(found)) => mapped(into, found),
         Some(Found::Obligations((rows, more))) => obligation::write(into, model, rows, *more),
         Some(Found::Audit((rows, more))) => audit::write(into, model, rows, *more),
-        Some(Found::Previews(found)) => {
-            for warning in &found.warnings {
-                into.text(Token::Warning, 0, &format!("! {warning}"));
-            }
-            if found.previews.is_empty() {
-                into.text(
-                    Token::Dim,
-                    0,
-                    "the rule has no destination, so there is nothing to see",
-                );
-            }
-            for preview in &found.previews {
-                show_preview(into, preview);
-            }
-        }
+        Some(Found::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
+    }
+}
+
+/// The messages of a rule, one for each destination.
+pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
+    for warning in &found.warnings {
+        into.text(Token::Warning, 0, &format!("! {warning}"));
+    }
+    if found.previews.is_empty() {
+        let told = "the rule has no destination, so there is nothing to see";
+        into.text(Token::Dim, 0, told);
+    }
+    for preview in &found.previews {
+        show_preview(into, preview);
     }
 }
 

@@ -22,7 +22,8 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn open(model: &mut Model, form: Form, effects: &mut Vec<Effect>) {
+pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
+    form.live.due_ms = Some(model.now_ms);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push(model, page);
@@ -430,6 +431,29 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         if let Some(form) = model.page.form_mut() {
             form.checking = Some((ticket, version));
         }
+    }
+}
+
+/// Asks the service what it makes of the form when the pause after the last key is over.
+pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+    let (now_ms, is_up) = (model.now_ms, model.is_up());
+    let Some(form) = model.page.form_mut() else {
+        return;
+    };
+    if form.live.due_ms.is_none_or(|at| at > now_ms) {
+        return;
+    }
+    form.live.due_ms = None;
+    if !is_up {
+        return;
+    }
+    let Some(request) = form.live_request() else {
+        form.live.made = None;
+        return;
+    };
+    let ticket = call(model, request, effects);
+    if let Some(form) = model.page.form_mut() {
+        form.live.waiting = Some(ticket);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     editor,
     model::{
         Connection, Model,
+        form::Made,
         message::Effect,
         overlay::Overlay,
         page::{Content, Found},
@@ -122,6 +123,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             read::resources(model, &read::JOINED, effects);
             if let Some(form) = model.page.form_mut() {
                 form.check_at_ms = Some(0);
+                form.live.due_ms = Some(0);
             }
             bulk::link_is_up(model, effects);
         }
@@ -184,7 +186,8 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             events(model, more, page, effects);
             true
         }
-        Answer::Matching(found) => model.page.list.matching.heard(ticket, found),
+        Answer::Matching(found) => of_form(model, ticket, found, Made::Matching)
+            .is_none_or(|found| model.page.list.matching.heard(ticket, found)),
         // Another field was asked for meanwhile.
         Answer::Grouped(_) if store.event_groups.waiting != Some(ticket) => false,
         Answer::Grouped(found) => store.event_groups.set(found, now),
@@ -202,7 +205,8 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             _ => None,
         }),
         Answer::Matches(found) => report(model, ticket, found.map(Found::Matches)),
-        Answer::Previews(found) => report(model, ticket, found.map(Found::Previews)),
+        Answer::Previews(found) => of_form(model, ticket, found, Made::Messages)
+            .is_none_or(|found| report(model, ticket, found.map(Found::Previews))),
         Answer::Mapped(found) => report(model, ticket, found.map(Found::Mapped)),
         Answer::Silenced { event_id, preview } => {
             match preview {
@@ -247,6 +251,19 @@ fn fill<T: PartialEq>(
     let mut slots = pages.filter_map(|page| slot(&mut page.content));
     let waits = slots.find(|loaded| loaded.waiting == Some(ticket));
     waits.is_some_and(|loaded| loaded.set(found, now))
+}
+
+/// Shows an answer beside the form that waits for it; gives it back when none does.
+fn of_form<T>(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<T, Failure>,
+    made: fn(T) -> Made,
+) -> Option<Result<T, Failure>> {
+    match model.page.form_mut() {
+        Some(form) => form.live.heard(ticket, found, made),
+        None => Some(found),
+    }
 }
 
 fn report(model: &mut Model, ticket: Ticket, found: Result<Found, Failure>) -> bool {

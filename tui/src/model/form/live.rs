@@ -1,0 +1,76 @@
+//! What the service makes of a form as it stands, told while it is filled in.
+
+use bellwether_proto::{json, v1};
+
+use super::{Form, Input};
+use crate::{
+    client::{EventFilter, Request, Ticket},
+    data::{Failure, Kind},
+    limits,
+};
+
+/// What is known of that, and when it is asked next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    pub(crate) due_ms: Option<i64>,
+    pub(crate) waiting: Option<Ticket>,
+    /// What was answered last, which stays until something else is.
+    pub(crate) made: Option<Result<Made, Failure>>,
+}
+
+/// What the service makes of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Made {
+    /// The messages of a rule.
+    Messages(v1::PreviewRuleResponse),
+    /// How many open events a trigger matches; none where finding out would take long.
+    Matching(Option<i32>),
+}
+
+impl Live {
+    /// Nothing is known of what was typed just now.
+    pub(super) fn typed(&mut self, now_ms: i64) {
+        self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
+        self.waiting = None;
+    }
+
+    /// Takes an answer; gives it back when it was not waited for.
+    pub(crate) fn heard<T>(
+        &mut self,
+        ticket: Ticket,
+        found: Result<T, Failure>,
+        made: fn(T) -> Made,
+    ) -> Option<Result<T, Failure>> {
+        if self.waiting.take_if(|it| *it == ticket).is_none() {
+            return Some(found);
+        }
+        self.made = Some(found.map(made));
+        None
+    }
+}
+
+impl Form {
+    /// What is asked of the service about the form as it stands; none where nothing is.
+    pub(crate) fn live_request(&self) -> Option<Request> {
+        match self.kind {
+            Kind::Rule => Some(Request::PreviewRule {
+                fields: self.to_json(),
+                event_id: String::new(),
+            }),
+            Kind::Trigger => {
+                let mut clauses = self.inputs.iter().filter_map(|input| match input {
+                    Input::Clause(clause) => clause.write(),
+                    _ => None,
+                });
+                let clause = clauses.next()?.to_string();
+                let filter = EventFilter {
+                    clause: Some(json::from_json(clause.as_bytes()).ok()?),
+                    open_only: true,
+                    ..EventFilter::default()
+                };
+                Some(Request::CountEvents { filter })
+            }
+            _ => None,
+        }
+    }
+}
