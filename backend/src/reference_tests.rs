@@ -58,7 +58,9 @@ fn set<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 fn every_variable_of_a_template_is_told_and_no_other() {
     let open = OPEN_VARIABLES.map(|prefix| format!("{prefix}KEY"));
     let known = VARIABLES.into_iter().chain(open.iter().map(String::as_str));
-    assert_eq!(names(topic("templates"), "Variables"), set(known));
+    let known = set(known);
+    assert_eq!(names(topic("templates"), "Variables"), known);
+    assert_eq!(set(bellwether_proto::reference::variables()), known);
 }
 
 #[test]

@@ -56,6 +56,19 @@ impl Topic {
     }
 }
 
+/// The variables of templates, in the order of their table; where any key may stand, it ends with
+/// `KEY`.
+pub fn variables() -> Vec<&'static str> {
+    let templates = Topic::find("templates").map_or("", |topic| topic.markdown);
+    let table = templates
+        .split("\n## Variables\n")
+        .nth(1)
+        .unwrap_or_default();
+    let table = table.split("\n## ").next().unwrap_or_default();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split('`').next()).collect()
+}
+
 /// A part of a topic that stands by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {

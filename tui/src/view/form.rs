@@ -15,8 +15,9 @@ use crate::{
 };
 
 const LABEL: u16 = 16;
-/// Rows that a text with line ends takes at most.
+/// Rows that a text with line ends takes at most, and the one that is typed into.
 const LINES: usize = 6;
+const LINES_TYPED: (usize, usize) = (4, 14);
 
 pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let foot_rows = if area.height > 10 { 2 } else { 1 };
@@ -93,7 +94,14 @@ fn height(form: &Form, index: usize) -> usize {
     let error = usize::from(form.error(index).is_some());
     let rows = match &form.inputs[index] {
         Input::Clause(clause) => 1 + clause.tree().len(),
-        Input::Text(field) if field.lines => field.text().split('\n').count().clamp(1, LINES),
+        Input::Text(field) if field.lines => {
+            let lines = field.text().split('\n').count();
+            if form.focus == index && form.specs[index].kind == FieldKind::Lines {
+                lines.clamp(LINES_TYPED.0, LINES_TYPED.1)
+            } else {
+                lines.clamp(1, LINES)
+            }
+        }
         _ => 1,
     };
     rows + error

@@ -1,28 +1,85 @@
-//! What the word that ends a condition being typed may become.
+//! What the word under the cursor of a form may become: in a condition a field or a value, in a
+//! template a variable.
 
-use crate::model::{
-    Model,
-    field::TextField,
-    filter::completion::{Completion, of_events},
-    form::Input,
+use bellwether_proto::reference;
+
+use crate::{
+    kind::FieldKind,
+    model::{Model, field::TextField, filter::completion::of_events, form::Input},
 };
 
-/// The text under the cursor of a condition in a form, when the cursor is at its end.
+/// Proposals at most.
+const MOST: usize = 8;
+/// What stands before the name of a variable, longest first.
+const OPENINGS: [&str; 6] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{"];
+/// What ends the variables of which any key may stand.
+const ANY_KEY: &str = "KEY";
+
+/// What may stand in place of the end of what was typed.
+struct Completion {
+    /// Bytes at the end that it takes the place of.
+    typed: usize,
+    words: Vec<String>,
+    /// What closes it behind the word.
+    end: &'static str,
+}
+
+/// The text under the cursor, when the cursor is at its end.
 fn typed(model: &Model) -> Option<&TextField> {
     let form = model.page.form()?;
-    let Input::Clause(clause) = form.input() else {
-        return None;
+    let field = match form.input() {
+        Input::Clause(clause) => clause.text(form.part)?,
+        Input::Text(field) if matches!(form.spec().kind, FieldKind::Text | FieldKind::Lines) => {
+            field
+        }
+        _ => return None,
     };
-    let field = clause.text(form.part)?;
     field.split().1.is_empty().then_some(field)
 }
 
-fn completion(model: &Model) -> Option<Completion<'_>> {
-    let rows: Vec<_> = model.seen_events().collect();
-    of_events(typed(model)?.text(), &rows)
+fn completion(model: &Model) -> Option<Completion> {
+    let text = typed(model)?.text();
+    if let Input::Clause(_) = model.page.form()?.input() {
+        let rows: Vec<_> = model.seen_events().collect();
+        let found = of_events(text, &rows)?;
+        return Some(Completion {
+            typed: found.typed.len(),
+            words: found.words,
+            end: "",
+        });
+    }
+    variable(text, &model.seen_dimensions())
 }
 
-/// The fields and values that the word at the end of the condition may become.
+/// The variables that the end of a template may become.
+fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
+    let at = text.rfind("{{")?;
+    let is_third = text[..at].ends_with('{');
+    let tag = &text[at - usize::from(is_third)..];
+    let opening = OPENINGS.iter().find(|opening| tag.starts_with(**opening))?;
+    let typed = tag[opening.len()..].trim_start();
+    if typed.contains('}') {
+        return None;
+    }
+    let known = reference::variables().into_iter();
+    let keyed = known.flat_map(|name| match name.strip_suffix(ANY_KEY) {
+        Some("event.dimensions.") => dimensions
+            .iter()
+            .map(|key| format!("event.dimensions.{key}"))
+            .collect(),
+        Some(open) => vec![open.to_owned()],
+        None => vec![name.to_owned()],
+    });
+    let goes_on = |name: &String| name.len() > typed.len() && name.starts_with(typed);
+    let words: Vec<String> = keyed.filter(goes_on).take(MOST).collect();
+    (!words.is_empty()).then_some(Completion {
+        typed: typed.len(),
+        words,
+        end: if *opening == "{{{" { "}}}" } else { "}}" },
+    })
+}
+
+/// What the word at the end of the field may become.
 pub(crate) fn completions(model: &Model) -> Vec<String> {
     completion(model).map_or_else(Vec::new, |it| it.words)
 }
@@ -31,8 +88,11 @@ pub(crate) fn completions(model: &Model) -> Vec<String> {
 pub(super) fn complete(model: &mut Model) -> bool {
     let completed = completion(model).and_then(|it| {
         let text = typed(model)?.text();
-        let kept = &text[..text.len() - it.typed.len()];
-        Some(format!("{kept}{}", it.words.first()?))
+        let kept = &text[..text.len() - it.typed];
+        let word = it.words.first()?;
+        // A key is still to be typed.
+        let end = if word.ends_with('.') { "" } else { it.end };
+        Some(format!("{kept}{word}{end}"))
     });
     let Some(completed) = completed else {
         return false;
@@ -42,14 +102,48 @@ pub(super) fn complete(model: &mut Model) -> bool {
         return false;
     };
     let part = form.part;
-    let Input::Clause(clause) = form.input_mut() else {
+    let field = match form.input_mut() {
+        Input::Clause(clause) => clause.text_mut(part),
+        Input::Text(field) => Some(field),
+        _ => None,
+    };
+    let Some(field) = field else {
         return false;
     };
-    let Some(field) = clause.text_mut(part) else {
-        return false;
-    };
+    let lines = field.lines;
     *field = TextField::new(completed);
-    clause.follow(part);
+    field.lines = lines;
+    if let Input::Clause(clause) = form.input_mut() {
+        clause.follow(part);
+    }
     form.changed(now_ms);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_proposed_where_one_may_stand() {
+        let seen = ["host".to_owned()];
+        let cases: [(&str, &[&str], &str); 7] = [
+            ("{{event.sum", &["event.summary"], "}}"),
+            ("a {{{event.bo", &["event.body"], "}}}"),
+            ("{{#event.is_cri", &["event.is_critical"], "}}"),
+            ("{{event.dimensions.", &["event.dimensions.host"], "}}"),
+            ("{{event.metadata", &["event.metadata."], "}}"),
+            ("{{event.summary}} x", &[], ""),
+            ("event.sum", &[], ""),
+        ];
+        for (text, words, end) in cases {
+            let found = variable(text, &seen);
+            let found = found.map_or((Vec::new(), ""), |it| (it.words, it.end));
+            assert_eq!(
+                found,
+                (words.iter().map(|it| (*it).to_owned()).collect(), end),
+                "{text}"
+            );
+        }
+    }
 }
