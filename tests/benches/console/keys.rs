@@ -10,7 +10,7 @@ use bellwether_tests::{
 
 use crate::{
     load::{self, Load},
-    pty::{Pty, selected, shows},
+    pty::{Pty, WIDE, selected, shows},
     report::{Figure, Goal, Report},
     stage,
     times::Times,
@@ -38,6 +38,19 @@ pub(crate) fn measure(report: &mut Report) {
     stage::fill(&world, 0, EVENTS);
     let mut pty = stage::console_on_events(&world, &stage::address(&world));
     tell("quiet", &keys(&mut pty, KEYS));
+
+    let console = stage::console(&world, &stage::address(&world));
+    let (mut wide, _) = Pty::start_at(WIDE, console, "", shows("Events a minute"));
+    let wall = (0..KEYS).map(|number| {
+        stage::pause(number);
+        let took = wide.press(":", shows("Go to, or do"));
+        wide.press("\x1b", |screen| !shows("Go to, or do")(screen));
+        took
+    });
+    tell("200 by 50, over the wall", &wall.collect());
+    wide.press("2", shows("\u{25b6}"));
+    tell("200 by 50, with the split", &keys(&mut wide, KEYS));
+    wide.quit();
 
     let load = Load::start(&world);
     let times = keys(&mut pty, KEYS);

@@ -10,6 +10,13 @@ use std::{
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use vt100::Screen;
 
+/// A terminal with room for the wall, and for a list beside what is selected.
+pub(crate) const WIDE: PtySize = PtySize {
+    rows: 50,
+    cols: 200,
+    pixel_width: 0,
+    pixel_height: 0,
+};
 const SIZE: PtySize = PtySize {
     rows: 36,
     cols: 120,
@@ -83,12 +90,22 @@ impl Pty {
         keys_ahead: &str,
         wanted: impl FnMut(&Screen) -> bool + Send + 'static,
     ) -> (Self, Duration) {
-        let pty = native_pty_system().openpty(SIZE).expect("a terminal");
+        Self::start_at(SIZE, command, keys_ahead, wanted)
+    }
+
+    /// The same on a terminal of another size.
+    pub(crate) fn start_at(
+        size: PtySize,
+        command: CommandBuilder,
+        keys_ahead: &str,
+        wanted: impl FnMut(&Screen) -> bool + Send + 'static,
+    ) -> (Self, Duration) {
+        let pty = native_pty_system().openpty(size).expect("a terminal");
         let mut keys = pty.master.take_writer().expect("its keys");
         let mut reader = pty.master.try_clone_reader().expect("its screen");
         keys.write_all(keys_ahead.as_bytes()).expect("its keys");
         let [rows, columns] =
-            [SIZE.rows, SIZE.cols].map(|cells| NonZero::new(cells).expect("some"));
+            [size.rows, size.cols].map(|cells| NonZero::new(cells).expect("some"));
         let seen = Seen {
             screen: vt100::Parser::new(rows, columns, 0),
             bytes: 0,

@@ -69,7 +69,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ),
     ],
     document: None,
-    empty: "No clients.\n\n‹new› makes one and shows its key once.",
+    empty: "No clients.\n\n‹new› makes one and shows its key once.\n\nFor example: name `prometheus`, role `ingest`, to send events and nothing else.",
     beside: &[],
 };
 

@@ -317,7 +317,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
-        ‹new› makes one, and in its form ‹form_test› tests it before it is saved.",
+        ‹new› makes one, and in its form ‹form_test› tests it before it is saved.\n\n\
+        For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],
 };
 

@@ -63,7 +63,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     fields: &[],
     document: Some(document),
     empty: "No groups yet.\n\nA rule with «Group by» tells of several events in one message: a thread for each \
-        group of\nequal fields. They are here with what is open of them.",
+        group of\nequal fields. They are here with what is open of them.\n\n\
+        For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
     beside: &[],
 };
 

@@ -147,7 +147,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› makes one; ‹silence› on an event makes one of it for two hours.",
+        for a while.\n‹new› makes one; ‹silence› on an event makes one of it for two hours.\n\n\
+        For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };
 

@@ -32,7 +32,8 @@ mod against_the_service {
     async fn the_commonest_tasks_take_the_keys_that_the_document_tells() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/TASKS.md");
         let document = std::fs::read_to_string(path).unwrap();
-        let rows = document.lines().filter(|line| line.starts_with("| "));
+        let own = document.split("\n## ").next().unwrap();
+        let rows = own.lines().filter(|line| line.starts_with("| "));
         let rows = rows.skip(1).map(|line| line.split(" | ").collect());
         let rows: Vec<Vec<&str>> = rows.collect();
         assert_eq!(rows.len(), TASKS.len());
