@@ -31,6 +31,68 @@ pub async fn snapshot(
     columns: u16,
     rows: u16,
 ) -> Result<Snapshot, UnknownScreen> {
+    let mut console = on_screen(options, screen, columns, rows).await?;
+    Ok(Snapshot {
+        frame: console.screen(),
+        picture: picture::svg(console.buffer()),
+        standing: console.console.standing(),
+    })
+}
+
+/// Presses keys on a screen step by step: the frame is the last one, the picture shows one after
+/// the other. What they do is done.
+///
+/// # Errors
+/// There is no screen of that name; the names there are.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub async fn recording(
+    options: Options,
+    screen: &str,
+    steps: &[Step],
+    columns: u16,
+    rows: u16,
+) -> Result<Snapshot, UnknownScreen> {
+    let mut console = on_screen(options, screen, columns, rows).await?;
+    let mut frames = vec![console.buffer().clone()];
+    for step in steps.iter().take(STEPS) {
+        console.press_all(step.0.iter().copied());
+        console.idle().await;
+        frames.push(console.buffer().clone());
+    }
+    Ok(Snapshot {
+        frame: console.screen(),
+        picture: picture::recording(&frames),
+        standing: console.console.standing(),
+    })
+}
+
+/// Steps of a recording.
+const STEPS: usize = 200;
+
+/// Keys that are pressed before the next frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step(Vec<KeyEvent>);
+
+impl Step {
+    /// The steps of a line such as `j j /host=db-1<Enter> x`, which spaces part.
+    ///
+    /// # Errors
+    /// A name between angle brackets is not a key.
+    pub fn read(line: &str) -> Result<Vec<Self>, keymap::Unknown> {
+        let steps = line.split_whitespace();
+        steps.map(|it| Ok(Self(keymap::parse(it)?))).collect()
+    }
+}
+
+/// A console that shows a screen.
+async fn on_screen(
+    options: Options,
+    screen: &str,
+    columns: u16,
+    rows: u16,
+) -> Result<Headless, UnknownScreen> {
     let mut screens = SCREENS.iter();
     let found = screens.find(|(name, _)| name.eq_ignore_ascii_case(screen));
     let (_, action) = found.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
@@ -38,11 +100,7 @@ pub async fn snapshot(
     console.idle().await;
     console.console.handle(Msg::Act(*action));
     console.idle().await;
-    Ok(Snapshot {
-        frame: console.screen(),
-        picture: picture::svg(console.buffer()),
-        standing: console.console.standing(),
-    })
+    Ok(console)
 }
 
 /// One frame of a screen, and whether it tells what the service holds.

@@ -22,7 +22,7 @@ mod view;
 
 pub use client::{Unlisted, listing, why_broken, why_unreachable};
 pub use console::Standing;
-pub use headless::{Headless, Snapshot, UnknownScreen, screens, snapshot};
+pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{Background, Colour, Context, Depth, Error, Key, Options, Shell, Theme, View};
 

@@ -1,6 +1,6 @@
 //! A frame as a picture: cells become an SVG that looks the same wherever it is shown.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use ratatui::{
     buffer::{Buffer, Cell},
@@ -33,6 +33,78 @@ struct Look {
 
 /// Draws the frame.
 pub(crate) fn svg(buffer: &Buffer) -> String {
+    let mut out = begun(buffer);
+    for y in 0..buffer.area.height {
+        row(&mut out, buffer, y);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Draws frames one after the other, each for a while, again and again. A row that stays as it is over
+/// several frames is drawn once.
+pub(crate) fn recording(frames: &[Buffer]) -> String {
+    let Some(first) = frames.first() else {
+        return String::new();
+    };
+    let mut out = begun(first);
+    let mut spans: BTreeMap<(usize, usize), String> = BTreeMap::new();
+    for y in 0..first.area.height {
+        let mut from = 0;
+        while from < frames.len() {
+            let shown = cells(&frames[from], y);
+            let same = frames[from..].iter();
+            let same = same.take_while(|frame| cells(frame, y) == shown);
+            let to = from + same.count();
+            row(spans.entry((from, to)).or_default(), &frames[from], y);
+            from = to;
+        }
+    }
+    let share = 100.0 / units(frames.len());
+    let seconds = units(frames.len()) * FRAME_SECONDS;
+    for ((from, to), drawn) in spans {
+        if (from, to) == (0, frames.len()) {
+            out.push_str(&drawn);
+            continue;
+        }
+        let [start, end] = [from, to].map(|at| units(at) * share);
+        let before = if from > 0 {
+            "0%{visibility:hidden}"
+        } else {
+            ""
+        };
+        let after = if to < frames.len() {
+            format!("{end:.3}%{{visibility:hidden}}")
+        } else {
+            String::new()
+        };
+        let _written = writeln!(
+            out,
+            "<style>@keyframes f{from}-{to}{{{before}{start:.3}%{{visibility:visible}}{after}}}\
+             .f{from}-{to}{{animation:f{from}-{to} {seconds:.1}s step-end infinite}}</style>\
+             <g class=\"f{from}-{to}\">\n{drawn}</g>"
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// How long a frame of a recording is shown.
+const FRAME_SECONDS: f64 = 1.2;
+
+#[expect(clippy::cast_precision_loss, reason = "a few frames")]
+fn units(count: usize) -> f64 {
+    count as f64
+}
+
+fn cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
+    let area = buffer.area;
+    let cells = (0..area.width).map(|x| buffer[(x, y)].clone());
+    cells.collect::<Vec<Cell>>()
+}
+
+/// The beginning of a picture as large as the frame.
+fn begun(buffer: &Buffer) -> String {
     let area = buffer.area;
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
     let (width, height) = (columns * CELL.0 + 2 * MARGIN, rows * CELL.1 + 2 * MARGIN);
@@ -44,21 +116,22 @@ pub(crate) fn svg(buffer: &Buffer) -> String {
          monospace\" font-size=\"15\"><rect width=\"{width}\" height=\"{height}\" rx=\"6\" \
          fill=\"{GROUND}\"/>"
     );
-    for y in 0..area.height {
-        let mut x = 0;
-        while x < area.width {
-            let start = x;
-            let look = look(&buffer[(x, y)]);
-            let mut text = String::new();
-            while x < area.width && self::look(&buffer[(x, y)]) == look {
-                text.push_str(buffer[(x, y)].symbol());
-                x += 1;
-            }
-            run(&mut out, (start, x, y), &look, &text);
-        }
-    }
-    out.push_str("</svg>\n");
     out
+}
+
+/// Draws a row of the frame.
+fn row(out: &mut String, buffer: &Buffer, y: u16) {
+    let mut x = 0;
+    while x < buffer.area.width {
+        let start = x;
+        let look = look(&buffer[(x, y)]);
+        let mut text = String::new();
+        while x < buffer.area.width && self::look(&buffer[(x, y)]) == look {
+            text.push_str(buffer[(x, y)].symbol());
+            x += 1;
+        }
+        run(out, (start, x, y), &look, &text);
+    }
 }
 
 /// Draws cells that are alike: their ground, their blocks as shapes, their letters as text.
@@ -202,5 +275,21 @@ mod tests {
         let shapes = drawn.matches("fill=\"#cd3131\"").count();
         assert_eq!(shapes, 2, "{drawn}");
         assert!(drawn.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_recording_draws_what_stays_once_and_what_changes_in_its_time() {
+        let mut frames = vec![Buffer::empty(Rect::new(0, 0, 6, 2)); 3];
+        for (at, frame) in frames.iter_mut().enumerate() {
+            frame.set_string(0, 0, "stays", Style::new());
+            frame.set_string(0, 1, ["one", "two", "two"][at], Style::new());
+        }
+        let drawn = recording(&frames);
+        assert_eq!(drawn.matches(">stays<").count(), 1, "{drawn}");
+        assert_eq!(drawn.matches(">two<").count(), 1, "{drawn}");
+        assert!(drawn.contains("@keyframes f0-1{0.000%{visibility:visible}33.333%"));
+        assert!(
+            drawn.contains("@keyframes f1-3{0%{visibility:hidden}33.333%{visibility:visible}}")
+        );
     }
 }

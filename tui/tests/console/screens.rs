@@ -33,3 +33,17 @@ async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
     let wrong = bellwether_tui::snapshot(options(&service), "rulez", 80, 24).await;
     assert!(wrong.unwrap_err().to_string().contains("rules"));
 }
+
+#[tokio::test]
+async fn a_recording_shows_a_frame_after_each_step() {
+    let service = stocked();
+    let steps = bellwether_tui::Step::read("5 <Enter> 4").unwrap();
+    let drawn = bellwether_tui::recording(options(&service), "overview", &steps, 80, 24).await;
+    let drawn = drawn.unwrap();
+    assert!(drawn.frame.contains("› Destinations"), "{}", drawn.frame);
+    for shown in ["› Rules › night", "› Destinations"] {
+        assert!(drawn.picture.contains(shown), "{shown}");
+    }
+    assert!(drawn.picture.contains("@keyframes f3-4"));
+    assert!(bellwether_tui::Step::read("j <Entre>").is_err());
+}

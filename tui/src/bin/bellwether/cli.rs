@@ -52,6 +52,16 @@ pub(crate) struct Cli {
     #[arg(long, requires = "snapshot", conflicts_with = "json")]
     pub(crate) svg: bool,
 
+    /// Keys that are pressed on that screen, in steps parted by spaces, as `j j /host=db-1<Enter> x`: the
+    /// picture shows a frame after each, one after the other. What they do is done.
+    #[arg(
+        long,
+        requires = "snapshot",
+        conflicts_with = "json",
+        value_name = "KEYS"
+    )]
+    pub(crate) press: Option<String>,
+
     /// The size of that frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
     pub(crate) size: Size,

@@ -130,6 +130,7 @@ fn frame(cli: &Cli) -> Option<operate::Frame> {
         size: cli.size,
         json: cli.json,
         svg: cli.svg,
+        press: cli.press.clone(),
     })
 }
 

@@ -6,7 +6,7 @@ mod sending;
 
 use std::io::{self, IsTerminal};
 
-use bellwether_tui::{Depth, Key, Options, Standing, Unlisted};
+use bellwether_tui::{Depth, Key, Options, Standing, Step, Unlisted};
 
 use crate::{
     cli::Size,
@@ -24,6 +24,8 @@ pub(crate) struct Frame {
     pub(crate) json: bool,
     /// The frame with its colours as a picture.
     pub(crate) svg: bool,
+    /// Keys that are pressed before, in steps.
+    pub(crate) press: Option<String>,
 }
 
 /// Opens the console and returns when the operator leaves, or draws one frame. Says which context is
@@ -124,7 +126,14 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
         options.depth = Depth::Full;
     }
     let Size { columns, rows } = frame.size;
-    let drawn = bellwether_tui::snapshot(options, &frame.screen, columns, rows).await;
+    let drawn = match &frame.press {
+        None => bellwether_tui::snapshot(options, &frame.screen, columns, rows).await,
+        Some(keys) => {
+            let steps = Step::read(keys);
+            let steps = steps.map_err(|unknown| Failure::new(format!("--press: {unknown}")))?;
+            bellwether_tui::recording(options, &frame.screen, &steps, columns, rows).await
+        }
+    };
     let drawn = drawn.map_err(|unknown| Failure::new(format!("--snapshot: {unknown}")))?;
     output::write(if frame.svg {
         &drawn.picture

@@ -180,6 +180,15 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
+/// When what waits is tried next; what is past is no time for that.
+fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
+    match next_attempt(delivery) {
+        Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
+        Some(_) => "next try as soon as it may".to_owned(),
+        None => "no next try while its destination is paused".to_owned(),
+    }
+}
+
 /// What a delivery waits for: `decided 21:50, not delivered yet: hook answers 401, next try 21:58`.
 fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.moment(delivery.create_time);
@@ -188,11 +197,7 @@ fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
         "" => String::new(),
         error => format!(": {error}"),
     };
-    let next = match next_attempt(delivery) {
-        Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
-        Some(_) => "next try as soon as it may".to_owned(),
-        None => "no next try while its destination is paused".to_owned(),
-    };
+    let next = next_try(model, delivery);
     let digest = delivery.digest.as_ref();
     let with = digest.map_or_else(String::new, |it| {
         format!(", in a digest of {} messages", it.message_count)
@@ -264,7 +269,7 @@ fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
                 delivery.state.to_lowercase(),
                 at(delivery.end_time)
             ),
-            Fate::Waiting => format!("  waiting, next try{}", at(next_attempt(delivery))),
+            Fate::Waiting => format!("  waiting, {}", next_try(model, delivery)),
         };
         line.push(span(token, &words));
         into.linked(line, Link::Go(Route::Delivery(delivery.id.clone())));
@@ -486,9 +491,8 @@ fn notification(
 }
 
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
-    let next = delivery
-        .next_attempt_time
-        .map(|ms| format!(", next try {}", model.moment(ms)));
+    let next = delivery.next_attempt_time;
+    let next = next.map(|_| format!(", {}", next_try(model, delivery)));
     into.linked(
         vec![
             span(Token::Dim, "    delivery to "),
