@@ -84,6 +84,8 @@ pub(crate) struct Model {
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
+    /// Whether what is selected stands beside lists, where there is room.
+    pub(crate) is_split: bool,
     pub(crate) link: Connection,
     /// When something was last heard that changed what is shown.
     pub(crate) heard_ms: Option<i64>,
@@ -175,6 +177,7 @@ impl Model {
             own_views: Vec::new(),
             read_only,
             mouse: true,
+            is_split: true,
             link: Connection::Connecting,
             heard_ms: None,
             caller: None,

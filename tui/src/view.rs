@@ -74,7 +74,8 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 /// A list, and where there is room beside it what is selected.
 fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let beside = (area.width >= limits::SPLIT_COLUMNS).then(|| {
+    let is_split = model.is_split && area.width >= limits::SPLIT_COLUMNS;
+    let beside = is_split.then(|| {
         let columns = [Constraint::Fill(3), Constraint::Fill(2)];
         let [left, right] = Layout::horizontal(columns).areas(area);
         let shown = model::document::beside(model, usize::from(right.width.saturating_sub(4)));

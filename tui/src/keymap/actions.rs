@@ -31,6 +31,7 @@ pub(crate) enum Action {
     Suspend,
     ToggleMouse,
     ToggleAges,
+    ToggleSplit,
     GoOverview,
     GoEvents,
     GoTriggers,

@@ -287,6 +287,8 @@ actions! {
         "mouse": "Take the mouse, or leave it to the terminal to select text";
     ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
         "ages": "Show in lists how long ago moments are, or the time";
+    ToggleSplit ["|"] in &[Place::List], Need::None, 0 [LINES.screen()]
+        "split": "Show what is selected beside the list, or the list alone";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]

@@ -9,6 +9,7 @@ use crate::{
     data::{Kind, Object},
     editor,
     kind::{self, FieldKind},
+    limits,
     model::{
         Model, document,
         field::TextField,
@@ -437,6 +438,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Asks the service what it makes of the form when the pause after the last key is over.
 pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, is_up) = (model.now_ms, model.is_up());
+    let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;
     let Some(form) = model.page.form_mut() else {
         return;
     };
@@ -444,7 +446,8 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     form.live.due_ms = None;
-    if !is_up {
+    let is_seen = is_wide || form.kind != Kind::Rule;
+    if !is_up || !is_seen {
         return;
     }
     let Some(request) = form.live_request() else {

@@ -32,6 +32,7 @@ fn of(action: Action) -> Run {
         Action::Palette => |model, _| screen::palette(model, false),
         Action::RetryNow => screen::retry_now,
         Action::ToggleAges => |model, _| model.shows_ages = !model.shows_ages,
+        Action::ToggleSplit => |model, _| screen::toggle_split(model),
         Action::GoOverview => |model, effects| navigate::go(model, Route::Overview, effects),
         Action::GoEvents => |model, effects| navigate::go(model, Route::Events, effects),
         Action::GoTriggers => {

@@ -177,6 +177,16 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     model.say(Token::Info, words);
 }
 
+/// Shows what is selected beside lists, or lists alone; says so where there is no room for it.
+pub(super) fn toggle_split(model: &mut Model) {
+    if model.size.0 < limits::SPLIT_COLUMNS {
+        let most = limits::SPLIT_COLUMNS;
+        let told = format!("there is room for that from {most} columns on");
+        return model.say(Token::Info, told);
+    }
+    model.is_split = !model.is_split;
+}
+
 /// Shows the palette; the help when it is of what can be done `here`.
 pub(super) fn palette(model: &mut Model, here: bool) {
     model.overlay = Some(Overlay::Palette(Palette {

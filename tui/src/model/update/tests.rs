@@ -679,3 +679,17 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
     assert_eq!(told, ["late", "severity>=error", "severity", "like night"]);
     assert!(draft.flag("includesClosed"));
 }
+
+#[test]
+fn what_is_selected_stands_beside_the_list_until_it_is_not_wanted() {
+    let mut model = model(Role::Viewer);
+    press(&mut model, "2|");
+    assert!(model.is_split, "there is no room");
+    let told = model.notice.clone().unwrap().text;
+    assert!(told.contains("from 140 columns on"), "{told}");
+    model.size.0 = 200;
+    press(&mut model, "|");
+    assert!(!model.is_split);
+    press(&mut model, "3|");
+    assert!(model.is_split);
+}

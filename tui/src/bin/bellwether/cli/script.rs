@@ -125,7 +125,7 @@ pub(crate) struct OutputArguments {
 /// What to read.
 #[derive(Debug, Args)]
 pub(crate) struct GetArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition or mapping.
+    /// The kind: trigger, destination, rule, calendar, inhibition, mapping or view.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
     /// One of them [default: all].
@@ -148,7 +148,7 @@ pub(crate) struct ExportArguments {
 /// What to delete.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition or mapping.
+    /// The kind: trigger, destination, rule, calendar, inhibition, mapping or view.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
     /// Its name.
