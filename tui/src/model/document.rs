@@ -39,19 +39,26 @@ pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)
     let id = model.selected()?;
     let mut document = Document::new(columns);
     let into = &mut document;
-    match &model.page.route {
+    let title = match &model.page.route {
         Route::List(kind) => {
             kind::spec(*kind).document?;
             object(into, model, *kind, &id);
+            id
         }
         Route::Deliveries => {
             let mut rows = model.store.deliveries.rows().iter();
-            transcript::summary(into, model, rows.find(|row| row.id == id)?);
+            let row = rows.find(|row| row.id == id)?;
+            transcript::summary(into, model, row);
+            format!("To {}", row.destination_name)
         }
-        Route::Events => event::row(into, model, model.store.events.find(&id)?),
+        Route::Events => {
+            let row = model.store.events.find(&id)?;
+            event::row(into, model, row);
+            row.name.to_string()
+        }
         _ => return None,
-    }
-    Some((id, document))
+    };
+    Some((title, document))
 }
 
 /// What the service makes of the form on the screen, to be read beside it.

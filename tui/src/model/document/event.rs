@@ -200,7 +200,11 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     let age = duration((model.now_ms - row.last_seen_ms).max(0));
     let seen = format!("{}, {age} ago", model.moment_in_full(row.last_seen_ms));
     into.field("last seen", Token::Text, &seen);
-    into.field("sent", Token::Text, &format!("{} times", row.count));
+    let sent = match row.count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    into.field("sent", Token::Text, &sent);
     into.heading("Dimensions");
     for pair in row.entity.split(' ') {
         let (key, value) = pair.split_once('=').unwrap_or(("", pair));
