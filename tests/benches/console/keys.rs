@@ -39,6 +39,7 @@ pub(crate) fn measure(report: &mut Report) {
     let mut pty = stage::console_on_events(&world, &stage::address(&world));
     tell("quiet", &keys(&mut pty, KEYS));
 
+    stage::enable_a_rule(&world);
     let console = stage::console(&world, &stage::address(&world));
     let (mut wide, _) = Pty::start_at(WIDE, console, "", shows("Events a minute"));
     let wall = (0..KEYS).map(|number| {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
 use bellwether_tests::{grpc::Grpc, process, world::World};
 use portable_pty::CommandBuilder;
+use serde_json::json;
 use tokio::{runtime::Handle, task::JoinSet};
 
 use crate::{
@@ -55,6 +56,29 @@ pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
     let (mut pty, _) = Pty::start(console(world, address), "", shows("connected"));
     pty.press("2", shows("\u{25b6}"));
     pty
+}
+
+/// A rule at work, without which the overview tells what to do first.
+pub(crate) fn enable_a_rule(world: &World) {
+    let rest = world.rest();
+    let trigger = json!({"name": "never", "type": {"event": {"filter": "name=never"}}});
+    let hook = json!({"name": "hook", "type": {"webhook": {"url": "https://192.0.2.1/"}}});
+    let rule = json!({
+        "name": "never",
+        "enabled": true,
+        "triggerNames": ["never"],
+        "destinationNames": ["hook"],
+    });
+    Handle::current().block_on(async {
+        for (path, body) in [
+            ("triggers", trigger),
+            ("destinations", hook),
+            ("rules", rule),
+        ] {
+            let path = format!("/v1/notification/{path}");
+            rest.post(&path, &body).await.ok();
+        }
+    });
 }
 
 /// The address of a world's service.
