@@ -26,6 +26,7 @@ pub(crate) fn measure(report: &mut Report) {
     let (empty, _) = Pty::start(stage::empty_program(), "", |_| true);
     let world = World::start();
     stage::fill(&world, 0, 100);
+    stage::enable_a_rule(&world);
     let events = stage::console_on_events(&world, &stage::address(&world));
     let command = stage::console(&world, &stage::address(&world));
     let (overview, _) = Pty::start(command, "", shows("up since"));

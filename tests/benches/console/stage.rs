@@ -62,7 +62,7 @@ pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
 pub(crate) fn enable_a_rule(world: &World) {
     let rest = world.rest();
     let trigger = json!({"name": "never", "type": {"event": {"filter": "name=never"}}});
-    let hook = json!({"name": "hook", "type": {"webhook": {"url": "https://192.0.2.1/"}}});
+    let hook = json!({"name": "hook", "type": {"webhook": {"url": "https://hooks.example.com/"}}});
     let rule = json!({
         "name": "never",
         "enabled": true,
