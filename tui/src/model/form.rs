@@ -197,6 +197,15 @@ impl Form {
         }
     }
 
+    /// Has every field on the screen that is wrong.
+    fn unfold_wrong(&mut self) {
+        let all = 0..self.specs.len();
+        let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
+        for at in wrong.collect::<Vec<_>>() {
+            self.unfold(at);
+        }
+    }
+
     /// Has a field on the screen.
     fn unfold(&mut self, index: usize) {
         if let Some(section) = self.section_of(index) {
@@ -248,6 +257,7 @@ impl Form {
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
+            self.unfold_wrong();
             return None;
         }
         let draft = Object {
@@ -308,11 +318,7 @@ impl Form {
         if placed < failure.fields.len() || failure.fields.is_empty() {
             self.errors.insert(String::new(), failure.sentence());
         }
-        let all = 0..self.specs.len();
-        let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
-        for at in wrong.collect::<Vec<_>>() {
-            self.unfold(at);
-        }
+        self.unfold_wrong();
         let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
         if placed > 0
             && !wrong(&self.focus)

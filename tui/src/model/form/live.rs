@@ -32,6 +32,9 @@ impl Live {
     pub(super) fn typed(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
+        // A number that is not true any more is worse than none; messages stay until others come.
+        self.made
+            .take_if(|made| matches!(made, Ok(Made::Matching(_))));
     }
 
     /// Takes an answer; gives it back when it was not waited for.
@@ -59,7 +62,7 @@ impl Form {
             }),
             Kind::Trigger => {
                 let mut clauses = self.inputs.iter().filter_map(|input| match input {
-                    Input::Clause(clause) => clause.write(),
+                    Input::Clause(clause) if clause.error(false).is_none() => clause.write(),
                     _ => None,
                 });
                 let clause = clauses.next()?.to_string();

@@ -207,3 +207,33 @@ fn what_is_folded_away_is_written_checked_and_unfolded_when_it_is_wrong() {
     let form = Form::new(Kind::Rule, Some(("r".into(), "1".into())), stored);
     assert!(form.is_shown(at(&form, "group.by")) && !form.is_shown(interval));
 }
+
+#[test]
+fn what_is_wrong_is_unfolded_when_it_is_to_be_saved_and_counts_nothing() {
+    let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
+    let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
+    let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
+    form.inputs[interval] = Input::Text(TextField::new("-1"));
+    assert!(!form.is_shown(interval));
+    assert!(form.draft().is_none());
+    assert!(form.is_shown(interval) && matches!(form.inputs[section], Input::Section(true)));
+
+    let clause = json!({"equals": {"field": "host", "stringVal": "a"}});
+    let base = json!({"name": "t", "type": {"event": {"query": {"clause": clause}}}});
+    let mut form = Form::new(Kind::Trigger, None, base);
+    assert!(form.live_request().is_some());
+    form.live.made = Some(Ok(Made::Matching(Some(3))));
+    let query = form.inputs.iter_mut().find_map(|input| match input {
+        Input::Clause(clause) => Some(clause),
+        _ => None,
+    });
+    let query = query.unwrap();
+    query.text_mut(0).unwrap().insert(" or");
+    query.follow(0);
+    form.changed(0);
+    assert!(
+        form.live.made.is_none(),
+        "the count is of another condition"
+    );
+    assert!(form.live_request().is_none());
+}
