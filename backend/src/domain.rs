@@ -22,6 +22,7 @@ pub mod revision;
 pub mod rule;
 pub mod saved_view;
 pub mod silence;
+pub mod sort_field;
 pub mod trigger;
 pub mod value;
 
@@ -50,7 +51,8 @@ pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use revision::{Revision, RevisionId, RevisionOf, Was};
 pub use rule::{Grouping, Rule};
-pub use saved_view::{SavedView, SortField};
+pub use saved_view::SavedView;
 pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
+pub use sort_field::SortField;
 pub use trigger::Trigger;
 pub use value::Value;

@@ -33,6 +33,7 @@ pub struct Parsed {
     pub clause: Clause,
     positions: Positions,
     parts: Vec<String>,
+    is_either: bool,
 }
 
 /// Where a clause and the clauses inside it begin.
@@ -74,6 +75,11 @@ impl Parsed {
             clause => std::slice::from_ref(clause),
         };
         clauses.iter().zip(self.parts.iter().map(String::as_str))
+    }
+
+    /// Whether it is one of several joined by `or`, without brackets around them.
+    pub fn is_either(&self) -> bool {
+        self.is_either
     }
 
     /// Where the clause of a path such as `clause.and.clauses[1].not.clause` begins.

@@ -66,6 +66,11 @@ pub struct View {
     pub columns: Vec<String>,
 }
 
+impl View {
+    /// What events can be sorted by, the usual one first.
+    pub const SORTS: &[&str] = &["lastSeen", "startTime", "severity"];
+}
+
 /// How a shell reaches the service, in its own words.
 #[derive(Clone, Debug)]
 pub struct Shell {

@@ -612,7 +612,6 @@ pub fn as_told(occurrence: &Occurrence) -> Occurrence {
         hold_changes: Vec::new(),
         expire_ms: None,
         flapping: Vec::new(),
-        assignee: None,
         ..occurrence.clone()
     }
 }

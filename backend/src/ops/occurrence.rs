@@ -40,7 +40,7 @@ pub enum Received {
 }
 
 /// Whose an occurrence is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Assignment {
     /// Whose it is.
     #[default]

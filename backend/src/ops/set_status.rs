@@ -1,6 +1,6 @@
 //! Setting status, acknowledgement and assignee of occurrences, as operators do.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::{
     decide::Causes,
@@ -30,8 +30,8 @@ pub struct StatusItem {
 
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
 /// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
-/// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open. What the service has
-/// to say of it goes through the intake.
+/// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open.
+/// What the service has to say of it goes through the intake.
 ///
 /// # Errors
 /// Those of the store: then nothing was changed.
@@ -88,8 +88,11 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
-        if let Some(fault) = unknown.get(&item.change.assignment) {
-            answers.push(Err(Error::invalid("assignee", fault.clone())));
+        if let Assignment::Client(name) = &item.change.assignment
+            && unknown.contains(name)
+        {
+            let fault = format!("there is no client `{name}`");
+            answers.push(Err(Error::invalid("assignee", fault)));
             continue;
         }
         let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));
@@ -109,18 +112,17 @@ async fn decided(
     Ok((changes, (answers, reports)))
 }
 
-/// Assignees that are no clients, with what is wrong.
-async fn unknown_assignees(
-    store: &Store,
-    items: &[StatusItem],
-) -> Result<HashMap<Assignment, String>, Error> {
-    let mut unknown = HashMap::new();
-    let named: HashSet<_> = items.iter().map(|it| &it.change.assignment).collect();
-    for assignment in named {
-        if let Assignment::Client(name) = assignment
-            && store.get::<Client>(name.as_str().into()).await?.is_none()
-        {
-            unknown.insert(assignment.clone(), format!("there is no client `{name}`"));
+/// Assignees that are no clients.
+async fn unknown_assignees(store: &Store, items: &[StatusItem]) -> Result<HashSet<Name>, Error> {
+    let mut unknown: HashSet<Name> = HashSet::new();
+    for item in items {
+        if let Assignment::Client(name) = &item.change.assignment {
+            unknown.insert(name.clone());
+        }
+    }
+    for name in unknown.clone() {
+        if store.get::<Client>(name.as_str().into()).await?.is_some() {
+            unknown.remove(&name);
         }
     }
     Ok(unknown)

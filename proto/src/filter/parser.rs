@@ -35,14 +35,16 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
         now,
         depth: 0,
         parts: Vec::new(),
+        is_either: false,
     };
     let (clause, positions) = parser.either()?;
-    let parts = parser.parts;
+    let (parts, is_either) = (parser.parts, parser.is_either);
     match parser.tokens.first() {
         None => Ok(Parsed {
             clause,
             positions,
             parts,
+            is_either,
         }),
         Some((at, token)) => Err(fault(
             *at,
@@ -60,6 +62,8 @@ struct Parser<'a> {
     depth: usize,
     /// What has to hold in any case, as it is written.
     parts: Vec<String>,
+    /// Whether several are joined by `or` outside all brackets.
+    is_either: bool,
 }
 
 type Read = (Clause, Positions);
@@ -74,6 +78,7 @@ impl<'a> Parser<'a> {
         }
         if self.depth == 0 && clauses.len() > 1 {
             self.parts = vec![self.written(at)];
+            self.is_either = true;
         }
         Ok(joined(clauses, Clause::Or))
     }

@@ -8,11 +8,10 @@ use super::{
 use crate::{
     data::{Object, Role},
     document::{Document, Link},
+    options::View,
     route::Route,
     theme::Token,
 };
-
-const SORTS: &[&str] = &["lastSeen", "startTime", "severity"];
 
 pub(super) const SPEC: KindSpec = KindSpec {
     service: "ViewService",
@@ -55,7 +54,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "sort",
             "Sorted by",
-            FieldKind::Choice(SORTS),
+            FieldKind::Choice(View::SORTS),
             "What the service has an order for. Left and Right choose.",
         ),
         FieldSpec::new(

@@ -74,16 +74,33 @@ const WAITING: &str = "waiting";
 /// The states that the list of deliveries has tabs for, as they stand in its filter.
 pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
 
-/// What all has to hold of deliveries, each as it is written.
-fn parts(text: &str, clock: &Clock) -> Result<Vec<(filter::Clause, String)>, Fault> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
+/// A filter of deliveries as the parts that all have to hold, each as it is written.
+#[derive(Default)]
+struct Parts {
+    all: Vec<(filter::Clause, String)>,
+    /// Whether it is one part alone, joined by `or` without brackets.
+    is_either: bool,
+}
+
+impl Parts {
+    fn read(text: &str, clock: &Clock) -> Result<Self, Fault> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let parsed = filter::parse(text, Some(clock.now()))?;
+        let all = parsed.parts();
+        Ok(Self {
+            all: all
+                .map(|(it, text)| (it.clone(), text.to_owned()))
+                .collect(),
+            is_either: parsed.is_either(),
+        })
     }
-    let parsed = filter::parse(text, Some(clock.now()))?;
-    let parts = parsed.parts();
-    Ok(parts
-        .map(|(it, text)| (it.clone(), text.to_owned()))
-        .collect())
+
+    fn written(self) -> String {
+        let texts: Vec<String> = self.all.into_iter().map(|(_, text)| text).collect();
+        texts.join(" ")
+    }
 }
 
 /// The state that a part of a filter asks for.
@@ -98,11 +115,11 @@ fn state(clause: &filter::Clause) -> Option<&str> {
 
 /// Which of these tabs a filter is.
 pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
-    let parts = parts(text, clock).ok()?;
-    if let [(filter::Clause::Or(_), _)] = &parts[..] {
+    let parts = Parts::read(text, clock).ok()?;
+    if parts.is_either {
         return None;
     }
-    let mut states = parts.iter().filter_map(|(clause, _)| state(clause));
+    let mut states = parts.all.iter().filter_map(|(clause, _)| state(clause));
     match (states.next(), states.next()) {
         (None, _) => Some(0),
         (Some(state), None) => DELIVERY_TABS.iter().position(|tab| *tab == state),
@@ -112,30 +129,22 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
 
 /// A filter of deliveries with the state of a tab instead of its own.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
-    let parts = parts(text, clock).unwrap_or_default();
-    let rest = parts.into_iter().filter(|(it, _)| state(it).is_none());
-    let mut rest: Vec<_> = rest.collect();
+    let mut parts = Parts::read(text, clock).unwrap_or_default();
+    parts.all.retain(|(clause, _)| state(clause).is_none());
+    let is_either = parts.is_either;
     let Some(state) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
         // Brackets that a tab was put before are not needed any more.
-        if let [(filter::Clause::Or(_), text)] = &mut rest[..]
-            && let Some(inside) = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'))
+        if let [(clause @ filter::Clause::Or(_), text)] = &mut parts.all[..]
+            && !is_either
+            && !filter::is_search(clause)
         {
-            *text = inside.to_owned();
+            *text = text[1..text.len() - 1].to_owned();
         }
-        return together(rest);
+        return parts.written();
     };
-    if let [(filter::Clause::Or(_), text)] = &mut rest[..]
-        && !text.starts_with('(')
-    {
-        *text = format!("({text})");
-    }
-    let rest = together(rest);
+    let rest = parts.written();
+    let rest = if is_either { format!("({rest})") } else { rest };
     format!("state={state} {rest}").trim_end().to_owned()
-}
-
-fn together(parts: Vec<(filter::Clause, String)>) -> String {
-    let texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
-    texts.join(" ")
 }
 
 /// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
@@ -161,8 +170,8 @@ fn with_moments(
     clock: &Clock,
     write: impl Fn(Timestamp) -> String,
 ) -> Result<String, Fault> {
-    let mut parts = parts(text, clock)?;
-    for (clause, text) in &mut parts {
+    let mut parts = Parts::read(text, clock)?;
+    for (clause, text) in &mut parts.all {
         let (filter::Clause::GreaterAndEquals(_, filter::Literal::Text(moment))
         | filter::Clause::Less(_, filter::Literal::Text(moment))) = clause
         else {
@@ -176,7 +185,7 @@ fn with_moments(
             *text = format!("{name}={}", write(moment));
         }
     }
-    Ok(together(parts))
+    Ok(parts.written())
 }
 
 #[cfg(test)]
@@ -235,6 +244,12 @@ mod tests {
                 "state=dead rule=\"a b\" (c or d)",
             ),
             ("state=dead or c", None, "state=dead (state=dead or c)"),
+            ("disk", Some(0), "state=dead disk"),
+            (
+                "(a=1 or b=2) or (c=3)",
+                None,
+                "state=dead ((a=1 or b=2) or (c=3))",
+            ),
             (
                 "state=dead (a or state=waiting)",
                 Some(2),
@@ -248,6 +263,8 @@ mod tests {
             ("state=dead rule=a", "rule=a"),
             ("state=dead (a or b)", "a or b"),
             ("state=dead (a or b) c", "(a or b) c"),
+            ("(a=1 or b=2) or (c=3)", "(a=1 or b=2) or (c=3)"),
+            ("state=dead disk", "disk"),
         ] {
             assert_eq!(with_delivery_tab(text, 0, &clock), all, "{text}");
         }

@@ -346,6 +346,10 @@ impl Form {
 
     /// Notes a change and asks for a check after a pause.
     pub(crate) fn changed(&mut self, now_ms: i64) {
+        let part = self.part;
+        if let Input::Clause(clause) = self.input_mut() {
+            clause.follow(part);
+        }
         self.version += 1;
         self.checked = false;
         self.live.typed(now_ms);

@@ -9,12 +9,13 @@ use crate::{
     route::Route,
 };
 
-/// The columns of events that the service sorts by, by its names for them.
-const SORTED: [(&str, &str); 3] = [
-    ("lastSeen", "Seen"),
-    ("startTime", "Since"),
-    ("severity", "Severity"),
-];
+/// The columns of events that these are.
+const COLUMNS: [&str; 3] = ["Seen", "Since", "Severity"];
+
+/// What the service sorts by, each with its column; the usual one first.
+fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    View::SORTS.iter().copied().zip(COLUMNS)
+}
 
 impl View {
     /// One that people share.
@@ -32,11 +33,11 @@ impl View {
 
     /// How it sorts; none for the service's own order.
     pub(crate) fn sort(&self) -> Option<Sort> {
-        let column = SORTED.iter().find(|(name, _)| *name == self.sort);
-        let (name, column) = column.unwrap_or(&SORTED[0]);
-        let is_own = *name == SORTED[0].0 && !self.ascending;
+        let found = sorts().find(|(name, _)| *name == self.sort);
+        let column = found.map_or(COLUMNS[0], |(_, column)| column);
         let descending = !self.ascending;
-        (!is_own).then_some(Sort { column, descending })
+        let is_usual = column == COLUMNS[0] && descending;
+        (!is_usual).then_some(Sort { column, descending })
     }
 }
 
@@ -80,10 +81,10 @@ impl Model {
             _ => (self.page.list.filter.clone(), String::new()),
         };
         let sort = self.page.list.sort;
-        let name = sort.and_then(|sort| SORTED.iter().find(|(_, column)| *column == sort.column));
+        let name = sort.and_then(|sort| sorts().find(|(_, column)| *column == sort.column));
         json!({
             "filter": filter,
-            "sort": name.map_or(SORTED[0].0, |(name, _)| name),
+            "sort": name.map_or(View::SORTS[0], |(name, _)| name),
             "ascending": sort.is_some_and(|sort| !sort.descending),
             "includesClosed": !self.store.events.filter.open_only,
             "groupBy": group_by,

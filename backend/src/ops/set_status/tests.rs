@@ -18,6 +18,17 @@ fn item(target: Target, status: Option<Status>, acknowledged: Option<bool>) -> S
     }
 }
 
+/// A store with a rule that tells of updates.
+async fn paging() -> Store {
+    let store = samples::store();
+    let with_updates = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    };
+    samples::save_rule(&store, &with_updates).await;
+    store
+}
+
 #[tokio::test]
 async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
     let store = samples::store();
@@ -54,12 +65,7 @@ async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
 
 #[tokio::test]
 async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
-    let store = samples::store();
-    let with_updates = Rule {
-        send_updates: true,
-        ..rule("page", &[DISK_TRIGGER], &["hook"])
-    };
-    samples::save_rule(&store, &with_updates).await;
+    let store = paging().await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let clients = Clients::new(store.clone(), deciding.clock.clone());
     let rates = crate::domain::Rates::default();
@@ -93,29 +99,34 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
     // News leave it as it is; the next occurrence is nobody's.
     intake.submit(vec![event("a")], None).await.unwrap();
     assert_eq!(stored().await.assignee, Some(name("ben")));
-    let items = [assigned(Assignment::Nobody)];
+    let items = [assigned(Assignment::Nobody), assigned(ben())];
     let set = set_status((&deciding, &intake), &items, &ann);
-    assert!(set.await.unwrap()[0].is_ok());
+    assert!(set.await.unwrap().iter().all(Result::is_ok));
     let after = stored().await;
-    assert_eq!(after.assignee, None);
     let entries = after
         .history
         .iter()
         .filter(|it| it.field == Field::Assignee);
     let entries: Vec<_> = entries.map(|it| (&*it.from, &*it.to)).collect();
-    assert_eq!(entries, [("", "ben"), ("ben", "")]);
+    assert_eq!(entries, [("", "ben"), ("ben", ""), ("", "ben")]);
     let deliveries = samples::all::<Delivery>(&store).await;
     assert_eq!(deliveries.len(), 1, "the opening one");
+    // What is told of it says whose it is; the next occurrence is nobody's.
+    let items = [item(newest, Some(Status::Closed), None)];
+    let set = set_status((&deciding, &intake), &items, &ann);
+    assert!(set.await.unwrap()[0].is_ok());
+    let deliveries = samples::all::<Delivery>(&store).await;
+    let closing = deliveries.iter().find(|it| it.content.clear).unwrap();
+    assert_eq!(closing.content.occurrence.assignee, Some(name("ben")));
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let all = samples::all::<Occurrence>(&store).await;
+    let newest = all.iter().max_by_key(|it| it.number).unwrap();
+    assert_eq!((newest.number, &newest.assignee), (2, &None));
 }
 
 #[tokio::test]
 async fn who_was_notified_hears_of_it_in_the_same_commit() {
-    let store = samples::store();
-    let with_updates = Rule {
-        send_updates: true,
-        ..rule("page", &[DISK_TRIGGER], &["hook"])
-    };
-    samples::save_rule(&store, &with_updates).await;
+    let store = paging().await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();

@@ -113,9 +113,6 @@ pub(super) fn complete(model: &mut Model) -> bool {
     let lines = field.lines;
     *field = TextField::new(completed);
     field.lines = lines;
-    if let Input::Clause(clause) = form.input_mut() {
-        clause.follow(part);
-    }
     form.changed(now_ms);
     true
 }

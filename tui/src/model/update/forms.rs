@@ -196,12 +196,10 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
         return Typed::Nothing;
     }
     if field.text() == before {
-        return Typed::Moved;
+        Typed::Moved
+    } else {
+        Typed::Changed
     }
-    if let Input::Clause(clause) = form.input_mut() {
-        clause.follow(part);
-    }
-    Typed::Changed
 }
 
 pub(super) fn paste(model: &mut Model, text: &str) {
@@ -215,12 +213,10 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Input::Clause(clause) => clause.text_mut(part),
         _ => None,
     };
-    let Some(field) = field else { return };
-    field.insert(text);
-    if let Input::Clause(clause) = form.input_mut() {
-        clause.follow(part);
+    if let Some(field) = field {
+        field.insert(text);
+        form.changed(now_ms);
     }
-    form.changed(now_ms);
 }
 
 /// Puts a text into a field by its number.

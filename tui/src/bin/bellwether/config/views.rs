@@ -11,7 +11,6 @@ use super::ConfigError;
 pub(super) const SECTION: &str = "views";
 /// Views that a file can have.
 const MOST: usize = 50;
-const SORTS: [&str; 3] = ["lastSeen", "startTime", "severity"];
 
 /// Reads the views of a file, in the order of their names.
 ///
@@ -54,7 +53,7 @@ fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
                 view.filter = text;
                 continue;
             }
-            ("sort", Value::String(text)) if SORTS.contains(&text.as_str()) => {
+            ("sort", Value::String(text)) if View::SORTS.contains(&text.as_str()) => {
                 view.sort = text;
                 continue;
             }
