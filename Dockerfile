@@ -14,6 +14,8 @@ RUN cargo build --release --locked --bin bellwether \
 FROM gcr.io/distroless/cc-debian13:nonroot
 COPY --from=build /src/target/release/bellwether /usr/bin/bellwether
 COPY --from=build --chown=nonroot:nonroot /data /data
+# Where keys are made that nodes over a database share.
+COPY --from=build --chown=nonroot:nonroot /data /keys
 ENV BELLWETHER_DATA_DIR=/data \
     BELLWETHER_GRPC_LISTEN=0.0.0.0:8481 \
     BELLWETHER_REST_LISTEN=0.0.0.0:8480

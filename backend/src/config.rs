@@ -135,6 +135,10 @@ pub struct DatabaseConfig {
     pub node_name: String,
     /// The file with the keys that seal secrets; never made by whoever serves.
     pub secret_key_file: PathBuf,
+    /// Connections that this process keeps.
+    pub connections: usize,
+    /// Whether each commit has to be on a standby as well: without one nothing is served.
+    pub require_standby: bool,
 }
 
 /// How long occurrences live. A zero duration means for ever.

@@ -23,6 +23,7 @@ pub mod rule;
 pub mod saved_view;
 pub mod silence;
 pub mod sort_field;
+pub mod trace;
 pub mod trigger;
 pub mod value;
 
@@ -54,5 +55,6 @@ pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
 pub use sort_field::SortField;
+pub use trace::TraceContext;
 pub use trigger::Trigger;
 pub use value::Value;

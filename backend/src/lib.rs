@@ -22,6 +22,7 @@ pub mod store;
 pub mod template;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 
 pub use config::Config;
 pub use server::{Backend, ServeError, StartError};

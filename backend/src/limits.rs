@@ -257,6 +257,27 @@ pub const TRIGGER_TEST_STEP: usize = 2_000;
 /// Matches of a test of a trigger that are shown.
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
+/// Days that can be replayed, and how many are unless it is said.
+pub const REPLAY_DAYS_MAX: u32 = 30;
+/// How many are unless it is said.
+pub const REPLAY_DAYS: u32 = 7;
+/// Occurrences that a replay takes, the newest first.
+pub const REPLAY_OCCURRENCES_MAX: usize = 10_000;
+/// What happened to them that it takes.
+pub const REPLAY_STEPS_MAX: usize = 200_000;
+/// Repeats of one occurrence among that.
+pub const REPLAY_REPEATS_MAX: u64 = 1_000;
+/// Occurrences and messages that a replay keeps in memory.
+pub const REPLAY_RECORDS_MAX: u64 = 60_000;
+/// After how many steps it looks at its limits.
+pub const REPLAY_STEP: usize = 100;
+/// How long one replay takes at most; an impact is two.
+pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long before the days that are told of a replay begins.
+pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
+/// Occurrences that an impact shows of those that nobody would be told of.
+pub const IMPACT_SHOWN_MAX: usize = 20;
+
 /// Occurrences, the newest first, that are read for the fields that events have.
 pub const FIELDS_READ_MAX: usize = 20_000;
 /// Names of such fields that are kept.
@@ -384,8 +405,13 @@ pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// How long the answer to who revokes a key waits until every node has heard of it.
 pub const STORE_NODES_FOLLOW_TIME_MAX: Duration = Duration::from_secs(15);
-/// Sessions that read a database, each used by many calls at once.
-pub const STORE_READERS: usize = 4;
+/// Connections of a node to a database that do not read for many calls at once: three that write, one
+/// that follows, one that says that the node lives, one for backups.
+pub const STORE_CONNECTIONS_APART: usize = 6;
+/// Connections of a node to a database, unless it is said: of the rest each reads for many calls at once.
+pub const STORE_CONNECTIONS: usize = 10;
+/// The most that a node may have.
+pub const STORE_CONNECTIONS_MAX: usize = 100;
 
 /// Occurrences that a page of a walk takes out of the change log, to find what moved meanwhile.
 pub const WALK_LOG_NAMES_MAX: usize = 100_000;

@@ -31,6 +31,7 @@ pub mod page;
 pub mod pending;
 pub mod receipt;
 pub mod recent;
+pub mod replay;
 pub mod resource;
 pub mod review;
 pub mod revision;

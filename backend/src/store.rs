@@ -16,7 +16,7 @@ pub mod verify;
 pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, Standing};
 pub use follow::LogFollower;
 pub use open::{OpenError, open};
-pub use record::{Changes, Record, Store, Stored};
+pub use record::{Changes, Record, StagedStore, Store, Stored};
 pub use restore::restore;
 pub use seal::Sealer;
 pub use verify::{verify, verify_in_use};

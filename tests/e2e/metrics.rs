@@ -26,8 +26,9 @@ use crate::samples;
 const EVENTS: &str = "/v1/data-receiver/events";
 const EXAMPLES: &str = "tests/examples/prometheus";
 
-/// The families that the topic tells of, with the labels of each.
-fn told() -> BTreeMap<String, BTreeSet<String>> {
+/// The families that the topic tells of, with the labels of each: of every service, or those that there
+/// are with a store in a database only.
+fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic is there");
     let words = |cell: &str| {
         cell.split('`')
@@ -36,13 +37,31 @@ fn told() -> BTreeMap<String, BTreeSet<String>> {
             .map(str::to_owned)
             .collect()
     };
+    let mut is_of_database = false;
     let tables = topic.blocks().into_iter().filter_map(|block| match block {
-        Block::Table(rows) => Some(rows),
+        Block::Table(rows) => (std::mem::take(&mut is_of_database) == database).then_some(rows),
+        Block::Paragraph(text) => {
+            is_of_database = text.contains("PostgreSQL");
+            None
+        }
         _ => None,
     });
     let rows = tables.flat_map(|rows| rows.into_iter().skip(1));
     rows.map(|row| (row[0].trim_matches('`').to_owned(), words(&row[1])))
         .collect()
+}
+
+fn told() -> BTreeMap<String, BTreeSet<String>> {
+    told_with(false)
+}
+
+/// Every family of a store in a database is on that page, but for some.
+pub(crate) fn check_database(page: &str, but: &[&str]) {
+    let told = told_with(true).into_keys();
+    let told: BTreeSet<_> = told.filter(|it| !but.contains(&&**it)).collect();
+    let shown: BTreeSet<_> = shown(page).into_keys().collect();
+    assert!(told.len() > 5 && told.is_subset(&shown), "{told:?}\n{page}");
+    check(page);
 }
 
 /// The families of a page that have samples, with the labels of each; `le` is no label of a family.

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     crash::{rounds, stored_hosts, told_hosts},
-    journey,
+    journey, metrics,
     postgres::{ANSWERED, Database, Told, answered, refused, send, serve, store},
     samples,
 };
@@ -206,6 +206,16 @@ async fn what_all_nodes_are_told_at_once_is_counted_exactly() {
     let count = results[0]["count"].as_str().map(str::to_owned);
     let count = count.unwrap_or_else(|| results[0]["count"].to_string());
     assert_eq!(count, "120", "{found}");
+    let page = worlds[0].rest().get("/metrics").await.text();
+    for sample in ["bellwether_nodes_alive 3\n", "bellwether_nodes_leading 1\n"] {
+        assert!(page.contains(sample), "{page}");
+    }
+    // No connection broke.
+    let but = [
+        "bellwether_store_retries_total",
+        "bellwether_store_in_doubt_total",
+    ];
+    metrics::check_database(&page, &but);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -371,3 +371,66 @@ async fn what_does_not_fit_the_store_does_not_start() {
     let overview = world.rest().get("/v1/overview").await;
     assert_eq!(overview.status, 200, "{}", overview.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let server = &database.server;
+    let lines = database.settings() + "require_standby = true\nconnections = 7\n";
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    fs::write(folder.path().join("bellwether.toml"), &lines).unwrap();
+    init(&data_dir);
+    let mut alone = process::command(folder.path(), ["serve", "--config"]);
+    alone.arg(folder.path().join("bellwether.toml"));
+    let refused = process::run(alone);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("no standby is set"),
+        "{said}"
+    );
+
+    let mut standby = server.standby("second");
+    server.execute("ALTER SYSTEM SET synchronous_standby_names = 'second'");
+    server.execute("SELECT pg_reload_conf()");
+    let key = data_dir.join("admin.key");
+    let prepare = |data_dir: &Path| {
+        fs::create_dir_all(data_dir).unwrap();
+        fs::copy(key, data_dir.join("admin.key")).unwrap();
+    };
+    let world = World::on(prepare, &lines);
+    let rest = world.rest();
+    let send = async |host: &str| {
+        let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+        let body = samples::events(&[event]);
+        rest.post("/v1/data-receiver/events", &body).await.ok()
+    };
+    assert_eq!(send("a").await["succeeded"], 1);
+    let count = "SELECT count(*) FROM bellwether.occurrence";
+    assert_eq!(standby.execute(count), server.execute(count));
+    let connections = rest.get("/metrics").await.text();
+    assert!(
+        connections.contains("_store_connections{role=\"reader\"} 2"),
+        "{connections}"
+    );
+
+    // Nobody is answered before the standby has it.
+    standby.kill();
+    let mut waiting = std::pin::pin!(send("b"));
+    let two_seconds = std::time::Duration::from_secs(2);
+    let early = tokio::time::timeout(two_seconds, waiting.as_mut()).await;
+    assert!(early.is_err(), "{early:?}");
+    standby.run();
+    assert_eq!(waiting.await["succeeded"], 1);
+    assert_eq!(standby.execute(count), "2");
+
+    server.execute("ALTER SYSTEM RESET synchronous_standby_names");
+    server.execute("SELECT pg_reload_conf()");
+    eventually("the node not to be ready", async || {
+        (rest.get("/readyz").await.status == 503).then_some(())
+    })
+    .await;
+    assert_eq!(rest.get("/healthz").await.status, 200);
+}

@@ -193,6 +193,71 @@ async fn a_diff_shows_lines_and_that_a_secret_changed_but_never_the_secret() {
 }
 
 #[tokio::test]
+async fn an_impact_says_what_would_be_told_of_what_happened_and_can_refuse() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    samples::disks_to_hook(&rest, &receiver).await;
+    let rule = samples::rule("page", "disk", "hook", "disk");
+    rest.post("/v1/notification/rules", &rule).await.ok();
+    for (host, severity) in [("a", "error"), ("b", "critical"), ("c", "critical")] {
+        let send = [
+            "send",
+            "full",
+            "-d",
+            &format!("host={host}"),
+            "-s",
+            severity,
+            "-m",
+            "disk",
+        ];
+        assert_eq!(run(&world, &send).code, 0);
+    }
+    receiver.until_received(3).await;
+    let draft = "kind: trigger\nname: disk\ntype: {event: {filter: 'severity=critical'}}\n";
+    let diff = ["diff", "-f", "-", "--impact", "7d"];
+
+    let told = fed(&world, &diff, draft);
+    assert_eq!(told.code, 1, "{told:?}");
+    for line in [
+        "impact on 3 occurrences, ",
+        "  rule page: 2 messages instead of 3\n",
+        "  destination hook: 2 messages instead of 3\n",
+        "  in all: 2 messages instead of 3\n",
+        "  1 occurrences nobody would be told of:\n",
+        "host=a\tdisk\n",
+    ] {
+        assert!(told.out.contains(line), "{line}: {}", told.out);
+    }
+    let json = fed(&world, &[&diff[..], &["--output", "json"]].concat(), draft).json();
+    assert_eq!(json["impact"]["untold"][0]["dimensions"]["host"], "a");
+    assert_eq!(json["changes"][0]["name"], "disk");
+
+    let few = [&diff[..], &["--max-messages", "1"]].concat();
+    let refused = fed(&world, &few, draft);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    assert!(
+        refused.err.contains("2 messages are more than the 1"),
+        "{refused:?}"
+    );
+    let apply = [&["apply"], &few[1..]].concat();
+    assert_eq!(fed(&world, &apply, draft).code, 5);
+    assert_eq!(fed(&world, &diff, draft).code, 1, "it was applied");
+    let enough = [&["apply"], &diff[1..], &["--max-messages", "2"]].concat();
+    assert_eq!(fed(&world, &enough, draft).code, 0);
+    assert_eq!(fed(&world, &diff, draft).code, 0, "it was not applied");
+
+    let wrong = fed(&world, &["diff", "-f", "-", "--impact", "31d"], draft);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    let alone = fed(&world, &["diff", "-f", "-", "--max-messages", "2"], draft);
+    assert_eq!(alone.code, 2, "{alone:?}");
+    let asked = json!({"documents": [], "days": 40});
+    let refused = rest.post("/v1/config:impact", &asked).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("1 to 30"), "{}", refused.text());
+}
+
+#[tokio::test]
 async fn a_plan_is_refused_when_what_is_stored_has_changed_since() {
     let world = World::start();
     let folder = write_configuration(&world);

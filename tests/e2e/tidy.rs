@@ -128,7 +128,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The modules of the backend, and those that each may look into.
-const MODULE_ARROWS: [(&str, &[&str]); 18] = [
+const MODULE_ARROWS: [(&str, &[&str]); 19] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -136,6 +136,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 18] = [
     ("secret", &[]),
     ("domain", &["limits", "secret"]),
     ("config", &["secret"]),
+    ("trace", &["domain"]),
     ("template", &["domain", "error", "limits"]),
     ("calendar", &["domain", "limits"]),
     ("matching", &["domain", "error", "limits"]),
@@ -145,6 +146,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 18] = [
         "destination",
         &[
             "clock", "config", "domain", "error", "limits", "matching", "message", "template",
+            "trace",
         ],
     ),
     (
@@ -167,6 +169,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 18] = [
             "metrics",
             "store",
             "template",
+            "trace",
         ],
     ),
     (
@@ -186,7 +189,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 18] = [
         "rpc",
         &[
             "calendar", "clock", "config", "decide", "domain", "error", "limits", "matching",
-            "message", "metrics", "ops", "store",
+            "message", "metrics", "ops", "store", "trace",
         ],
     ),
     (

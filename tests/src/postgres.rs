@@ -58,9 +58,6 @@ impl Postgres {
             .output()
             .unwrap();
         let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
         let made = unprivileged("sh")
             .args(["-c", MAKE, "sh"])
             .args([&programs, &folder])
@@ -72,11 +69,43 @@ impl Postgres {
         let mut server = Self {
             programs,
             folder,
-            port,
+            port: free_port(),
             running: None,
         };
         server.run();
         Some(server)
+    }
+
+    /// Starts another server that takes over what this one commits, as the standby of that name.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    #[must_use]
+    pub fn standby(&self, name: &str) -> Self {
+        let output = unprivileged("mktemp")
+            .args(["-d", "-t", "bellwether-standby-XXXXXX"])
+            .output();
+        let folder = PathBuf::from(String::from_utf8(output.unwrap().stdout).unwrap().trim());
+        let primary = format!(
+            "host=127.0.0.1 port={} user={USER} password='{PASSWORD}' application_name={name}",
+            self.port
+        );
+        let copied = unprivileged("sh")
+            .args(["-c", r#""$1" -D "$2/data" -d "$3" -R -X stream -c fast --no-sync && chmod 700 "$2/data""#, "sh"])
+            .args([&self.programs.join("pg_basebackup"), &folder])
+            .arg(&primary)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&copied.stderr);
+        assert!(copied.status.success(), "pg_basebackup: {said}");
+        let mut standby = Self {
+            programs: self.programs.clone(),
+            folder,
+            port: free_port(),
+            running: None,
+        };
+        standby.run();
+        standby
     }
 
     /// The address of a database, which is there when this returns.
@@ -166,6 +195,11 @@ impl Drop for Postgres {
         self.end("QUIT");
         drop(fs::remove_dir_all(&self.folder));
     }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 /// Makes a cluster in which everybody has to show a password.

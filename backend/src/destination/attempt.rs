@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Content, RecordId, Transcript,
+        Content, RecordId, TraceContext, Transcript,
         delivery::{Request, Response},
     },
     message::{Context, Facts},
@@ -41,6 +41,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) begun: Instant,
     /// How long it may take in all, however many requests it needs.
     pub(super) timeout: Duration,
+    /// What a receiver's own spans follow from.
+    pub(super) trace: Option<TraceContext>,
     /// Knows the destination's secrets.
     pub(super) masker: Masker,
     /// What all attempts share.
@@ -62,7 +64,10 @@ impl AttemptContext<'_> {
         let agent = HeaderValue::from_static(USER_AGENT);
         let fallback = HeaderValue::from_static("application/octet-stream");
         let content_type = HeaderValue::from_str(content_type).unwrap_or(fallback);
-        HeaderMap::from_iter([
+        let trace = self.trace.map(|it| it.to_string());
+        let trace = trace.and_then(|it| HeaderValue::from_str(&it).ok());
+        let trace = trace.map(|it| (HeaderName::from_static("traceparent"), it));
+        let own = [
             (HeaderName::from_static("webhook-id"), id.clone()),
             (
                 HeaderName::from_static("webhook-timestamp"),
@@ -71,7 +76,8 @@ impl AttemptContext<'_> {
             (HeaderName::from_static("idempotency-key"), id),
             (header::CONTENT_TYPE, content_type),
             (header::USER_AGENT, agent),
-        ])
+        ];
+        own.into_iter().chain(trace).collect()
     }
 
     /// The attempt's time in seconds since 1970, as signatures state it.

@@ -24,8 +24,9 @@ use super::{
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Content, DestinationKind, IncomingEvent, RecordId},
+    domain::{Content, DestinationKind, IncomingEvent, Outcome, RecordId, TraceContext},
     message::{Context, Links},
+    trace::{Span, SpanKind},
 };
 
 /// Makes attempts. Clones share connections and tokens.
@@ -94,9 +95,23 @@ impl Sender {
     /// A dropped call may have sent the message.
     pub async fn send(&self, request: SendRequest<'_>) -> Report {
         let begun = Instant::now();
-        let ending =
-            with_type!(request.kind, settings => self.attempt(settings, request, begun).await);
+        let mut span = Span::of(
+            "deliver",
+            SpanKind::Client,
+            request.content.occurrence.trace,
+        );
+        span.note("bellwether.delivery", request.delivery.to_string());
+        span.note(
+            "bellwether.destination",
+            request.destination_name.to_owned(),
+        );
+        let trace = span.context();
+        let ending = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace)).await);
         let (verdict, transcript) = ending;
+        span.note("bellwether.outcome", verdict.outcome.word());
+        if verdict.outcome != Outcome::Delivered {
+            span.fail(&verdict.explanation);
+        }
         Report {
             verdict,
             // As precise as it is stored.
@@ -111,7 +126,7 @@ impl Sender {
         &self,
         settings: &T,
         request: SendRequest<'_>,
-        begun: Instant,
+        (begun, trace): (Instant, Option<TraceContext>),
     ) -> Ending {
         let outlets = &*self.0;
         let current;
@@ -143,6 +158,7 @@ impl Sender {
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,
+            trace,
             masker: masker(request.kind),
             outlets,
         };

@@ -64,6 +64,11 @@ impl Severity {
         }
     }
 
+    /// The severity of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
+    }
+
     /// Its enum name: `SEVERITY_CRITICAL`.
     pub fn enum_name(self) -> &'static str {
         match self {
@@ -105,6 +110,11 @@ impl Status {
             Self::Suppressed => "suppressed",
             Self::Closed => "closed",
         }
+    }
+
+    /// The status of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
     }
 
     /// Its enum name: `STATUS_OPEN`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId,
-    Rule, Severity, Status, ThreadOf,
+    Rule, Severity, Status, ThreadOf, TraceContext,
     value::{Fields, json_bytes},
 };
 
@@ -83,6 +83,8 @@ pub struct Occurrence {
     /// How often the event opened lately, for the rules that count that. What a message tells of has an
     /// entry when it flaps, and when it has settled.
     pub flapping: Vec<Flapping>,
+    /// What the newest event follows from; none when it came without a trace.
+    pub trace: Option<TraceContext>,
 }
 
 impl Occurrence {

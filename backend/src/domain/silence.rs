@@ -178,9 +178,12 @@ impl Silence {
     }
 }
 
+/// Name and kind of the service's own events that tell of silences.
+pub const SILENCE_KIND: &str = "silence";
+
 /// Name and dimensions of the service's own event that tells of a silence.
 pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = [("source", "bellwether"), ("silence", silence.as_str())];
     let dimensions = dimensions.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    ("silence", BTreeMap::from(dimensions))
+    (SILENCE_KIND, BTreeMap::from(dimensions))
 }

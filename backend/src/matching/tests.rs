@@ -62,6 +62,7 @@ pub(super) fn occurrence() -> Occurrence {
         expire_ms: None,
         flapping: Vec::new(),
         assignee: None,
+        trace: None,
     }
 }
 

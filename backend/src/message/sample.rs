@@ -53,6 +53,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         expire_ms: None,
         flapping: Vec::new(),
         assignee: None,
+        trace: None,
     }
 }
 

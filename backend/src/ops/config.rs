@@ -1,6 +1,7 @@
 //! Configuration as documents: resources stored, edited and deleted together, or not at all.
 
 mod check;
+mod impact;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -15,10 +16,11 @@ use crate::{
         etag::etag,
         resource::{Drafted, Put, Resource, Resources},
     },
-    store::{Direction, Lane, Store, engine::Range},
+    store::{Direction, Lane, StagedStore, Store, engine::Range},
 };
 
 pub use check::OWNER_CHARACTERS_MAX;
+pub use impact::{Counted, Impact, Impacts};
 
 /// The start of the tag that says whose a resource is.
 const OWNER: &str = "owner:";
@@ -192,12 +194,7 @@ impl Configuration {
     ) -> Result<Vec<Change>, Error> {
         check::documents(documents, prune_owner)?;
         let decide = async || {
-            let staged = self.store.stage().await?;
-            let stage = Stage::new(self, staged.store());
-            let mut changes = stage.put_all(documents).await?;
-            if !prune_owner.is_empty() {
-                changes.extend(stage.prune(documents, prune_owner).await?);
-            }
+            let (staged, changes) = self.staged(documents, prune_owner).await?;
             let set = if validate_only {
                 self.store.changes()
             } else {
@@ -206,6 +203,21 @@ impl Configuration {
             Ok((set, changes))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
+    }
+
+    /// What is stored as it would be then, and what became of each document.
+    async fn staged(
+        &self,
+        documents: &[Document],
+        prune_owner: &str,
+    ) -> Result<(StagedStore, Vec<Change>), Error> {
+        let staged = self.store.stage().await?;
+        let stage = Stage::new(self, staged.store());
+        let mut changes = stage.put_all(documents).await?;
+        if !prune_owner.is_empty() {
+            changes.extend(stage.prune(documents, prune_owner).await?);
+        }
+        Ok((staged, changes))
     }
 }
 

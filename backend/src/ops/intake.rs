@@ -34,6 +34,7 @@ use crate::{
     metrics::Metrics,
     ops::{deciding::Deciding, loop_guard::Reports},
     store::EngineError,
+    trace::{self, Span, SpanKind},
 };
 
 /// The pause before events about which others commit are decided once more, and the longest one.
@@ -141,6 +142,7 @@ impl Intake {
                 claim: None,
                 reply: Some(reply),
                 queued: Instant::now(),
+                trace: trace::current(),
                 _capacity: capacity,
             };
             // A refused job drops its reply, which is seen below.
@@ -245,6 +247,7 @@ impl Intake {
             claim: None,
             reply,
             queued: Instant::now(),
+            trace: trace::current(),
         };
         let queue = &self.queues[worker_of(id)];
         queue.try_send(job).map_err(|_job| stopping())
@@ -354,6 +357,7 @@ impl Worker {
                 for job in &jobs {
                     self.intake.metrics.intake_waited(begin - job.queued);
                 }
+                let _spans: Vec<_> = jobs.iter().filter_map(decision).collect();
                 self.take_in(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
                 jobs = rest;
             }
@@ -410,6 +414,14 @@ impl Worker {
         self.intake.report_all(reports);
         Ok(outcomes)
     }
+}
+
+/// The span in which the events of a job are decided and stored, together with others.
+fn decision(job: &Job) -> Option<Span> {
+    let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
+    let count = i64::try_from(job.events.len()).unwrap_or(i64::MAX);
+    span.note("bellwether.events", count);
+    Some(span)
 }
 
 /// Parts the jobs that have to be decided anew, and those that come after one of them with the same

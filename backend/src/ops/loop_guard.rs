@@ -7,6 +7,9 @@ use crate::{
     domain::{IncomingEvent, Name, Occurrence, RecordId, Severity, is_own},
 };
 
+/// The kind of such events.
+pub(crate) const LOOP_KIND: &str = "loop-guard";
+
 /// Events to say once what they tell of is on disk, each with the rules that led to it.
 #[derive(Debug, Default)]
 #[must_use]
@@ -42,7 +45,7 @@ impl IntoIterator for Reports {
 fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         name: "rule stopped by the loop guard".into(),
-        kind: "loop-guard".into(),
+        kind: LOOP_KIND.into(),
         dimensions: BTreeMap::from([
             ("source".into(), "bellwether".into()),
             ("rule".into(), rule.as_str().into()),

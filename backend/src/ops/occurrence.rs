@@ -7,7 +7,7 @@ use crate::{
     decide::Transition,
     domain::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastTold, Name, Occurrence,
-        RecordId, Severity, Status,
+        RecordId, Severity, Status, TraceContext,
     },
     limits::HISTORY_MAX,
 };
@@ -24,6 +24,8 @@ pub struct Arrival<'a> {
     pub author: Option<&'a Name>,
     /// The rules that led to it, oldest first.
     pub chain: &'a [RecordId],
+    /// What it follows from.
+    pub trace: Option<TraceContext>,
     /// When it was accepted, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -103,6 +105,7 @@ pub fn receive(
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
+    newest.trace = arrival.trace;
     newest.expire_ms = expire_ms(event, newest.status);
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
@@ -213,6 +216,7 @@ fn open(
         expire_ms: expire_ms(event, status),
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
         assignee: None,
+        trace: arrival.trace,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
     opened

@@ -258,20 +258,30 @@ impl Reviewer {
     /// When the first review is due that was not at that time; what could not be reviewed then is
     /// due again after a while.
     async fn next_ms(&self, since_ms: i64) -> i64 {
+        let latest_ms = since_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+        let next = self.next_due_ms(since_ms).await.ok().flatten();
+        next.unwrap_or(latest_ms).min(latest_ms)
+    }
+
+    /// When the first thing is due that was not at that time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn next_due_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let range = Range {
             start: Key::new().moment(since_ms.saturating_add(1)).build(),
             end: None,
         };
         let engine = self.deciding.store.engine();
         let index = Index::OccurrenceByReview;
-        let found = engine.entries(index, range, Direction::Ascending, 1).await;
-        let first = found.ok().and_then(|it| moment_at(&it.first()?.0, 0));
-        let latest_ms = since_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
-        let waits = self.looks.next_ms(since_ms).await.ok().flatten();
-        let said = self.deciding.ruleset.refreshed().await.ok();
-        let said = said.and_then(|snapshot| keeper::next_ms(&snapshot, since_ms));
-        let next = [first, waits, said].into_iter().flatten().min();
-        next.unwrap_or(latest_ms).min(latest_ms)
+        let found = engine
+            .entries(index, range, Direction::Ascending, 1)
+            .await?;
+        let first = found.first().and_then(|it| moment_at(&it.0, 0));
+        let waits = self.looks.next_ms(since_ms).await?;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let said = keeper::next_ms(&snapshot, since_ms);
+        Ok([first, waits, said].into_iter().flatten().min())
     }
 }
 

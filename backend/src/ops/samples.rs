@@ -2,8 +2,16 @@
 
 pub(crate) mod world;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
@@ -31,6 +39,23 @@ pub(crate) const DISK_TRIGGER: &str = "disk";
 
 /// When tests begin, in milliseconds since 1970.
 pub(crate) const START_MS: i64 = 1_800_000_000_000;
+
+/// A clock that stands at [`START_MS`], and by which six seconds pass with every look.
+#[derive(Debug, Default)]
+pub(crate) struct HurriedClock(AtomicU64);
+
+#[async_trait]
+impl Clock for HurriedClock {
+    fn now_ms(&self) -> i64 {
+        START_MS
+    }
+
+    fn passed(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(6, Ordering::Relaxed))
+    }
+
+    async fn wait_until(&self, _at_ms: i64) {}
+}
 
 /// What decisions need, on a store, with a clock that stands at [`START_MS`].
 pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
@@ -130,6 +155,7 @@ pub(crate) fn event(host: &str) -> IncomingEvent {
 pub(crate) fn occurrence() -> Occurrence {
     let event = event("a");
     let arrival = Arrival {
+        trace: None,
         event: &event,
         author: None,
         chain: &[],

@@ -5,22 +5,31 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::audit;
+use super::{
+    audit,
+    convert::{event, list::count, time::timestamp},
+};
 use crate::{
     error::{Error, Violation},
-    ops::config::{Action, Change, Configuration, Document, Draft, Shown},
+    ops::config::{
+        Action, Change, Configuration, Counted, Document, Draft, Impact, Impacts, Shown,
+    },
 };
 
 /// Serves the configuration.
 #[derive(Debug)]
 pub struct ConfigApi {
     configuration: Configuration,
+    impacts: Impacts,
 }
 
 impl ConfigApi {
     /// Serves that configuration.
-    pub fn new(configuration: Configuration) -> Self {
-        Self { configuration }
+    pub fn new(configuration: Configuration, impacts: Impacts) -> Self {
+        Self {
+            configuration,
+            impacts,
+        }
     }
 }
 
@@ -43,6 +52,43 @@ impl ConfigService for ConfigApi {
         };
         let told = format!("{count} resources");
         Ok(audit::unless(shown || count == 0, told, answer))
+    }
+
+    async fn preview_impact(
+        &self,
+        request: Request<v1::PreviewImpactRequest>,
+    ) -> Result<Response<v1::PreviewImpactResponse>, Status> {
+        let request = request.into_inner();
+        let documents = read(request.documents)?;
+        let asked = (&documents[..], &*request.prune_owner);
+        let impact = self.impacts.preview(asked, request.days).await?;
+        Ok(Response::new(impact.into()))
+    }
+}
+
+impl From<Impact> for v1::PreviewImpactResponse {
+    fn from(impact: Impact) -> Self {
+        let counted = |all: Vec<Counted>| {
+            let all = all.into_iter().map(|it| v1::ImpactCount {
+                name: it.name,
+                message_count: Some(count(it.messages)),
+                message_count_before: Some(count(it.messages_before)),
+            });
+            all.collect()
+        };
+        Self {
+            message_count: Some(count(impact.messages)),
+            message_count_before: Some(count(impact.messages_before)),
+            rules: counted(impact.rules),
+            destinations: counted(impact.destinations),
+            untold_count: Some(count(impact.untold_count)),
+            untold: impact.untold.into_iter().map(event::single).collect(),
+            newly_told_count: Some(count(impact.newly_told_count)),
+            occurrence_count: Some(count(impact.occurrence_count)),
+            start_time: Some(timestamp(impact.start_ms)),
+            end_time: Some(timestamp(impact.end_ms)),
+            stopped_early: impact.stopped_early,
+        }
     }
 }
 

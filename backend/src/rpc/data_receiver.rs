@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Name, Refusal},
+    domain::{IncomingEvent, Name, Refusal, TraceContext},
     error::{Error, Violation},
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
     ops::{
@@ -29,6 +29,7 @@ use crate::{
         intake::{Intake, Once},
         receipt::{self, Claim},
     },
+    trace::{self, Span, SpanKind},
 };
 use dialect::NATIVE;
 use idempotency::REPLAYED;
@@ -38,6 +39,11 @@ use idempotency::REPLAYED;
 pub struct DataReceiver {
     intake: Intake,
     clock: Arc<dyn Clock>,
+}
+
+/// What the call of such metadata follows from.
+fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
+    TraceContext::parse(metadata.get("traceparent")?.to_str().ok()?)
 }
 
 /// A list of events, before it is submitted.
@@ -74,8 +80,20 @@ impl DataReceiver {
         request: Events,
     ) -> Result<Response<EventStatusResult>, Status> {
         let (dialect, total) = (dialect::word(metadata), request.events.len());
-        let received = self.receive_from(dialect, caller, metadata, request).await;
+        let mut span = Span::begin("PutEvents", SpanKind::Server, traceparent(metadata));
+        span.note("rpc.service", "zenoss.cloud.DataReceiverService");
+        span.note("bellwether.client", caller.name.to_string());
+        span.note("bellwether.dialect", dialect);
+        let received = match span.context() {
+            None => self.receive_from(dialect, caller, metadata, request).await,
+            context => {
+                // Apart, so that calls without a trace are no larger.
+                let work = Box::pin(self.receive_from(dialect, caller, metadata, request));
+                trace::within(context, work).await
+            }
+        };
         received.inspect_err(|status| {
+            span.fail(status.message());
             self.intake.metrics().refused(dialect, status.code(), total);
         })
     }

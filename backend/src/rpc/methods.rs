@@ -177,6 +177,7 @@ pub static METHODS: &[Method] = methods! {
     }
     "bellwether.v1.ConfigService" {
         ApplyConfig: Editor Change, apply config;
+        PreviewImpact: Viewer Page;
     }
     "bellwether.v1.DeliveryService" {
         CancelDeliveries: Operator Change, cancel deliveries;

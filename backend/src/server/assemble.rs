@@ -55,7 +55,7 @@ use crate::{
         calendar::Calendars,
         certificate::CertificateWatch,
         client::{Clients, Keys},
-        config::Configuration,
+        config::{Configuration, Impacts},
         deciding::Deciding,
         delivery::{Deliveries, Holds},
         destination::{Destinations, Tester},
@@ -317,6 +317,13 @@ impl Rooms {
         }
     }
 
+    fn config_api(&self) -> ConfigApi {
+        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        let configuration = Configuration::new(store, clock, Arc::clone(&self.egress));
+        let impacts = Impacts::new(configuration.clone(), self.deciding.clone());
+        ConfigApi::new(configuration, impacts)
+    }
+
     fn tester(&self, config: &Config) -> Tester {
         let clock = Arc::clone(&self.clock);
         let delivery = config.delivery.clone();
@@ -362,7 +369,7 @@ impl Rooms {
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config)),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            ConfigServiceServer: ConfigApi::new(Configuration::new(store(), clock(), Arc::clone(&self.egress))),
+            ConfigServiceServer: self.config_api(),
             DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),

@@ -14,7 +14,7 @@ use prometheus_client::{
 use tokio::sync::watch;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, SystemClock},
     delivery::DispatcherStatus,
     domain::{
         RecordId, SilenceState,
@@ -76,8 +76,12 @@ impl Source for Exposition {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(async {
             let mut lines = written(self.store.metrics().registry());
+            if let Some(registry) = self.store.engine().registry() {
+                lines.push_str(&written(registry));
+            }
             let mut now = Registry::with_prefix(PREFIX);
             self.add_parts(&mut now);
+            self.add_nodes(&mut now).await;
             self.add_disk(&mut now).await;
             if let Err(error) = self.add_stored(&mut now).await {
                 // What is not known is left out.
@@ -118,6 +122,26 @@ impl Exposition {
             "Deliveries that are being tried, or are about to be",
             in_flight,
         );
+    }
+
+    /// Who shares the store, where others may.
+    async fn add_nodes(&self, to: &mut Registry) {
+        let engine = self.store.engine();
+        if !engine.is_shared() {
+            return;
+        }
+        if let Ok(nodes) = engine.nodes().await {
+            let help = "Nodes that share the store and live";
+            gauge(to, "nodes_alive", help, nodes.len());
+            let leading = nodes.iter().filter(|it| it.leads).count();
+            let help = "Nodes that lead: one, or none while another one is about to";
+            gauge(to, "nodes_leading", help, leading);
+        }
+        let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
+        let help = "How far the database's clock is ahead of this machine's";
+        #[expect(clippy::cast_precision_loss, reason = "no clock is off by ages")]
+        let offset_seconds = offset_ms as f64 / 1_000.0;
+        gauge(to, "clock_offset_seconds", help, offset_seconds);
     }
 
     /// What the disk has, and what is left of it.

@@ -17,6 +17,7 @@ pub mod staged;
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
+use prometheus_client::registry::Registry;
 
 pub use self::index::{Index, Membership, Standing};
 use crate::{clock::Clock, error::Error};
@@ -626,6 +627,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// How much room there is; none when the engine cannot tell, or needs none.
     fn free_space(&self) -> Option<FreeSpace> {
+        None
+    }
+
+    /// What it counts of its own work; none where that tells nothing.
+    fn registry(&self) -> Option<&Registry> {
         None
     }
 

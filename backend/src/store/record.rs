@@ -139,6 +139,12 @@ impl Store {
         Self::new(Arc::new(MemoryEngine::new()), Arc::new(Sealer::ephemeral()))
     }
 
+    /// An empty store in memory, whose secrets are sealed as those here.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self::new(Arc::new(MemoryEngine::new()), Arc::clone(&self.sealer))
+    }
+
     /// The engine below, for the change log.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine

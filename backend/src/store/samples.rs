@@ -19,7 +19,8 @@ use crate::domain::{
     HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity,
     MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates,
     Receipt, RecordId, Refusal, Revision, Role, Rule, SavedView, Secret, Severity, SignatureScheme,
-    Silence, SortField, Stage, Status, ThreadOf, Transcript, Trigger, Value, Was, WebhookSignature,
+    Silence, SortField, Stage, Status, ThreadOf, TraceContext, Transcript, Trigger, Value, Was,
+    WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -314,6 +315,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         expire_ms: None,
         flapping: Vec::new(),
         assignee: None,
+        trace: None,
     }
 }
 
@@ -340,6 +342,14 @@ pub(crate) fn assigned_occurrence() -> Occurrence {
         to: "ben".into(),
     });
     assigned
+}
+
+/// An occurrence whose newest event came with a trace.
+pub(crate) fn traced_occurrence() -> Occurrence {
+    Occurrence {
+        trace: TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+        ..occurrence(8)
+    }
 }
 
 /// An occurrence that ends unless it is sent again.

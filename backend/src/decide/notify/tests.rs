@@ -93,6 +93,7 @@ impl Life {
         event.timestamp_ms = self.now_ms;
         change(&mut event);
         let arrival = Arrival {
+            trace: None,
             event: &event,
             author: None,
             chain,

@@ -311,6 +311,7 @@ struct Tested {
 /// The occurrence that an event would open.
 fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let arrival = Arrival {
+        trace: None,
         event,
         author: None,
         chain: &[],

@@ -364,6 +364,7 @@ impl Decision<'_> {
     fn decide(&mut self, line: &mut Line, accepted: &Accepted, job: &Job) -> u32 {
         let now_ms = self.now_ms;
         let arrival = Arrival {
+            trace: job.trace,
             event: &accepted.event,
             author: job.author.as_ref(),
             chain: &job.chain,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
-    domain::{EventId, IncomingEvent, Name, RecordId, Refusal},
+    domain::{EventId, IncomingEvent, Name, RecordId, Refusal, TraceContext},
     error::Error,
     ops::receipt::Claim,
 };
@@ -24,6 +24,8 @@ pub(super) struct Job {
     /// Told once the events are on disk; nobody waits for events of the service's own.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
+    /// What its events follow from.
+    pub(super) trace: Option<TraceContext>,
     pub(super) _capacity: OwnedSemaphorePermit,
 }
 

@@ -13,6 +13,7 @@ use crate::{
     domain::{IncomingEvent, Name, Refusal},
     error::Error,
     ops::receipt::Claim,
+    trace,
 };
 
 /// What became of a request with an idempotency key.
@@ -59,6 +60,7 @@ impl Intake {
             claim: Some(claim),
             reply: Some(reply),
             queued: Instant::now(),
+            trace: trace::current(),
         };
         // A refused job drops its reply, which is seen below.
         drop(self.queues[worker].try_send(job));

@@ -212,7 +212,7 @@ impl<'a> Ready<'a> {
         };
         let mut mapped = severity.map.iter();
         let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
-        let own = || Severity::ALL.into_iter().find(|it| it.word() == said);
+        let own = || Severity::from_word(&said);
         mapped.map(|(_, it)| *it).or_else(own).or(severity.default)
     }
 }

@@ -33,6 +33,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     for event in events {
         now_ms = event.timestamp_ms.max(now_ms);
         let arrival = Arrival {
+            trace: None,
             event,
             author: None,
             chain: &[],
@@ -54,6 +55,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
     for (stated_ms, now_ms) in times {
         let event = event(None, None, START_MS + stated_ms);
         let arrival = Arrival {
+            trace: None,
             event: &event,
             author: None,
             chain: &[],
@@ -320,6 +322,7 @@ fn a_zero_duration_is_never_reviewed() {
     };
     let event = event(None, None, START_MS);
     let arrival = Arrival {
+        trace: None,
         event: &event,
         author: None,
         chain: &[],

@@ -55,6 +55,7 @@ fn occurrence(number: u32) -> Occurrence {
         expire_ms: None,
         flapping: Vec::new(),
         assignee: None,
+        trace: None,
     }
 }
 

@@ -1,38 +1,14 @@
 //! Tests of the bounds of a test.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
-
-use async_trait::async_trait;
-
 use super::*;
 use crate::{
     domain::RecordId,
     matching::compile,
-    ops::samples::{self, START_MS},
+    ops::samples::{self, HurriedClock, START_MS},
     store::Lane,
 };
 
 const STORED: u32 = 5_000;
-
-/// A clock that goes six seconds ahead with every look.
-#[derive(Debug, Default)]
-struct Hurried(AtomicU64);
-
-#[async_trait]
-impl Clock for Hurried {
-    fn now_ms(&self) -> i64 {
-        START_MS
-    }
-
-    fn passed(&self) -> Duration {
-        Duration::from_secs(self.0.fetch_add(6, Ordering::Relaxed))
-    }
-
-    async fn wait_until(&self, _at_ms: i64) {}
-}
 
 async fn run() -> TestRun {
     let store = samples::store();
@@ -66,7 +42,7 @@ async fn it_stops_after_so_many_and_says_where() {
 #[tokio::test]
 async fn it_stops_when_it_took_too_long_and_says_where() {
     let mut run = run().await;
-    run.run(&Hurried::default(), usize::MAX).await.unwrap();
+    run.run(&HurriedClock::default(), usize::MAX).await.unwrap();
     let test = run.so_far();
     assert!(test.stopped_early);
     assert!(test.scanned > 0 && test.reached_ms.is_some());

@@ -15,6 +15,7 @@ mod address;
 mod burst;
 mod cell;
 mod clock;
+mod counters;
 mod fault;
 mod follower;
 mod isolate;
@@ -38,6 +39,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use prometheus_client::registry::Registry;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
@@ -372,6 +374,10 @@ impl Engine for PostgresEngine {
 
     fn log_signal(&self) -> watch::Receiver<u64> {
         self.known.signal()
+    }
+
+    fn registry(&self) -> Option<&Registry> {
+        Some(self.address.counters.registry())
     }
 
     fn clock(&self) -> Option<Arc<dyn Clock>> {

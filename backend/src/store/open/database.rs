@@ -37,7 +37,9 @@ impl Place {
             password,
             schema,
             secret_key_file,
-            ..
+            connections,
+            require_standby,
+            node_name: _,
         } = database;
         let address = Address::parse(url, password.as_ref(), schema);
         let address = address.map_err(|why| OpenError::Database {
@@ -46,7 +48,9 @@ impl Place {
             why,
         })?;
         Ok(Self {
-            address,
+            address: address
+                .with_connections(*connections)
+                .requiring_standby(*require_standby),
             key_file: secret_key_file.clone(),
         })
     }
@@ -105,6 +109,12 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     let sealer = place.key()?.ok_or_else(missing)?;
     let found = place.status().await?;
     found.check().map_err(|why| place.refuse(why))?;
+    if database.require_standby && found.standbys.is_empty() {
+        return Err(place.refuse(
+            "no standby is set that its commits wait for (synchronous_standby_names is empty), and \
+             store.require_standby demands one",
+        ));
+    }
     let store = place.open(&database.node_name, sealer).await?;
     match check(&store, &place).await {
         Ok(()) => Ok(store),

@@ -126,6 +126,8 @@ fn occurrences(differences: &mut Differences) {
     differences.record("expiring occurrence", &expiring, false);
     let assigned = samples::assigned_occurrence();
     differences.record("assigned occurrence", &assigned, false);
+    let traced = samples::traced_occurrence();
+    differences.record("traced occurrence", &traced, false);
 }
 
 /// Silences of every kind.

@@ -289,6 +289,9 @@ pub(crate) enum StoreCommand {
         /// Where to write the key of the client `admin`.
         #[arg(long, value_name = "FILE")]
         admin_key_file: PathBuf,
+        /// Leave a store that is there as it is, and end with 0.
+        #[arg(long)]
+        if_absent: bool,
     },
     /// Raise the tables to the layout that this version needs. Stop the node that uses them first.
     Migrate {

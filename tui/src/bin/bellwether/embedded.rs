@@ -6,6 +6,7 @@ use bellwether_backend::{
     Backend,
     server::{self, StartError},
     store::open::OpenError,
+    trace::{self, Exporting},
 };
 use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
 use bellwether_proto::metrics::{Page, Process, Server as MetricsServer, Source};
@@ -40,6 +41,8 @@ pub(crate) struct Service {
     metrics: Option<MetricsServer>,
     tls: Option<ServerTls>,
     renewal: Arc<Notify>,
+    /// What takes spans of what the backend does.
+    traces: Option<Exporting>,
 }
 
 /// The calls that the gateway makes past HTTP, when the backend is in the same process.
@@ -74,6 +77,10 @@ impl Service {
     /// When the data folder or an address cannot be used; the sentence says which and why.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let tls = ServerTls::load(settings)?;
+        let traces = settings.traces().filter(|_| parts != Parts::Gateway);
+        let traces = traces.map(|config| trace::export(&config, version::long()));
+        let traces = traces.transpose();
+        let traces = traces.map_err(|error| Failure::usage(error.to_string()))?;
         let backend = match parts {
             Parts::Gateway => None,
             Parts::Both | Parts::Backend => Some(
@@ -119,6 +126,7 @@ impl Service {
             metrics,
             tls,
             renewal: Arc::default(),
+            traces,
         };
         if service.backend.is_some() {
             service.ready().write_note(&settings.data_dir);
@@ -176,6 +184,9 @@ impl Service {
             }
         };
         let ((), ended, (), ()) = tokio::join!(gateway, backend, metrics, certificate);
+        if let Some(traces) = self.traces {
+            traces.end().await;
+        }
         ended.map_err(|error| Failure::new(sentence(&error)))
     }
 }

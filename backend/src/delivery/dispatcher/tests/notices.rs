@@ -23,6 +23,7 @@ fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
 async fn take_in(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {
+        trace: None,
         event: &event,
         author: None,
         chain: &[],

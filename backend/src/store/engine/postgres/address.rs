@@ -10,10 +10,15 @@ use rustls::{
 };
 use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessionAttrs};
 
-use super::tls::{Tls, Verify};
+use super::{
+    counters::StoreCounters,
+    tls::{Tls, Verify},
+};
 use crate::{
     domain::Secret,
-    limits::{STORE_CONNECT_TIME_MAX, STORE_SILENCE_TIME_MAX},
+    limits::{
+        STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS, STORE_CONNECTIONS_APART, STORE_SILENCE_TIME_MAX,
+    },
 };
 
 /// The schema that the tables are in, unless another one is named.
@@ -31,6 +36,11 @@ pub struct Address {
     pub(super) tls: Tls,
     /// The schema's name, quoted.
     pub(super) schema: String,
+    /// What is counted of all that connects there by this.
+    pub(super) counters: StoreCounters,
+    /// Whether a commit has to be in another server as well.
+    pub(super) requires_standby: bool,
+    connections: usize,
     shown: String,
 }
 
@@ -92,10 +102,39 @@ impl Address {
             .target_session_attrs(TargetSessionAttrs::ReadWrite);
         Ok(Self {
             schema: quoted(schema)?,
+            counters: StoreCounters::default(),
+            requires_standby: false,
+            connections: STORE_CONNECTIONS,
             shown: base.into(),
             config,
             tls,
         })
+    }
+}
+
+impl Address {
+    /// With so many connections of a node; never fewer than it needs.
+    #[must_use]
+    pub fn with_connections(self, connections: usize) -> Self {
+        Self {
+            connections,
+            ..self
+        }
+    }
+
+    /// Demanding, or not, that the server has a standby that each commit waits for.
+    #[must_use]
+    pub fn requiring_standby(self, requires_standby: bool) -> Self {
+        Self {
+            requires_standby,
+            ..self
+        }
+    }
+
+    /// How many connections read for many calls at once.
+    pub(super) fn readers(&self) -> usize {
+        let apart = STORE_CONNECTIONS_APART;
+        self.connections.saturating_sub(apart).max(1)
     }
 }
 
@@ -131,7 +170,9 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
     }
     let is_local = config.get_hosts().iter().all(is_local);
     let verify = match mode.as_deref() {
-        None | Some("disable") if is_local => None,
+        Some("disable") if is_local => None,
+        // Who names authorities means TLS.
+        None if is_local && authorities.is_none() => None,
         None | Some("verify-full") => Some(Verify::Full),
         Some("verify-ca") => Some(Verify::Authority),
         Some(other @ ("disable" | "allow" | "prefer" | "require")) => {
@@ -222,6 +263,7 @@ mod tests {
             ("postgres://u@db1/b?sslmode=wrong", "not understood"),
             ("postgres://u@db1/b?connect_timeout=1", "not understood"),
             ("postgres://u@db1/b?sslrootcert=/none/at/all", "sslrootcert"),
+            ("postgres://u@localhost/b?sslrootcert=/none", "sslrootcert"),
             ("postgres://u:p@db1/b", "BELLWETHER_STORE_PASSWORD"),
             ("postgres://u@db1", "a database"),
             ("postgres:///b", "a user and a host"),

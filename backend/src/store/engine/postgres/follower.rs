@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     address::Address,
+    counters::StoreCounters,
     fault,
     known::{self, Known},
     query::Query,
@@ -41,7 +42,7 @@ pub(super) async fn follow(address: Arc<Address>, known: Arc<Known>, every: Dura
             sleep(PAUSE).await;
             continue;
         };
-        if let Err(error) = catch_up(&opened, &known).await {
+        if let Err(error) = catch_up(&opened, &known, &address.counters).await {
             tracing::debug!(%error, "the change log cannot be followed now");
             sleep(PAUSE).await;
         }
@@ -56,7 +57,11 @@ pub(super) async fn follow(address: Arc<Address>, known: Arc<Known>, every: Dura
     }
 }
 
-async fn catch_up(session: &Session, known: &Known) -> Result<(), EngineError> {
+async fn catch_up(
+    session: &Session,
+    known: &Known,
+    counters: &StoreCounters,
+) -> Result<(), EngineError> {
     loop {
         let read = async {
             let statement = session.statement(Query::Log).await?;
@@ -71,6 +76,8 @@ async fn catch_up(session: &Session, known: &Known) -> Result<(), EngineError> {
             let place: i64 = row.try_get(0).map_err(unread)?;
             let changed: &[u8] = row.try_get(1).map_err(unread)?;
             known.read(known::step(place.unsigned_abs(), changed)?);
+            let late: f64 = row.try_get(2).map_err(unread)?;
+            counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
         }
         if is_all || known.newest() == before {
             return Ok(());

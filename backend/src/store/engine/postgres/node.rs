@@ -133,6 +133,12 @@ impl Node {
         renewed
             .map_err(late)?
             .map_err(|error| fault::unread(&error))?;
+        if self.address.requires_standby && !has_standby(&session).await? {
+            let why = "the database has no standby any more that its commits wait for";
+            tracing::warn!("{why}; this node is not ready");
+            *kept = Some(session);
+            return Err(EngineError::Unavailable(why.into()));
+        }
         *kept = Some(session);
         Ok(())
     }
@@ -242,6 +248,14 @@ impl Node {
             tracing::debug!("the others find out by themselves that this node left");
         }
     }
+}
+
+/// Whether each commit waits for another server.
+async fn has_standby(session: &Session) -> Result<bool, EngineError> {
+    let text = "SELECT current_setting('synchronous_standby_names') <> ''";
+    let row = session.client.query_one(text, &[]).await;
+    let found = row.and_then(|row| row.try_get(0));
+    found.map_err(|error| fault::unread(&error))
 }
 
 async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error> {

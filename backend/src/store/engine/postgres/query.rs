@@ -268,7 +268,8 @@ impl Query {
                  FROM {schema}.head WHERE id = 1"
             ),
             Self::Log => format!(
-                "SELECT place, changed FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
+                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8 \
+                 FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
             Self::Head => format!("SELECT max(place) FROM {schema}.log"),
             Self::Rows => format!(

@@ -21,7 +21,7 @@ use super::{
     session::{Role, Session},
 };
 use crate::{
-    limits::{STORE_READ_TIME_MAX, STORE_READERS, STORE_REOPEN_TIME_MAX},
+    limits::{STORE_READ_TIME_MAX, STORE_REOPEN_TIME_MAX},
     store::engine::EngineError,
 };
 
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Readers {
     address: Arc<Address>,
-    slots: [Mutex<Option<Arc<Session>>>; STORE_READERS],
+    slots: Vec<Mutex<Option<Arc<Session>>>>,
     next: AtomicUsize,
     /// For reads of several statements, one at a time.
     moment: Mutex<Option<Arc<Session>>>,
@@ -40,9 +40,11 @@ pub(super) struct Readers {
 
 impl Readers {
     pub(super) fn new(address: Arc<Address>) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(address.readers(), Mutex::default);
         Self {
             address,
-            slots: Default::default(),
+            slots,
             next: AtomicUsize::new(0),
             moment: Mutex::default(),
         }
@@ -72,7 +74,7 @@ impl Readers {
     }
 
     async fn session(&self) -> Result<Arc<Session>, EngineError> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed) % STORE_READERS;
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.slots.len();
         self.of(&mut *self.slots[next].lock().await).await
     }
 

@@ -12,7 +12,7 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
-use super::{address::Address, fault, query::Query};
+use super::{address::Address, counters::StoreCounters, fault, query::Query};
 use crate::{
     limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX},
     store::engine::EngineError,
@@ -27,12 +27,23 @@ pub(super) enum Role {
     Reader,
 }
 
+impl Role {
+    /// Its word.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Reader => "reader",
+        }
+    }
+}
+
 /// A session. It ends when this is dropped.
 pub(super) struct Session {
     pub(super) client: Client,
     schema: String,
     statements: Mutex<HashMap<Query, Statement>>,
     warnings: Arc<AtomicU64>,
+    _counted: Counted,
     /// What carries messages to and fro.
     _carrier: JoinSet<()>,
 }
@@ -75,6 +86,7 @@ impl Session {
             schema: address.schema.clone(),
             statements: Mutex::default(),
             warnings,
+            _counted: Counted::new(&address.counters, role),
             _carrier: carrier,
         })
     }
@@ -97,6 +109,22 @@ impl Session {
     /// How often the database has warned of something.
     pub(super) fn warnings(&self) -> u64 {
         self.warnings.load(Ordering::Acquire)
+    }
+}
+
+/// A connection among those that are counted.
+struct Counted(StoreCounters, &'static str);
+
+impl Counted {
+    fn new(counters: &StoreCounters, role: Role) -> Self {
+        counters.connected(role.word());
+        Self(counters.clone(), role.word())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.disconnected(self.1);
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Status {
     server_number: i32,
     /// Settings of the server that are off, without which it loses what it has confirmed.
     pub unsafe_settings: Vec<String>,
+    /// The standbys that each commit waits for, as the server is told; empty for none.
+    pub standbys: String,
     /// The layout of the tables; none where there is no store.
     pub layout: Option<Layout>,
     /// What there is more, where there is a store of a layout that this version knows.
@@ -88,7 +90,8 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let text = "SELECT current_setting('server_version'), \
                 current_setting('server_version_num')::int, \
                 array(SELECT name::text FROM pg_settings WHERE setting = 'off' \
-                AND name IN ('fsync', 'full_page_writes') ORDER BY name)";
+                AND name IN ('fsync', 'full_page_writes') ORDER BY name), \
+                current_setting('synchronous_standby_names')";
     let row = client.query_one(text, &[]).await.map_err(unread)?;
     let layout = migration::read(client, &address.schema).await?;
     let store = match layout {
@@ -101,6 +104,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
         server: row.try_get(0).map_err(unread)?,
         server_number: row.try_get(1).map_err(unread)?,
         unsafe_settings: row.try_get(2).map_err(unread)?,
+        standbys: row.try_get(3).map_err(unread)?,
         layout,
         store,
     })

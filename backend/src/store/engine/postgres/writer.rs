@@ -176,12 +176,15 @@ impl Writer {
             }
             let (group, rest) = choose(left, round);
             left = rest;
+            let begun = Instant::now();
             let outcome = self.commit(&group).await;
+            let counters = &self.address.counters;
             if !outcome.leaves_session() {
                 self.session = None;
             }
             match outcome {
                 Outcome::Committed(applied) => {
+                    counters.committed(group.len(), begun.elapsed());
                     left = self.committed(group, applied, left).await;
                     round = if round < ROUNDS_TOGETHER {
                         0
@@ -190,7 +193,13 @@ impl Writer {
                     };
                 }
                 Outcome::Doubt(why) => {
-                    match self.resolve().await {
+                    let resolved = self.resolve().await;
+                    self.address.counters.doubted(match resolved {
+                        Some(Some(_)) => "written",
+                        Some(None) => "not written",
+                        None => "unknown",
+                    });
+                    match resolved {
                         Some(Some(applied)) => left = self.committed(group, applied, left).await,
                         Some(None) => put_back(&mut left, group),
                         None => {
@@ -206,6 +215,10 @@ impl Writer {
                     round += 1;
                 }
                 Outcome::RolledBack(meaning @ (Meaning::Passing | Meaning::Lost)) => {
+                    counters.retried(match meaning {
+                        Meaning::Passing => "busy",
+                        _ => "connection lost",
+                    });
                     put_back(&mut left, group);
                     trouble = Some(Outcome::refusal(meaning));
                     let jitter = rand::random_range(0.5..1.0);
@@ -369,7 +382,14 @@ impl Writer {
             self.session = None;
             return left;
         }
-        let mut left = sift(left, |set| lying.against(set));
+        let counters = self.address.counters.clone();
+        let mut left = sift(left, |set| {
+            let against = lying.against(set);
+            if let Some(EngineError::Conflict(records)) = &against {
+                counters.conflict(records.first().map_or("definitions", |it| it.0.word()));
+            }
+            against
+        });
         if round >= ROUNDS_TOGETHER + ROUNDS_ALONE
             && let Some(hopeless) = left.pop_front()
         {

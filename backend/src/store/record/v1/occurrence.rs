@@ -12,6 +12,7 @@ use super::{
 use crate::domain::{
     Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, Flapping, HistoryEntry,
     Name, Notified, Occurrence, Opening, RecordId, RevisionId, Severity, Status, ThreadOf,
+    TraceContext,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -86,6 +87,9 @@ pub(crate) struct OccurrenceV1 {
     flapping: Vec<FlappingV1>,
     #[prost(string, tag = "35")]
     assignee: String,
+    /// [`TraceContext::to_bytes`]; empty for none.
+    #[prost(bytes = "vec", tag = "36")]
+    trace: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -276,6 +280,9 @@ impl From<&Occurrence> for OccurrenceV1 {
                 .assignee
                 .as_ref()
                 .map_or_else(String::new, Name::to_string),
+            trace: occurrence
+                .trace
+                .map_or_else(Vec::new, |it| it.to_bytes().into()),
         }
     }
 }
@@ -398,6 +405,10 @@ impl OccurrenceV1 {
             assignee: match self.assignee.as_str() {
                 "" => None,
                 name => Some(Name::parse(name).ok()?),
+            },
+            trace: match &self.trace[..] {
+                [] => None,
+                bytes => Some(TraceContext::from_bytes(bytes.try_into().ok()?)),
             },
             start_ms: self.start_ms,
             last_seen_ms: self.last_seen_ms,

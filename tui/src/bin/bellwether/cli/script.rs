@@ -19,6 +19,7 @@ const EXPORT_EXAMPLES: &str = "Secrets are never written: in their places stands
 const DIFF_EXAMPLES: &str = "Examples:\n  \
     bellwether diff -f config/\n  \
     bellwether diff -f config/ --save plan.json && less plan.json\n  \
+    bellwether diff -f config/ --impact 7d --max-messages 500\n  \
     bellwether export | bellwether diff -f -";
 
 const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of REST, in \
@@ -180,9 +181,23 @@ pub(crate) struct DiffArguments {
     /// Keep it as a plan for `apply --plan`. Secrets that stand elsewhere are not in it.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) impact: ImpactArguments,
     /// How it is written: text or json.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+/// What is to be known of who would be told.
+#[derive(Debug, Args)]
+pub(crate) struct ImpactArguments {
+    /// Say how many messages there would have been in the last days, such as 7d, and who would not have
+    /// been told.
+    #[arg(long, value_name = "DAYS", value_parser = days)]
+    pub(crate) impact: Option<u32>,
+    /// Change nothing, with exit code 5, when there would have been more messages.
+    #[arg(long, value_name = "NUMBER", requires = "impact")]
+    pub(crate) max_messages: Option<u64>,
 }
 
 /// What to apply.
@@ -197,6 +212,8 @@ pub(crate) struct ApplyArguments {
     /// Only say what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) impact: ImpactArguments,
     /// How it is written: text or json.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -344,6 +361,14 @@ fn pair(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or("expected KEY=VALUE, such as host=db-1")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A number of days.
+fn days(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('d').and_then(|it| it.parse().ok());
+    number
+        .filter(|it| (1..=30).contains(it))
+        .ok_or_else(|| "expected 1d to 30d".into())
 }
 
 /// A span as milliseconds.

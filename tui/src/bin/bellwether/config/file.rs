@@ -19,7 +19,7 @@ pub(crate) struct Values {
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SECTIONS: [&str; 12] = [
+const SERVICE_SECTIONS: [&str; 13] = [
     "store",
     "lifetime",
     "release",
@@ -32,6 +32,7 @@ const SERVICE_SECTIONS: [&str; 12] = [
     "cors",
     "senders",
     "metrics",
+    "traces",
 ];
 /// The settings outside sections that it passes over as well.
 #[cfg(not(feature = "embedded"))]

@@ -11,6 +11,8 @@ use bellwether_backend::{
         ProviderConfig, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
+    limits::{STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
+    trace::TraceConfig,
 };
 
 use bellwether_gateway::{Config as GatewayConfig, Severity};
@@ -50,8 +52,16 @@ pub(crate) struct ServiceSettings {
     gateway: GatewayConfig,
     /// Where the metrics are shown and to whom.
     pub(crate) metrics: MetricsSettings,
+    traces: TraceSettings,
     /// Whose pages may call; none when nothing is said.
     origins: Option<Origins>,
+}
+
+/// Where spans go, as far as it was said.
+#[derive(Debug, Clone, Default)]
+struct TraceSettings {
+    endpoint: String,
+    sample: Option<f64>,
 }
 
 /// Where the metrics are shown, and to whom.
@@ -127,6 +137,15 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("store.secret_key_file", |settings, value| {
         settings.service.database.secret_key_file = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("store.connections", |settings, value| {
+        let bounds = STORE_CONNECTIONS_APART + 1..=STORE_CONNECTIONS_MAX;
+        settings.service.database.connections = Some(unit::number(value, bounds)?);
+        Ok(())
+    }),
+    Setting::new("store.require_standby", |settings, value| {
+        settings.service.database.require_standby = value::flag(value)?;
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
@@ -294,6 +313,19 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     }),
+    Setting::new("traces.endpoint", |settings, value| {
+        let endpoint = unit::text_or_empty(value)?;
+        let is_address = endpoint.starts_with("http://") || endpoint.starts_with("https://");
+        if !is_address && !endpoint.is_empty() {
+            return Err("expected an address such as \"http://127.0.0.1:4317\"".into());
+        }
+        settings.service.traces.endpoint = endpoint;
+        Ok(())
+    }),
+    Setting::new("traces.sample", |settings, value| {
+        settings.service.traces.sample = Some(unit::share(value)?);
+        Ok(())
+    }),
     Setting::new("cors.origins", |settings, value| {
         settings.service.origins = Some(origins(unit::list(value, value::text)?)?);
         Ok(())
@@ -443,6 +475,15 @@ impl super::Settings {
         config.smtp = service.smtp.config()?;
         config.providers = service.providers.clone();
         Ok(config)
+    }
+
+    /// Where spans of the service go; none when no collector is named.
+    pub(crate) fn traces(&self) -> Option<TraceConfig> {
+        let TraceSettings { endpoint, sample } = &self.service.traces;
+        (!endpoint.is_empty()).then(|| TraceConfig {
+            endpoint: endpoint.clone(),
+            sample: sample.unwrap_or(1.0),
+        })
     }
 
     /// The gateway's settings.

@@ -104,6 +104,11 @@ fn the_default_file_tells_the_true_defaults() {
     assert_eq!(told.delivery, truth.delivery);
     assert_eq!(told.egress, truth.egress);
     assert_eq!(told.providers, truth.providers);
+    assert_eq!(settings.traces(), None);
+    let collector = [("BELLWETHER_TRACES_ENDPOINT", "http://127.0.0.1:4317")];
+    let traces = |file: &str| load(&Flags::default(), &collector, file).unwrap().traces();
+    assert_eq!(traces(&uncommented()), traces(DEFAULT_FILE));
+    assert!(traces(DEFAULT_FILE).is_some());
     assert_eq!(told_gateway, bellwether_gateway::Config::default());
     assert_eq!(truth.smtp, None);
     assert_eq!(settings.rest_listen, None);

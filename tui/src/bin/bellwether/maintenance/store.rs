@@ -37,7 +37,10 @@ pub(crate) async fn run(
         ));
     };
     let told = match command {
-        StoreCommand::Init { admin_key_file } => init(database, &admin_key_file).await?,
+        StoreCommand::Init {
+            admin_key_file,
+            if_absent,
+        } => init(database, &admin_key_file, if_absent).await?,
         StoreCommand::Migrate { print_sql: true } => {
             let script = database_script(database).await;
             script.map_err(|error| Failure::new(sentence(&error)))?
@@ -67,8 +70,12 @@ fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).map_err(cannot)
 }
 
-async fn init(database: &DatabaseConfig, admin_key_file: &Path) -> Result<String, Failure> {
-    if admin_key_file.exists() {
+async fn init(
+    database: &DatabaseConfig,
+    admin_key_file: &Path,
+    if_absent: bool,
+) -> Result<String, Failure> {
+    if admin_key_file.exists() && !if_absent {
         return Err(Failure::usage(format!(
             "--admin-key-file: {} is there already; name a new file",
             admin_key_file.display()
@@ -82,6 +89,9 @@ async fn init(database: &DatabaseConfig, admin_key_file: &Path) -> Result<String
              {key} seals its secrets: keep a copy elsewhere, without it they are lost\n",
             admin_key_file.display()
         )),
+        Made::Nothing if if_absent => {
+            Ok("there is a store with clients already; it stays as it is\n".into())
+        }
         Made::Nothing => Err(Failure::new(
             "there is a store with clients already; nothing was changed",
         )),

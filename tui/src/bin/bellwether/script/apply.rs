@@ -1,5 +1,6 @@
 //! `diff` and `apply`: documents against what is stored.
 
+mod impact;
 mod plan;
 mod shown;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Api, answer, connect, document, document::Document, failed};
 use crate::{
-    cli::script::{ApplyArguments, DiffArguments, Output, Source},
+    cli::script::{ApplyArguments, DiffArguments, ImpactArguments, Output, Source},
     config::Settings,
     failure::Failure,
     output,
@@ -51,6 +52,20 @@ impl Asked {
         }
     }
 
+    /// What they would change of who is told, when that is asked for.
+    async fn impact(
+        &self,
+        api: &mut Api,
+        arguments: &ImpactArguments,
+    ) -> Result<Option<Value>, Failure> {
+        let Some(days) = arguments.impact else {
+            return Ok(None);
+        };
+        let request = impact::request(&self.request, days);
+        let answer = api.call("ConfigService", "PreviewImpact", &request).await;
+        Ok(Some(answer.map_err(|error| self.refused(error))?))
+    }
+
     /// A refusal that names documents by where they stand.
     fn refused(&self, error: CallError) -> Failure {
         let named = |field: &str| {
@@ -83,13 +98,17 @@ impl Asked {
 
 pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
     let mut asked = Asked::of(&arguments.source)?;
-    let mut api = connect(settings).await?;
+    let mut api = connect(settings).await?.patient(impact::PATIENCE);
     let changes = asked.call(&mut api, true).await?;
+    let impact = asked.impact(&mut api, &arguments.impact).await?;
     if let Some(file) = &arguments.save {
         let owner = arguments.source.owner.as_deref();
         Plan::new(&asked.documents, &changes, owner).save(file)?;
     }
-    write(&changes, arguments.output)?;
+    write(&changes, impact.as_ref(), arguments.output)?;
+    if let Some(impact) = &impact {
+        impact::check(impact, &arguments.impact)?;
+    }
     let differs = changes.iter().any(|change| !shown::is_unchanged(change));
     // What differs is written already: the exit code is all that is left to say.
     if differs {
@@ -105,18 +124,30 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
         Some(plan) => Asked::new(plan.documents()?, plan.owner())?,
         None => Asked::of(&arguments.source)?,
     };
-    let mut api = connect(settings).await?;
+    let mut api = connect(settings).await?.patient(impact::PATIENCE);
     if let Some(plan) = &plan {
         plan.expect(&mut asked.request);
         plan.check(&asked.call(&mut api, true).await?)?;
     }
+    let impact = asked.impact(&mut api, &arguments.impact).await?;
+    if let Some(impact) = &impact
+        && let Err(refused) = impact::check(impact, &arguments.impact)
+    {
+        write(&[], Some(impact), arguments.output)?;
+        return Err(refused);
+    }
     let changes = asked.call(&mut api, arguments.dry_run).await?;
-    write(&changes, arguments.output)
+    write(&changes, impact.as_ref(), arguments.output)
 }
 
-fn write(changes: &[Value], how: Output) -> Result<(), Failure> {
-    match how {
-        Output::Text => output::write(&shown::text(changes)?),
-        _ => answer::write(&json!({"changes": changes}), how, |_| String::new()),
+fn write(changes: &[Value], impact: Option<&Value>, how: Output) -> Result<(), Failure> {
+    if let Output::Text = how {
+        let impact = impact.map(impact::text).unwrap_or_default();
+        return output::write(&(shown::text(changes)? + &impact));
     }
+    let mut all = json!({"changes": changes});
+    if let Some(impact) = impact {
+        all["impact"] = impact.clone();
+    }
+    answer::write(&all, how, |_| String::new())
 }

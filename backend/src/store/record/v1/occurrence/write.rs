@@ -55,15 +55,11 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
         bytes(22, &rule.to_bytes(), to);
     }
     signed(23, occurrence.review_ms, to);
-    if let Some(content_ms) = occurrence.content_ms {
-        encoding::int64::encode(24, &content_ms, to);
-    }
+    moment(24, occurrence.content_ms, to);
     if let Some(evaluation) = &occurrence.evaluation {
         message(25, &EvaluationV1::from(evaluation), to);
     }
-    if let Some(received_ms) = occurrence.received_ms {
-        encoding::int64::encode(26, &received_ms, to);
-    }
+    moment(26, occurrence.received_ms, to);
     if let Some(reopened) = occurrence.reopened {
         encoding::uint32::encode(27, &reopened, to);
     }
@@ -82,14 +78,15 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     for cause in &occurrence.causes {
         message(32, &CauseMarkV1::from(cause), to);
     }
-    if let Some(expire_ms) = occurrence.expire_ms {
-        encoding::int64::encode(33, &expire_ms, to);
-    }
+    moment(33, occurrence.expire_ms, to);
     for flapping in &occurrence.flapping {
         message(34, &FlappingV1::from(flapping), to);
     }
     if let Some(assignee) = &occurrence.assignee {
         bytes(35, assignee.as_str().as_bytes(), to);
+    }
+    if let Some(trace) = occurrence.trace {
+        bytes(36, &trace.to_bytes(), to);
     }
 }
 
@@ -98,6 +95,12 @@ fn bytes(tag: u32, bytes: &[u8], to: &mut Vec<u8>) {
     if !bytes.is_empty() {
         delimited(tag, bytes.len(), to);
         to.extend_from_slice(bytes);
+    }
+}
+
+fn moment(tag: u32, at_ms: Option<i64>, to: &mut Vec<u8>) {
+    if let Some(at_ms) = at_ms {
+        encoding::int64::encode(tag, &at_ms, to);
     }
 }
 
@@ -213,6 +216,7 @@ mod tests {
             samples::cause(),
             samples::expiring_occurrence(),
             samples::assigned_occurrence(),
+            samples::traced_occurrence(),
             full,
             empty,
         ] {

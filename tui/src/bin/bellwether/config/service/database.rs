@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use bellwether_backend::{
     config::DatabaseConfig,
     domain::Secret,
+    limits::STORE_CONNECTIONS,
     store::engine::postgres::{Address, SCHEMA},
 };
 use toml::Value;
@@ -30,6 +31,8 @@ pub(super) struct Database {
     pub(super) schema: Option<String>,
     pub(super) node_name: Option<String>,
     pub(super) secret_key_file: Option<PathBuf>,
+    pub(super) connections: Option<usize>,
+    pub(super) require_standby: bool,
 }
 
 /// An address that can be read; an empty one means none.
@@ -74,6 +77,8 @@ impl Database {
             schema: schema.to_owned(),
             node_name: self.node_name.clone().unwrap_or_else(host_name),
             secret_key_file: secret_key_file.clone(),
+            connections: self.connections.unwrap_or(STORE_CONNECTIONS),
+            require_standby: self.require_standby,
         }))
     }
 }

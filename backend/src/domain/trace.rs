@@ -1,0 +1,125 @@
+//! Where a trace stands, as W3C's Trace Context writes it.
+
+use std::fmt;
+
+/// The version whose form is known; later ones begin in the same way.
+const VERSION: &str = "00";
+/// The flag that says that the trace is kept.
+const SAMPLED: u8 = 1;
+
+/// A trace, and the span in it that something follows from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    /// The trace.
+    pub trace: [u8; 16],
+    /// The span.
+    pub span: [u8; 8],
+    /// Whether the trace is kept.
+    pub is_sampled: bool,
+}
+
+impl TraceContext {
+    /// Bytes that it is written as.
+    pub const BYTES: usize = 25;
+
+    /// Reads the header `traceparent`; none when it is not of its form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let [version_number] = bytes(version)?;
+        let is_known = version == VERSION && parts.next().is_none();
+        if !is_known && (version == VERSION || version_number == u8::MAX) {
+            return None;
+        }
+        let [flags] = bytes(flags)?;
+        let (trace, span) = (bytes(trace)?, bytes(span)?);
+        let is_whole = trace != [0; 16] && span != [0; 8];
+        is_whole.then_some(Self {
+            trace,
+            span,
+            is_sampled: flags & SAMPLED != 0,
+        })
+    }
+
+    /// The bytes of trace, span and flags.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..16].copy_from_slice(&self.trace);
+        bytes[16..24].copy_from_slice(&self.span);
+        bytes[24] = u8::from(self.is_sampled);
+        bytes
+    }
+
+    /// Reads what [`TraceContext::to_bytes`] wrote.
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let (trace, rest) = bytes.split_at(16);
+        let (span, flags) = rest.split_at(8);
+        Self {
+            trace: trace.try_into().unwrap_or_default(),
+            span: span.try_into().unwrap_or_default(),
+            is_sampled: flags[0] & SAMPLED != 0,
+        }
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{VERSION}-")?;
+        self.trace.iter().try_for_each(|it| write!(f, "{it:02x}"))?;
+        f.write_str("-")?;
+        self.span.iter().try_for_each(|it| write!(f, "{it:02x}"))?;
+        write!(f, "-{:02x}", u8::from(self.is_sampled))
+    }
+}
+
+/// Bytes as small hexadecimal digits, so many of them.
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    let is_small = |it: &u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+    if digits.len() != 2 * N || !digits.iter().all(is_small) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_header_is_read_written_and_kept() {
+        let context = TraceContext::parse(TEXT).unwrap();
+        assert_eq!(context.to_string(), TEXT);
+        assert!(context.is_sampled);
+        assert_eq!(TraceContext::from_bytes(context.to_bytes()), context);
+        let later = TEXT.replacen("00", "cc", 1) + "-more";
+        assert_eq!(TraceContext::parse(&later), Some(context));
+        let unsampled = TraceContext::parse(&(TEXT[..53].to_owned() + "02"));
+        assert!(!unsampled.unwrap().is_sampled);
+    }
+
+    #[test]
+    fn what_is_no_such_header_is_none() {
+        let wrong = [
+            "",
+            "00",
+            &TEXT[..54],
+            &TEXT.to_uppercase(),
+            &(TEXT.to_owned() + "-more"),
+            &TEXT.replacen("00", "ff", 1),
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473é-00f067aa0ba902b7-01",
+        ];
+        for text in wrong {
+            assert_eq!(TraceContext::parse(text), None, "{text}");
+        }
+    }
+}

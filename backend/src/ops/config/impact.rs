@@ -1,0 +1,200 @@
+//! What documents would change of who is told, found by living through the last days again.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::sync::Semaphore;
+
+use super::{Configuration, Document, check};
+use crate::{
+    domain::{Occurrence, Rule},
+    error::Error,
+    limits::{IMPACT_SHOWN_MAX, REPLAY_DAYS, REPLAY_DAYS_MAX, REPLAY_TIME_MAX},
+    ops::{
+        deciding::Deciding,
+        replay::{Message, Opening, Replayed, Timeline, replay},
+    },
+    store::{Store, engine::Range},
+};
+
+const DAY_MS: i64 = 24 * 3_600_000;
+/// When to ask again while another impact is under way.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Says what documents would change of who is told, one at a time.
+#[derive(Debug)]
+pub struct Impacts {
+    configuration: Configuration,
+    deciding: Deciding,
+    turn: Arc<Semaphore>,
+}
+
+/// What documents would change of who is told.
+#[derive(Debug, Default)]
+pub struct Impact {
+    /// Messages that would be sent.
+    pub messages: usize,
+    /// Messages that are sent with what is stored now.
+    pub messages_before: usize,
+    /// The same by rule, the greatest difference first.
+    pub rules: Vec<Counted>,
+    /// The same by destination.
+    pub destinations: Vec<Counted>,
+    /// Occurrences that somebody is told of now, and nobody would be.
+    pub untold_count: usize,
+    /// The most severe of them.
+    pub untold: Vec<Occurrence>,
+    /// Occurrences that nobody is told of now, and somebody would be.
+    pub newly_told_count: usize,
+    /// Occurrences that were looked at.
+    pub occurrence_count: usize,
+    /// What happened from then on was looked at, in milliseconds since 1970,
+    pub start_ms: i64,
+    /// and up to then.
+    pub end_ms: i64,
+    /// Whether that is less than was asked for.
+    pub stopped_early: bool,
+}
+
+/// Messages of a rule or to a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// Its name.
+    pub name: String,
+    /// Messages that there would be.
+    pub messages: usize,
+    /// Messages that there are with what is stored now.
+    pub messages_before: usize,
+}
+
+impl Impacts {
+    /// Compares that configuration with documents, deciding as that service does.
+    pub fn new(configuration: Configuration, deciding: Deciding) -> Self {
+        Self {
+            configuration,
+            deciding,
+            turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// What documents, and deleting what an owner's documents do not describe, would change of who is
+    /// told, by the last days; 0 of them are the usual number.
+    ///
+    /// # Errors
+    /// Those of [`Configuration::apply`], [`Error::Invalid`] for too many days, and
+    /// [`Error::Exhausted`] while another one is under way.
+    pub async fn preview(
+        &self,
+        (documents, prune_owner): (&[Document], &str),
+        days: u32,
+    ) -> Result<Impact, Error> {
+        if days > REPLAY_DAYS_MAX {
+            let fault = format!("is {days}; give 1 to {REPLAY_DAYS_MAX} days");
+            return Err(Error::invalid("days", fault));
+        }
+        check::documents(documents, prune_owner)?;
+        let days = if days == 0 { REPLAY_DAYS } else { days };
+        let busy = |_busy| Error::Exhausted {
+            message: "another impact is being computed".into(),
+            retry_after: Some(RETRY_AFTER),
+        };
+        let _turn = self.turn.try_acquire().map_err(busy)?;
+        let stored = &self.configuration.store;
+        let (staged, _) = self.configuration.staged(documents, prune_owner).await?;
+        let drafted = staged.store();
+        let now_ms = self.configuration.clock.now_ms();
+        let since_ms = now_ms.saturating_sub(i64::from(days) * DAY_MS);
+        let repeats = [repeat(stored).await?, repeat(drafted).await?];
+        let repeat = repeats.into_iter().flatten().min();
+        let timeline = Timeline::read(stored, since_ms, repeat).await?;
+        let end = || self.deciding.clock.passed() + REPLAY_TIME_MAX;
+        let before = replay((stored, &self.deciding), &timeline, now_ms, end()).await?;
+        let until_ms = before.until_ms;
+        let after = replay((drafted, &self.deciding), &timeline, until_ms, end()).await?;
+        Ok(compared(timeline, &before, &after, now_ms))
+    }
+}
+
+/// The shortest time after which a rule repeats what it told; none when none does.
+async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
+    let mut shortest: Option<Duration> = None;
+    let mut pages = store.pages::<Rule>(Range::under(&[]));
+    while let Some(page) = pages.next().await? {
+        let repeating = page.iter().map(|it| &it.value).filter(|it| it.repeat);
+        let times = repeating.map(|it| Duration::from_secs(it.repeat_interval_seconds.into()));
+        shortest = times.chain(shortest).min();
+    }
+    Ok(shortest)
+}
+
+/// The difference between two replays of a timeline, as far as both came.
+fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
+    let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
+    let is_told = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
+    let of = |all: &'_ Replayed| {
+        let told = all.told.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
+        told.map(|(opening, _)| *opening).collect::<Vec<_>>()
+    };
+    let mut impact = Impact {
+        start_ms,
+        end_ms,
+        stopped_early: timeline.is_cut || end_ms < now_ms,
+        ..Impact::default()
+    };
+    let mut occurrences = timeline.occurrences;
+    occurrences
+        .retain(|_, it| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms);
+    impact.occurrence_count = occurrences.len();
+    let mut told: HashMap<Opening, (bool, bool)> = HashMap::new();
+    for opening in of(before) {
+        told.entry(opening).or_default().0 = true;
+    }
+    for opening in of(after) {
+        told.entry(opening).or_default().1 = true;
+    }
+    for (opening, told) in told {
+        let Some(occurrence) = occurrences.remove(&opening) else {
+            continue;
+        };
+        match told {
+            (true, false) => impact.untold.push(occurrence),
+            (false, true) => impact.newly_told_count += 1,
+            _ => {}
+        }
+    }
+    impact.untold_count = impact.untold.len();
+    impact
+        .untold
+        .sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
+    impact.untold.truncate(IMPACT_SHOWN_MAX);
+    let messages = |all: &'_ Replayed| all.messages.iter().filter(|it| is_told(it.at_ms)).count();
+    (impact.messages_before, impact.messages) = (messages(before), messages(after));
+    let counted = |name: fn(&Message) -> &str| {
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for message in before.messages.iter().filter(|it| is_told(it.at_ms)) {
+            counts.entry(name(message)).or_default().0 += 1;
+        }
+        for message in after.messages.iter().filter(|it| is_told(it.at_ms)) {
+            counts.entry(name(message)).or_default().1 += 1;
+        }
+        let counts = counts.into_iter().filter(|(name, _)| !name.is_empty());
+        let counted = counts.map(|(name, (messages_before, messages))| Counted {
+            name: name.to_owned(),
+            messages,
+            messages_before,
+        });
+        let mut counted: Vec<_> = counted.collect();
+        counted.sort_by_key(|it| Reverse(it.messages.abs_diff(it.messages_before)));
+        counted
+    };
+    impact.rules = counted(|it| &it.rule);
+    impact.destinations = counted(|it| &it.destination);
+    impact
+}
+
+#[cfg(test)]
+mod tests;

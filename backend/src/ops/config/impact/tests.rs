@@ -1,0 +1,246 @@
+//! A replay tells what was told; documents are compared with it.
+
+use super::*;
+use crate::{
+    clock::Clock as _,
+    domain::{Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, Status},
+    ops::{
+        config::Draft,
+        edit::Target,
+        occurrence::StateChange,
+        rule::RuleDraft,
+        samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
+        set_status::{StatusItem, set_status},
+        trigger::TriggerDraft,
+    },
+};
+
+const HOUR: u64 = 3_600;
+const HOUR_MS: i64 = 3_600_000;
+
+fn impacts(world: &World) -> Impacts {
+    let deciding = world.node().deciding.clone();
+    let configuration = Configuration::new(
+        world.store.clone(),
+        Arc::clone(&deciding.clock),
+        Arc::default(),
+    );
+    Impacts::new(configuration, deciding)
+}
+
+async fn impact(world: &World, drafts: Vec<Draft>) -> Impact {
+    let document = |draft| Document {
+        draft,
+        must_be_new: false,
+    };
+    let documents: Vec<_> = drafts.into_iter().map(document).collect();
+    impacts(world).preview((&documents, ""), 0).await.unwrap()
+}
+
+/// The rule `page` as its author wrote it.
+fn page(change: impl FnOnce(&mut RuleDraft)) -> Draft {
+    let mut draft = RuleDraft {
+        name: "page".into(),
+        enabled: true,
+        trigger_names: vec![DISK_TRIGGER.into()],
+        destination_names: vec!["hook".into()],
+        ..RuleDraft::default()
+    };
+    change(&mut draft);
+    Draft::Rule(draft)
+}
+
+/// The trigger that asks for one severity and what is worse.
+fn trigger(word: &str) -> Draft {
+    let severity = Literal::Text(word.into());
+    Draft::Trigger(TriggerDraft {
+        name: DISK_TRIGGER.into(),
+        query: Some(Query {
+            clause: Clause::GreaterAndEquals("severity".into(), severity),
+        }),
+        ..TriggerDraft::default()
+    })
+}
+
+fn critical(event: &mut IncomingEvent) {
+    event.severity = Some(Severity::Critical);
+}
+
+fn closed(event: &mut IncomingEvent) {
+    (event.severity, event.status) = (None, Some(Status::Closed));
+}
+
+async fn set(world: &World, host: &str, change: StateChange) {
+    let target = Target::Newest(samples::event(host).id());
+    let node = world.node();
+    let by = (&node.deciding, &node.intake);
+    let item = StatusItem { target, change };
+    let set = set_status(by, &[item], &name("ben")).await.unwrap();
+    assert!(set.iter().all(Result::is_ok), "{set:?}");
+}
+
+/// Some hours with openings, repeats, changes of all kinds and closings.
+async fn lived_through(world: &World) {
+    world.event("a", |_| {}).await;
+    world.wait(HOUR).await;
+    world.event("b", critical).await;
+    world
+        .event("quiet", |it| it.severity = Some(Severity::Info))
+        .await;
+    world.wait(HOUR).await;
+    world.event("a", critical).await;
+    let acknowledged = StateChange {
+        acknowledged: Some(true),
+        ..StateChange::default()
+    };
+    set(world, "b", acknowledged).await;
+    world.wait(HOUR).await;
+    world.event("a", closed).await;
+    world.wait(60).await;
+    world.event("a", |_| {}).await;
+    let suppressed = StateChange {
+        status: Some(Status::Suppressed),
+        ..StateChange::default()
+    };
+    set(world, "b", suppressed).await;
+    world.wait(HOUR).await;
+}
+
+async fn sent(world: &World) -> usize {
+    let all = samples::all::<Delivery>(&world.store).await;
+    let is_sent = |it: &&Delivery| it.state != DeliveryState::Shadowed;
+    all.iter().filter(is_sent).count()
+}
+
+#[tokio::test]
+async fn what_is_stored_tells_in_a_replay_what_it_told() {
+    let updating = Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook", "event-of-it"])
+    };
+    let slow = Rule {
+        delay_ms: 2 * HOUR_MS,
+        ..rule("slow", &[DISK_TRIGGER], &["hook"])
+    };
+    let world = World::under(&[updating, slow]).await;
+    lived_through(&world).await;
+
+    let impact = impact(&world, vec![trigger("error")]).await;
+
+    assert!(sent(&world).await > 8);
+    assert_eq!(impact.messages, sent(&world).await);
+    assert_eq!(impact.messages_before, impact.messages);
+    assert_eq!((impact.untold_count, impact.newly_told_count), (0, 0));
+    assert_eq!(impact.occurrence_count, 4);
+    assert!(!impact.stopped_early);
+    let names: Vec<_> = impact.rules.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["page", "slow"]);
+}
+
+#[tokio::test]
+async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing() {
+    let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
+    lived_through(&world).await;
+
+    let narrow = impact(&world, vec![trigger("critical")]).await;
+    let wide = impact(&world, vec![trigger("info")]).await;
+    let none = impact(&world, vec![page(|it| it.enabled = false)]).await;
+
+    // `a` was opened as an error, and became critical; it was opened again as an error.
+    assert_eq!(narrow.untold_count, 1);
+    assert_eq!(narrow.untold[0].dimensions["host"], "a");
+    assert_eq!(narrow.untold[0].close, None);
+    assert_eq!(narrow.messages_before - narrow.messages, 1);
+    let counted = |name: &str, impact: &Impact| Counted {
+        name: name.into(),
+        messages: impact.messages,
+        messages_before: impact.messages_before,
+    };
+    assert_eq!(narrow.rules, [counted("page", &narrow)]);
+    assert_eq!(narrow.destinations, [counted("hook", &narrow)]);
+    assert_eq!((wide.newly_told_count, wide.untold_count), (1, 0));
+    assert_eq!(wide.messages, wide.messages_before + 1);
+    assert_eq!((none.messages, none.untold_count), (0, 3));
+    let hosts: Vec<_> = none
+        .untold
+        .iter()
+        .map(|it| &*it.dimensions["host"])
+        .collect();
+    assert_eq!(hosts[..1], ["b"]);
+    // Nothing of it is stored.
+    assert_eq!(
+        samples::all::<Delivery>(&world.store).await.len(),
+        narrow.messages_before
+    );
+}
+
+#[tokio::test]
+async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
+    let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
+    world.event("short", |_| {}).await;
+    world.event("long", |_| {}).await;
+    world.wait(60).await;
+    world.event("short", closed).await;
+    for _ in 0..48 {
+        world.wait(HOUR / 2).await;
+        world.event("long", |_| {}).await;
+    }
+
+    let delayed = impact(&world, vec![page(|it| it.delay_ms = Some(300_000))]).await;
+    let repeating = page(|it| (it.repeat, it.repeat_interval) = (true, Some(4 * 3_600)));
+    let repeated = impact(&world, vec![repeating]).await;
+
+    assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
+    assert_eq!(delayed.untold[0].dimensions["host"], "short");
+    // 24 hours of it, told of after each four hours and at most a tenth more.
+    assert_eq!(repeated.messages, 2 + 5);
+}
+
+#[tokio::test]
+async fn what_was_before_the_days_is_no_part_of_the_counts() {
+    let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
+    world.event("old", |_| {}).await;
+    world.wait(60).await;
+    world.event("old", closed).await;
+    for _ in 0..9 {
+        world.event("still", |_| {}).await;
+        world.wait(24 * HOUR).await;
+    }
+    world.event("new", |_| {}).await;
+
+    let none = impact(&world, vec![page(|it| it.enabled = false)]).await;
+
+    assert_eq!((none.messages_before, none.messages), (1, 0));
+    assert_eq!(none.occurrence_count, 2);
+    assert_eq!(none.end_ms - none.start_ms, 7 * DAY_MS);
+}
+
+#[tokio::test]
+async fn what_is_too_much_is_refused_or_said() {
+    let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
+    for host in 0..150 {
+        world.event(&host.to_string(), |_| {}).await;
+    }
+    let documents = [Document {
+        draft: trigger("critical"),
+        must_be_new: false,
+    }];
+
+    let mut all = impacts(&world);
+    let far = all.preview((&documents, ""), 31).await.unwrap_err();
+    assert!(far.to_string().contains("1 to 30"), "{far}");
+    let taken = Arc::clone(&all.turn).try_acquire_owned().unwrap();
+    let busy = all.preview((&documents, ""), 1).await.unwrap_err();
+    let retry_after = match busy {
+        Error::Exhausted { retry_after, .. } => retry_after,
+        other => panic!("{other}"),
+    };
+    assert!(retry_after > Some(Duration::ZERO));
+    drop(taken);
+
+    all.deciding.clock = Arc::new(HurriedClock::default());
+    let hurried = all.preview((&documents, ""), 1).await.unwrap();
+    assert!(hurried.stopped_early);
+    assert!((1..150).contains(&hurried.messages_before), "{hurried:?}");
+    assert!(hurried.end_ms < world.clock.now_ms());
+}

@@ -1,0 +1,279 @@
+//! What would have been told of stored occurrences under other definitions: a service without a disk
+//! and without a dispatcher lives through them once more, and its clock goes from one moment at which
+//! something happens to the next.
+//!
+//! What is stored of an occurrence are its changes and how often it was sent, not each event:
+//! repeats are taken to have come evenly. Messages are counted when they are decided, and every
+//! destination is taken to have accepted its own.
+
+mod timeline;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::timeline::Happening;
+pub use self::timeline::{Opening, Timeline};
+use crate::{
+    clock::{Clock, ManualClock},
+    config::LifetimeConfig,
+    domain::{
+        Calendar, Client, Delivery, DeliveryState, Destination, Inhibition, Occurrence, Progress,
+        Rule, Silence, Trigger,
+    },
+    error::Error,
+    limits::{REPLAY_RECORDS_MAX, REPLAY_STEP},
+    ops::{
+        deciding::Deciding,
+        intake::Intake,
+        review::Reviewer,
+        ruleset::Ruleset,
+        set_status::{StatusItem, set_status},
+    },
+    store::{Lane, Record, Store, engine::Range},
+};
+
+/// What happened to occurrences is what is replayed: in a replay they neither age nor are forgotten.
+const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// What was told in a replay.
+#[derive(Debug, Default)]
+pub struct Replayed {
+    /// The messages, by destination, that would have been sent.
+    pub messages: Vec<Message>,
+    /// The occurrences that somebody would have been told of, each with the first time, in
+    /// milliseconds since 1970.
+    pub told: HashMap<Opening, i64>,
+    /// Everything before this moment was replayed, in milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+/// A message to one destination.
+#[derive(Debug)]
+pub struct Message {
+    /// When it was decided, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The rule's name; empty for a digest.
+    pub rule: String,
+    /// The destination's name.
+    pub destination: String,
+}
+
+/// Lives through a timeline up to a moment, in milliseconds since 1970, under the definitions of a
+/// store, until a time of the clock that passes for everybody.
+///
+/// # Errors
+/// Those of the store of the definitions.
+pub async fn replay(
+    (definitions, like): (&Store, &Deciding),
+    timeline: &Timeline,
+    until_ms: i64,
+    end: Duration,
+) -> Result<Replayed, Error> {
+    let start_ms = timeline.start_ms().unwrap_or(until_ms);
+    let mut world = World::under(definitions, like, start_ms).await?;
+    for (done, step) in timeline.steps.iter().enumerate() {
+        let is_to_look = done % REPLAY_STEP == 0;
+        let is_over = || like.clock.passed() >= end;
+        let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_RECORDS_MAX);
+        if is_to_look && (is_over() || is_full().await?) {
+            return world.replayed(step.at_ms).await;
+        }
+        if !world.pass_until(step.at_ms, end).await? {
+            let reached_ms = world.clock.now_ms();
+            return world.replayed(reached_ms).await;
+        }
+        world.live(&step.happening).await?;
+    }
+    let is_whole = world.pass_until(until_ms, end).await?;
+    let reached_ms = if is_whole {
+        until_ms
+    } else {
+        world.clock.now_ms()
+    };
+    world.replayed(reached_ms).await
+}
+
+/// A service without a wire.
+struct World {
+    /// The clock of those who wait for the time that passes, which none does here.
+    real: Arc<dyn Clock>,
+    clock: Arc<ManualClock>,
+    deciding: Deciding,
+    intake: Intake,
+    reviewer: Reviewer,
+    /// Up to when everything that was due is done.
+    looked_ms: i64,
+    _stop: DropGuard,
+    _workers: JoinSet<()>,
+}
+
+impl World {
+    async fn under(definitions: &Store, like: &Deciding, start_ms: i64) -> Result<Self, Error> {
+        let store = definitions.apart();
+        copy::<Calendar>(definitions, &store, |_| {}).await?;
+        copy::<Trigger>(definitions, &store, |_| {}).await?;
+        copy::<Destination>(definitions, &store, |_| {}).await?;
+        copy::<Client>(definitions, &store, |_| {}).await?;
+        copy::<Rule>(definitions, &store, |_| {}).await?;
+        copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
+        copy::<Silence>(definitions, &store, begin_again).await?;
+        let clock = Arc::new(ManualClock::at(start_ms));
+        let deciding = Deciding {
+            ruleset: Arc::new(Ruleset::load(store.clone()).await?),
+            store,
+            clock: Arc::clone(&clock) as _,
+            released_singly_max: like.released_singly_max,
+            lifetime: LifetimeConfig {
+                info_age_max: NO_AGE,
+                warning_age_max: NO_AGE,
+                error_age_max: NO_AGE,
+                retention: NO_AGE,
+            },
+        };
+        let (intake, workers) = Intake::new(deciding.clone());
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(workers.run(stop.clone()));
+        let world = Self {
+            real: Arc::clone(&like.clock),
+            reviewer: Reviewer::new(deciding.clone(), intake.clone()),
+            looked_ms: start_ms,
+            clock,
+            deciding,
+            intake,
+            _stop: stop.drop_guard(),
+            _workers: tasks,
+        };
+        world.look().await;
+        Ok(world)
+    }
+
+    /// Does all that is due before a moment, and lets time pass up to it; answers whether it came so
+    /// far in time.
+    async fn pass_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
+        while let Some(due_ms) = self.reviewer.next_due_ms(self.looked_ms).await?
+            && due_ms <= at_ms
+        {
+            if self.real.passed() >= end {
+                return Ok(false);
+            }
+            self.advance(due_ms);
+            self.looked_ms = due_ms;
+            self.look().await;
+        }
+        self.advance(at_ms);
+        Ok(true)
+    }
+
+    fn advance(&self, to_ms: i64) {
+        let left_ms = to_ms.saturating_sub(self.clock.now_ms());
+        self.clock
+            .advance(Duration::from_millis(left_ms.try_into().unwrap_or(0)));
+    }
+
+    async fn look(&self) {
+        self.reviewer.pass().await;
+        self.settled().await;
+    }
+
+    async fn live(&mut self, happening: &Happening) -> Result<(), Error> {
+        match happening {
+            Happening::Event(event, chain) if chain.is_empty() => {
+                let event = vec![(**event).clone()];
+                self.intake.submit(event, None).await?;
+            }
+            Happening::Event(event, chain) => {
+                let event = (**event).clone();
+                self.intake.submit_internal(event, chain.clone()).await?;
+            }
+            Happening::Change(target, change, author) => {
+                let item = StatusItem {
+                    target: *target,
+                    change: change.clone(),
+                };
+                let by = (&self.deciding, &self.intake);
+                // What cannot be done again, as the occurrence is not there, was not seen to begin.
+                set_status(by, &[item], author).await?;
+            }
+        }
+        // What a flexible silence covers begins it at once.
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let silences = snapshot.silences();
+        if silences.all().iter().any(|it| it.silence.is_armed()) {
+            self.look().await;
+        }
+        self.settled().await;
+        Ok(())
+    }
+
+    /// Waits until what the service said of itself is taken in.
+    async fn settled(&self) {
+        while self.intake.queued().1 > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn rows(&self) -> Result<u64, Error> {
+        Ok(self.deciding.store.engine().row_count().await?)
+    }
+
+    /// What was told before a moment.
+    async fn replayed(self, until_ms: i64) -> Result<Replayed, Error> {
+        let store = &self.deciding.store;
+        let mut replayed = Replayed {
+            until_ms,
+            ..Replayed::default()
+        };
+        let mut pages = store.pages::<Delivery>(Range::under(&[]));
+        while let Some(page) = pages.next().await? {
+            let sent = page.into_iter().map(|it| it.value).filter(|it| {
+                let is_kept = matches!(it.state, DeliveryState::Shadowed | DeliveryState::Folded);
+                !is_kept
+            });
+            replayed.messages.extend(sent.map(|it| Message {
+                at_ms: it.create_ms,
+                rule: it.content.rule.name,
+                destination: it.destination_name,
+            }));
+        }
+        let mut pages = store.pages::<Occurrence>(Range::under(&[]));
+        while let Some(page) = pages.next().await? {
+            for occurrence in page.into_iter().map(|it| it.value) {
+                if let Some(at_ms) = first_told_ms(&occurrence) {
+                    replayed.told.insert(Opening::of(&occurrence), at_ms);
+                }
+            }
+        }
+        Ok(replayed)
+    }
+}
+
+/// When somebody was told of an occurrence first, in milliseconds since 1970.
+fn first_told_ms(occurrence: &Occurrence) -> Option<i64> {
+    let told = occurrence.notified.iter().filter(|it| !it.shadow);
+    let opened = told.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));
+    opened.min()
+}
+
+/// What a silence did so far is done again.
+fn begin_again(silence: &mut Silence) {
+    silence.progress = Progress {
+        has_begun: silence.progress.has_begun,
+        ..Progress::default()
+    };
+}
+
+async fn copy<T: Record>(from: &Store, to: &Store, change: impl Fn(&mut T)) -> Result<(), Error> {
+    let mut pages = from.pages::<T>(Range::under(&[]));
+    while let Some(page) = pages.next().await? {
+        let mut changes = to.changes();
+        for mut record in page.into_iter().map(|it| it.value) {
+            change(&mut record);
+            changes.insert(&record);
+        }
+        to.apply(Lane::Bulk, changes).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! What happened to stored occurrences, as steps in the order of time.
+
+use std::{collections::HashMap, time::Duration};
+
+use crate::{
+    clock::millis,
+    domain::{
+        CloseReason, EventId, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
+        Severity, Status, is_own, silence::SILENCE_KIND,
+    },
+    error::Error,
+    limits::{REPLAY_OCCURRENCES_MAX, REPLAY_REPEATS_MAX, REPLAY_STEPS_MAX, REPLAY_WARM_UP},
+    ops::{
+        edit::Target,
+        loop_guard::LOOP_KIND,
+        occurrence::{Assignment, StateChange},
+        search::{Filter, NEWEST_FIRST, Walk},
+    },
+    store::Store,
+};
+
+/// Occurrences read at once.
+const BATCH: usize = 500;
+
+/// An occurrence as a replay knows it: the event, and when it was opened, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Opening(EventId, i64);
+
+impl Opening {
+    /// Of an occurrence in a replay.
+    pub(super) fn of(occurrence: &Occurrence) -> Self {
+        Self(occurrence.event, occurrence.start_ms)
+    }
+}
+
+/// What happened in some days.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// What happened, in the order of time.
+    pub(super) steps: Vec<Step>,
+    /// The occurrences that it is about.
+    pub occurrences: HashMap<Opening, Occurrence>,
+    /// All that happened since then is in it, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Whether there was more than is taken.
+    pub is_cut: bool,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) at_ms: i64,
+    pub(super) happening: Happening,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// An event came, by way of these rules.
+    Event(Box<IncomingEvent>, Vec<RecordId>),
+    /// Somebody changed an occurrence.
+    Change(Target, StateChange, Name),
+}
+
+impl Timeline {
+    /// What happened since a moment, in milliseconds since 1970, as far as it is stored. Rules that
+    /// repeat look at events that come that long after each other.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn read(
+        store: &Store,
+        since_ms: i64,
+        repeat: Option<Duration>,
+    ) -> Result<Self, Error> {
+        // What was opened before may be told of after.
+        let from_ms = since_ms.saturating_sub(millis(REPLAY_WARM_UP));
+        let mut timeline = Self {
+            since_ms,
+            ..Self::default()
+        };
+        for statuses in [vec![Status::Open, Status::Suppressed], vec![Status::Closed]] {
+            let filter = Filter {
+                start_ms: statuses.contains(&Status::Closed).then_some(from_ms),
+                statuses,
+                ..Filter::default()
+            };
+            let mut walk = Walk::new(store, &filter, NEWEST_FIRST, None);
+            loop {
+                let batch = walk.next(BATCH).await?;
+                let Some((_, last)) = batch.last() else { break };
+                let last_ms = last.value.last_seen_ms;
+                for (_, found) in batch {
+                    timeline.add(found.value, from_ms, repeat);
+                }
+                let is_full = timeline.occurrences.len() >= REPLAY_OCCURRENCES_MAX
+                    || timeline.steps.len() >= REPLAY_STEPS_MAX;
+                if is_full {
+                    timeline.is_cut = true;
+                    timeline.since_ms = timeline.since_ms.max(last_ms);
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        timeline.steps.sort_by_key(|step| step.at_ms);
+        Ok(timeline)
+    }
+
+    /// When the first thing happened, in milliseconds since 1970.
+    pub(super) fn start_ms(&self) -> Option<i64> {
+        self.steps.first().map(|step| step.at_ms)
+    }
+
+    fn add(&mut self, occurrence: Occurrence, from_ms: i64, repeat: Option<Duration>) {
+        if is_said_again(&occurrence) {
+            return;
+        }
+        let opened_ms = opened_ms(&occurrence).max(from_ms);
+        let mut steps = vec![opening(&occurrence, opened_ms)];
+        let changes = occurrence.history.iter();
+        let changes = changes.filter(|it| !it.from.is_empty() || it.field == Field::Assignee);
+        steps.extend(changes.filter_map(|it| change(&occurrence, it, from_ms)));
+        let sent = steps
+            .iter()
+            .filter(|it| matches!(it.happening, Happening::Event(..)));
+        let repeats = occurrence.count.saturating_sub(sent.count() as u64);
+        steps.extend(repeated(&occurrence, opened_ms, repeats, repeat));
+        self.steps.append(&mut steps);
+        self.occurrences
+            .insert(Opening(occurrence.event, opened_ms), occurrence);
+    }
+}
+
+/// Whether a replay comes upon it by itself: what the service said of silences, and of the loop guard.
+fn is_said_again(occurrence: &Occurrence) -> bool {
+    is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
+}
+
+fn opened_ms(occurrence: &Occurrence) -> i64 {
+    let opened = occurrence.history.first().filter(|it| it.from.is_empty());
+    opened.map_or(occurrence.start_ms, |it| it.at_ms)
+}
+
+/// The word of a field before its first change that is known; none when it was never another one.
+fn at_first(occurrence: &Occurrence, field: Field) -> Option<&str> {
+    let mut changes = occurrence.history.iter();
+    let first = changes.find(|it| it.field == field)?;
+    // The opening has nothing before it.
+    Some(if first.from.is_empty() {
+        &first.to
+    } else {
+        &first.from
+    })
+}
+
+fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        name: occurrence.name.clone(),
+        kind: occurrence.kind.clone(),
+        dimensions: occurrence.dimensions.clone(),
+        metadata: occurrence.metadata.clone(),
+        summary: occurrence.summary.clone(),
+        body: occurrence.body.clone(),
+        severity: None,
+        status: None,
+        acknowledged: None,
+        timestamp_ms: at_ms,
+        expire_ms: None,
+    }
+}
+
+fn sent(occurrence: &Occurrence, event: IncomingEvent) -> Step {
+    Step {
+        at_ms: event.timestamp_ms,
+        happening: Happening::Event(Box::new(event), occurrence.chain.clone()),
+    }
+}
+
+fn opening(occurrence: &Occurrence, at_ms: i64) -> Step {
+    let severity = at_first(occurrence, Field::Severity).and_then(Severity::from_word);
+    let acknowledged = at_first(occurrence, Field::Acknowledged).map(|it| it == "true");
+    let mut event = event(occurrence, at_ms);
+    event.severity = Some(severity.unwrap_or(occurrence.severity));
+    event.status = at_first(occurrence, Field::Status).and_then(Status::from_word);
+    event.acknowledged = Some(acknowledged.unwrap_or(occurrence.acknowledged));
+    sent(occurrence, event)
+}
+
+/// A change, as it would come again: what a sender says as an event.
+fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<Step> {
+    let at_ms = entry.at_ms.max(from_ms);
+    let by_sender = occurrence
+        .close
+        .is_some_and(|it| it.reason == CloseReason::Sender && it.at_ms == entry.at_ms);
+    let mut change = StateChange::default();
+    match entry.field {
+        Field::Severity => {
+            let mut event = event(occurrence, at_ms);
+            event.severity = Severity::from_word(&entry.to);
+            return Some(sent(occurrence, event));
+        }
+        Field::Status if by_sender && entry.to == Status::Closed.word() => {
+            let mut event = event(occurrence, at_ms);
+            event.status = Some(Status::Closed);
+            return Some(sent(occurrence, event));
+        }
+        Field::Status => change.status = Some(Status::from_word(&entry.to)?),
+        Field::Acknowledged => change.acknowledged = Some(entry.to == "true"),
+        Field::Assignee if entry.to.is_empty() => change.assignment = Assignment::Nobody,
+        Field::Assignee => change.assignment = Assignment::Client(Name::parse(&entry.to).ok()?),
+    }
+    let author = entry
+        .author
+        .clone()
+        .or_else(|| Name::parse("bellwether").ok())?;
+    Some(Step {
+        at_ms,
+        happening: Happening::Change(Target::Newest(occurrence.event), change, author),
+    })
+}
+
+/// So many repeats between the opening and when it was last seen; no more than matter to a rule that
+/// repeats after that time.
+fn repeated(
+    occurrence: &Occurrence,
+    opened_ms: i64,
+    repeats: u64,
+    repeat: Option<Duration>,
+) -> impl Iterator<Item = Step> {
+    let seen_ms = occurrence.order_ms();
+    let end_ms = occurrence.close.map_or(seen_ms, |it| it.at_ms.min(seen_ms));
+    let span_ms = end_ms.saturating_sub(opened_ms).max(0);
+    // Ten within that time say to a tenth of it when the next message goes.
+    let finest = repeat.map_or(1, |it| 10 * span_ms / millis(it).max(1));
+    let finest = u64::try_from(finest)
+        .unwrap_or(0)
+        .clamp(1, REPLAY_REPEATS_MAX);
+    let count = if span_ms == 0 { 0 } else { repeats.min(finest) };
+    let count = i64::try_from(count).unwrap_or(0);
+    // The last one comes before the end: after it, it would open another occurrence.
+    let at = move |at| opened_ms + span_ms * at / (count + 1);
+    (1..=count).map(move |number| sent(occurrence, event(occurrence, at(number))))
+}

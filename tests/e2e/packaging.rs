@@ -1,0 +1,386 @@
+//! What is packaged starts as it is packaged: what the Compose file and the chart say is carried out by
+//! hand, on this machine in place of containers.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use bellwether_tests::{
+    eventually::eventually_blocking,
+    postgres::{PASSWORD, Postgres},
+    process::{self, Service},
+    programs::programs,
+    tree,
+    world::World,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::foreign;
+
+const EXAMPLES: &str = "tests/examples/config";
+
+const PACKAGING: &str = "tui/packaging";
+
+/// This machine, as containers see theirs.
+struct Machine {
+    folder: TempDir,
+    postgres: Postgres,
+}
+
+/// What a container runs.
+struct Container {
+    arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+}
+
+impl Machine {
+    fn start() -> Option<Self> {
+        let postgres = Postgres::start()?;
+        let folder = tempfile::tempdir().unwrap();
+        // The database is another user's.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for mount in ["secrets", "keys", "tls", "etc"] {
+            fs::create_dir(folder.path().join(mount)).unwrap();
+        }
+        Some(Self { folder, postgres })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What a text of a container means here; each node has a data folder of its own.
+    fn here(&self, text: &str, node: &str) -> String {
+        let folder = self.folder.path().display();
+        let database = format!("localhost:{}/postgres", self.postgres.port());
+        text.replace("db:5432/bellwether", &database)
+            .replace("/secrets", &format!("{folder}/secrets"))
+            .replace("/keys", &format!("{folder}/keys"))
+            .replace("/tls/", &format!("{folder}/tls/"))
+            .replace("/etc/bellwether", &format!("{folder}/etc"))
+            .replace("/data", &format!("{folder}/data-{node}"))
+            .replace("0.0.0.0:8480", "127.0.0.1:0")
+            .replace("0.0.0.0:8481", "127.0.0.1:0")
+    }
+
+    fn command(&self, container: &Container, node: &str) -> Command {
+        fs::create_dir_all(self.path(&format!("data-{node}"))).unwrap();
+        let arguments = container.arguments.iter().map(|it| self.here(it, node));
+        let mut command = process::command(self.folder.path(), arguments);
+        for (name, value) in &container.environment {
+            command.env(name, self.here(value, node));
+        }
+        command
+    }
+
+    fn serve(&self, container: &Container, node: &str) -> Service {
+        Service::start(self.command(container, node), &self.path("log"))
+    }
+
+    /// What a command in that container answers.
+    fn run(&self, container: &Container, node: &str, arguments: &[&str]) -> String {
+        let container = Container {
+            arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
+            environment: container.environment.clone(),
+        };
+        let output = process::run(self.command(&container, node));
+        let (said, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(said).unwrap()
+    }
+
+    /// Makes what is secret, as the Compose file does, and has the database use it.
+    fn prepare(&self, compose: &Value, [bash, _openssl]: &[PathBuf; 2]) {
+        let service = &compose["services"]["prepare"];
+        let script = service["command"][0].as_str().unwrap().replace("$$", "$");
+        let own = fs::metadata(self.folder.path()).unwrap().uid();
+        let database = if own == 0 {
+            "postgres".into()
+        } else {
+            own.to_string()
+        };
+        let output = Command::new(bash)
+            .args(["-euc", &self.here(&script, "")])
+            .env("DATABASE_USER", database)
+            .env("SERVICE_USER", own.to_string())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        // Its image gives the database the password; the one here has had one from the start.
+        fs::write(self.path("secrets/store-password"), PASSWORD).unwrap();
+        let arguments = compose["services"]["db"]["command"].as_array().unwrap();
+        let settings = arguments
+            .iter()
+            .filter_map(|it| it.as_str()?.split_once('='));
+        for (name, value) in settings {
+            let value = self.here(value, "");
+            self.postgres
+                .execute(&format!("ALTER SYSTEM SET {name} = '{value}'"));
+        }
+        self.postgres.execute("SELECT pg_reload_conf()");
+        eventually_blocking("the database to speak TLS", || {
+            (self.postgres.execute("SHOW ssl") == "on").then_some(())
+        });
+    }
+}
+
+/// Reads a document whose mappings take over others by `<<`.
+fn read(text: &str) -> Value {
+    let document: Value = serde_saphyr::from_str(text).unwrap();
+    merged(document)
+}
+
+fn merged(value: Value) -> Value {
+    match value {
+        Value::Object(mut fields) => {
+            if let Some(Value::Object(others)) = fields.remove("<<") {
+                for (name, value) in others {
+                    fields.entry(name).or_insert(value);
+                }
+            }
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| (name, merged(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(merged).collect()),
+        other => other,
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+fn of_compose(service: &Value) -> Container {
+    let environment = service["environment"].as_object().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    Container {
+        arguments: texts(&service["command"]),
+        environment: environment
+            .iter()
+            .map(|(name, it)| (name.clone(), text(it)))
+            .collect(),
+    }
+}
+
+fn of_chart(container: &Value) -> Container {
+    let variables = container["env"].as_array().unwrap().iter();
+    let environment = variables.map(|it| {
+        let given = it["value"].as_str().unwrap_or("of-the-chart");
+        (it["name"].as_str().unwrap().to_owned(), given.to_owned())
+    });
+    Container {
+        arguments: texts(&container["args"]),
+        environment: environment.collect(),
+    }
+}
+
+/// The documents that the chart makes, by kind and name.
+fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
+    let chart = tree::root().join(PACKAGING).join("chart");
+    let render = |verb: &[&str]| {
+        let mut command = Command::new(helm);
+        command.args(verb).arg(&chart);
+        command.args(sets.iter().flat_map(|it| ["--set-string", it]));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    render(&["lint", "--strict"]);
+    let text = render(&["template", "bell"]);
+    let documents = text.split("\n---\n").map(read);
+    let named = documents.filter(Value::is_object).map(|it| {
+        let (kind, name) = (&it["kind"], &it["metadata"]["name"]);
+        (
+            format!("{} {}", kind.as_str().unwrap(), name.as_str().unwrap()),
+            it,
+        )
+    });
+    named.collect()
+}
+
+/// Helm, where it is: in the path, or where `.ci/run` puts it.
+fn helm() -> Option<PathBuf> {
+    let beside = foreign::python("helm_binary").and_then(|it| Some(it.parent()?.join("helm")));
+    beside.filter(|it| it.is_file()).or_else(|| {
+        let [helm] = programs(["helm"])?;
+        Some(helm)
+    })
+}
+
+#[test]
+fn nodes_start_as_the_compose_file_and_the_chart_say() {
+    let Some(tools) = programs(["bash", "openssl"]) else {
+        return;
+    };
+    let Some(machine) = Machine::start() else {
+        return;
+    };
+    let text = fs::read_to_string(tree::root().join(PACKAGING).join("compose.yaml"));
+    let compose = read(&text.unwrap());
+    machine.prepare(&compose, &tools);
+    let service = |name: &str| of_compose(&compose["services"][name]);
+    let init = service("init");
+    let made = process::run(machine.command(&init, "init"));
+    assert!(made.status.success(), "{made:?}");
+    // It is run again with each start.
+    let again = process::run(machine.command(&init, "init"));
+    let said = String::from_utf8(again.stdout).unwrap();
+    assert!(
+        again.status.success() && said.contains("stays as it is"),
+        "{said}"
+    );
+
+    let names = ["one", "two", "three"];
+    let nodes = names.map(|name| machine.serve(&service(name), name));
+    for (name, node) in names.into_iter().zip(&nodes) {
+        assert!(node.ready["grpc"].as_str().unwrap().starts_with("https://"));
+        machine.run(&service(name), name, &["health"]);
+    }
+    machine.run(&service("one"), "one", &["send", "of-one", "-d", "host=a"]);
+    let seen = machine.run(&service("three"), "three", &["events", "name=of-one"]);
+    assert!(seen.contains("of-one"), "{seen}");
+    let sessions = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+         WHERE application_name = 'bellwether' AND NOT ssl";
+    assert_eq!(machine.postgres.execute(sessions), "0");
+
+    as_the_chart_says(&machine, &init);
+}
+
+/// One more node, by the chart, over the same database.
+fn as_the_chart_says(machine: &Machine, init: &Container) {
+    let Some(helm) = helm() else { return };
+    for (from, to) in [("store-password", "password"), ("tls.crt", "tls.crt")] {
+        fs::copy(
+            machine.path("secrets").join(from),
+            machine.path("secrets").join(to),
+        )
+        .ok();
+    }
+    fs::copy(
+        machine.path("keys/secret.key"),
+        machine.path("secrets/secret.key"),
+    )
+    .unwrap();
+    for file in ["tls.crt", "tls.key"] {
+        fs::copy(
+            machine.path("secrets").join(file),
+            machine.path("tls").join(file),
+        )
+        .unwrap();
+    }
+    let url = &init.environment["BELLWETHER_STORE_URL"];
+    let address = format!("store.url={url}");
+    let all = rendered(
+        &helm,
+        &[&address, "tls.secret=tls", "config=tenant = \"chart\""],
+    );
+    let kinds: Vec<_> = all.keys().map(String::as_str).collect();
+    assert_eq!(
+        kinds,
+        [
+            "ConfigMap bell",
+            "Deployment bell",
+            "Job bell-migrate",
+            "PodDisruptionBudget bell",
+            "Service bell",
+            "Service bell-nodes",
+        ]
+    );
+    let config = all["ConfigMap bell"]["data"]["bellwether.toml"].as_str();
+    fs::write(machine.path("etc/bellwether.toml"), config.unwrap()).unwrap();
+    let container =
+        |document: &str| of_chart(&all[document]["spec"]["template"]["spec"]["containers"][0]);
+    let raised = process::run(machine.command(&container("Job bell-migrate"), "job"));
+    assert!(raised.status.success(), "{raised:?}");
+    let _node = machine.serve(&container("Deployment bell"), "chart");
+    let status = machine.run(init, "init", &["store", "status"]);
+    for name in ["one", "two", "three", "of-the-chart"] {
+        assert!(status.contains(&format!("node: {name}, ")), "{status}");
+    }
+    let bare = rendered(&helm, &[&address]);
+    let clear = of_chart(&bare["Deployment bell"]["spec"]["template"]["spec"]["containers"][0]);
+    assert!(clear.arguments.contains(&"--insecure".to_owned()));
+    assert!(!bare.contains_key("ConfigMap bell"));
+}
+
+/// The words of the commands in a script that begin with the program's name.
+fn commands(script: &str) -> Vec<Vec<String>> {
+    let lines = script.lines().filter(|it| it.starts_with("bellwether "));
+    let until = |it: &&str| ![">>", "||"].contains(it);
+    let words = lines.map(|it| it.split(' ').skip(1).take_while(until).map(str::to_owned));
+    words.map(Iterator::collect).collect()
+}
+
+#[test]
+fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
+    let world = World::start();
+    let examples = tree::root().join(EXAMPLES);
+    let example = |name: &str| read(&fs::read_to_string(examples.join(name)).unwrap());
+    let folder = world.folder().join("alerts");
+    fs::create_dir(&folder).unwrap();
+    // As a ConfigMap is mounted: links, and nothing that may be written.
+    fs::create_dir(folder.join("..2031")).unwrap();
+    fs::copy(
+        examples.join("disks.yaml"),
+        folder.join("..2031/disks.yaml"),
+    )
+    .unwrap();
+    symlink("..2031", folder.join("..data")).unwrap();
+    symlink("..data/disks.yaml", folder.join("disks.yaml")).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let run = |arguments: &[String]| {
+        let folder = folder.to_str().unwrap();
+        let here = arguments.iter().map(|it| match it.as_str() {
+            "alerts/" => folder.to_owned(),
+            "--file=/alerts" => format!("--file={folder}"),
+            other => other.to_owned(),
+        });
+        let here: Vec<_> = here.filter(|it| !it.starts_with("--connect")).collect();
+        let here: Vec<_> = here.iter().map(String::as_str).collect();
+        let mut command = world.command(&here);
+        command.env("SLACK_TOKEN", "xoxb-example");
+        let output = process::run(command);
+        let code = output.status.code().unwrap();
+        (
+            code,
+            String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+
+    let steps = &example("pull-request.yaml")["jobs"]["alerts"]["steps"];
+    let scripts = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["run"].as_str());
+    let mut workflow = scripts.flat_map(commands);
+    let (diff, apply) = (workflow.next().unwrap(), workflow.next().unwrap());
+    let (code, said) = run(&diff);
+    assert!(
+        code == 1 && said.contains("impact on 0 occurrences"),
+        "{said}"
+    );
+    let (code, said) = run(&apply);
+    assert!(
+        code == 0 && said.contains("+ rule disks-to-chat created"),
+        "{said}"
+    );
+    let (code, said) = run(&diff);
+    assert!(code == 0 && said.contains("= 3 unchanged"), "{said}");
+
+    let job = example("job.yaml");
+    let container = &job["spec"]["template"]["spec"]["containers"][0];
+    let (code, said) = run(&texts(&container["args"]));
+    assert!(code == 0 && said.contains("= 3 unchanged"), "{said}");
+}

@@ -1,0 +1,75 @@
+//! What documents would change of who is told, by the last days.
+
+use serde_json::{Value, json};
+
+use super::answer;
+use crate::{cli::script::ImpactArguments, failure::Failure};
+
+/// How long the service may take to live through the days.
+pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What is asked of the service, for documents that were asked about.
+pub(super) fn request(asked: &Value, days: u32) -> Value {
+    json!({"documents": asked["documents"], "pruneOwner": asked["pruneOwner"], "days": days})
+}
+
+/// Refuses what would send more messages than were allowed.
+///
+/// # Errors
+/// Exit code 5, with both numbers.
+pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), Failure> {
+    let count = number(impact, "messageCount");
+    match arguments.max_messages {
+        Some(most) if count > most => Err(Failure::refused(format!(
+            "{count} messages are more than the {most} of --max-messages; nothing was changed"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The difference, for people.
+pub(super) fn text(impact: &Value) -> String {
+    let seen = number(impact, "occurrenceCount");
+    let time = |field: &str| answer::inline(&impact[field]);
+    let (start, end) = (time("startTime"), time("endTime"));
+    let mut lines = vec![format!("impact on {seen} occurrences, {start} to {end}:\n")];
+    if impact["stoppedEarly"] == true {
+        lines.push("  stopped early: there was more than is looked at\n".into());
+    }
+    for (kind, field) in [("rule", "rules"), ("destination", "destinations")] {
+        for counted in impact[field].as_array().into_iter().flatten() {
+            if let Some(change) = change(counted) {
+                lines.push(format!(
+                    "  {kind} {}: {change}\n",
+                    answer::inline(&counted["name"])
+                ));
+            }
+        }
+    }
+    let in_all = number(impact, "messageCount");
+    let in_all = change(impact).unwrap_or_else(|| format!("{in_all} messages, as now"));
+    lines.push(format!("  in all: {in_all}\n"));
+    let newly = number(impact, "newlyToldCount");
+    if newly > 0 {
+        lines.push(format!(
+            "  {newly} occurrences somebody would be told of that nobody is now\n"
+        ));
+    }
+    let untold = number(impact, "untoldCount");
+    if untold > 0 {
+        lines.push(format!("  {untold} occurrences nobody would be told of:\n"));
+    }
+    let shown = impact["untold"].as_array().into_iter().flatten();
+    lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
+    lines.concat()
+}
+
+fn change(counted: &Value) -> Option<String> {
+    let now = number(counted, "messageCount");
+    let before = number(counted, "messageCountBefore");
+    (now != before).then(|| format!("{now} messages instead of {before}"))
+}
+
+fn number(value: &Value, field: &str) -> u64 {
+    value[field].as_u64().unwrap_or_default()
+}
