@@ -2,7 +2,8 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 22] = [
+const FILES: [&str; 23] = [
+    "bellwether/options/options.proto",
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
     "bellwether/v1/calendar.proto",

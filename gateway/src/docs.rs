@@ -1,69 +1,145 @@
 //! The interface as one HTML page for people, made from the OpenAPI document.
 
+mod fields;
 pub(crate) mod topic;
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use fields::{type_of, write_fields, write_parameters};
+
 const INFALLIBLE: &str = "writing to memory does not fail";
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
-    padding:0 1rem;color:#1c2024;background:#fff}h2{margin-top:3rem;border-bottom:1px solid #ccc}\
-    h3{margin:2rem 0 .2rem;font-size:1rem}code{font-family:ui-monospace,monospace;font-size:.9em}\
-    .method{display:inline-block;min-width:4.5rem;font-weight:700}table{border-collapse:collapse;\
-    width:100%;margin:.5rem 0}td{border-top:1px solid #ddd;padding:.3rem .8rem .3rem 0;\
-    vertical-align:top}p{margin:.3rem 0}a{color:#0b5cad}\
-    @media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181b}a{color:#7ab7ff}\
-    td,h2{border-color:#444}}";
+const STYLE: &str = include_str!("docs/page.css");
+const SEARCH: &str = include_str!("docs/search.js");
 
-/// Makes the page; it needs no other resource.
+/// The picture that browsers show beside a page's title.
+pub(crate) const ICON: &str = include_str!("docs/favicon.svg");
+/// How a page names it.
+pub(crate) const ICON_LINK: &str =
+    "<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">";
+
+/// Makes the page; it needs no other resource but the picture.
 pub(crate) fn page(document: &Value) -> String {
-    let mut page = String::new();
-    write_page(document, &mut page).expect(INFALLIBLE);
-    page
+    let mut main = String::new();
+    write_main(document, &mut main).expect(INFALLIBLE);
+    let mut contents = String::new();
+    write_contents(document, &mut contents).expect(INFALLIBLE);
+    let title = prose(&document["info"]["title"]);
+    whole(
+        &title,
+        &contents,
+        &main,
+        &format!("<script>{SEARCH}</script>"),
+    )
 }
 
-fn write_page(document: &Value, out: &mut String) -> std::fmt::Result {
-    let title = prose(&document["info"]["title"]);
+/// A page with what stands beside its content, and what stands at its end.
+fn whole(title: &str, contents: &str, main: &str, end: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>{title}</title>{ICON_LINK}<style>{STYLE}</style>\
+         </head><body><a class=\"skip\" href=\"#content\">Skip to the content</a><header><a \
+         href=\"/\">Bellwether</a><nav aria-label=\"Pages\"><a href=\"/docs\">Interface</a><a \
+         href=\"/openapi.json\">openapi.json</a></nav></header><div class=\"columns\">{contents}\
+         <main id=\"content\">{main}</main></div>{end}</body></html>"
+    )
+}
+
+fn write_contents(document: &Value, out: &mut String) -> std::fmt::Result {
     write!(
         out,
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>\
-         <h1>{title} {}</h1><p>{}</p><p>The same for programs: <a href=\"/openapi.json\">\
-         openapi.json</a>.</p><p>A key goes into <code>authorization: Bearer KEY</code> or \
-         <code>zenoss-api-key: KEY</code>.</p><h2>Reference</h2>{}",
-        prose(&document["info"]["version"]),
-        prose(&document["info"]["description"]),
-        topic::links(),
+        "<nav class=\"contents\" aria-label=\"Contents\"><input id=\"search\" type=\"search\" \
+         placeholder=\"Search\" aria-label=\"Search the contents\"><p id=\"found\" class=\"found\" \
+         role=\"status\"></p><details id=\"list\" open><summary>Contents</summary><div data-group>\
+         <h2>Reference</h2>{}</div>",
+        topic::links(None)
     )?;
     for tag in items(&document["tags"]) {
+        let name = prose(&tag["name"]);
         write!(
             out,
-            "<h2>{}</h2><p>{}</p>",
-            prose(&tag["name"]),
+            "<div data-group><h2><a href=\"#{}\">{name}</a></h2><ul>",
+            anchor(&name)
+        )?;
+        for (path, method, operation) in operations(document, &tag["name"]) {
+            let method = method.to_uppercase();
+            write!(
+                out,
+                "<li data-more=\"{} {}\"><span class=\"method {method}\">{method}</span> <a \
+                 href=\"#{}\">{}</a></li>",
+                escaped(path),
+                prose(&operation["operationId"]),
+                prose(&operation["operationId"]),
+                prose(&operation["summary"])
+            )?;
+        }
+        out.push_str("</ul></div>");
+    }
+    out.push_str("<div data-group><h2><a href=\"#types\">Types</a></h2><ul>");
+    for (name, _) in members(&document["components"]["schemas"]) {
+        write!(out, "<li><a href=\"#{name}\"><code>{name}</code></a></li>")?;
+    }
+    out.push_str("</ul></div></details></nav>");
+    Ok(())
+}
+
+fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
+    write!(
+        out,
+        "<h1>{} {}</h1><p>{}</p><p>The same for programs: <a href=\"/openapi.json\">\
+         openapi.json</a>.</p><p>A key goes into <code>authorization: Bearer KEY</code> or \
+         <code>zenoss-api-key: KEY</code>. The examples take the address from <code>SERVICE</code> \
+         and the key from <code>KEY</code>:</p><pre><code>SERVICE=http://127.0.0.1:8480\n\
+         KEY=bw_...</code></pre>",
+        prose(&document["info"]["title"]),
+        prose(&document["info"]["version"]),
+        prose(&document["info"]["description"]),
+    )?;
+    for tag in items(&document["tags"]) {
+        let name = prose(&tag["name"]);
+        write!(
+            out,
+            "<section><h2 id=\"{}\">{name}</h2><p>{}</p>",
+            anchor(&name),
             prose(&tag["description"])
         )?;
-        for (path, item) in members(&document["paths"]) {
-            for (method, operation) in members(item) {
-                if operation["tags"][0] == tag["name"] {
-                    write_operation(path, method, operation, out)?;
-                }
-            }
+        for (path, method, operation) in operations(document, &tag["name"]) {
+            write_operation(path, method, operation, out)?;
         }
+        out.push_str("</section>");
     }
     write_failures(&document["components"]["responses"], out)?;
-    out.push_str("<h2>Types</h2>");
+    out.push_str("<section><h2 id=\"types\">Types</h2>");
     for (name, schema) in members(&document["components"]["schemas"]) {
-        let description = prose(&schema["description"]);
         write!(
             out,
-            "<h3 id=\"{name}\"><code>{name}</code></h3><p>{description}</p>"
+            "<section id=\"{name}\"><h3><a href=\"#{name}\"><code>{name}</code></a></h3><p>{}</p>",
+            prose(&schema["description"])
         )?;
-        write_properties(&schema["properties"], out)?;
+        write_fields(schema, out)?;
+        out.push_str("</section>");
     }
-    out.push_str("</body></html>");
+    out.push_str("</section>");
     Ok(())
+}
+
+/// The operations of a tag, with path and method.
+fn operations<'d>(
+    document: &'d Value,
+    tag: &'d Value,
+) -> impl Iterator<Item = (&'d str, &'d str, &'d Value)> {
+    members(&document["paths"]).flat_map(move |(path, item)| {
+        members(item)
+            .filter(move |(_, operation)| operation["tags"][0] == *tag)
+            .map(move |(method, operation)| (path, method, operation))
+    })
+}
+
+/// A title as the place of what stands under it.
+fn anchor(title: &str) -> String {
+    title.to_lowercase().replace(' ', "-")
 }
 
 fn write_operation(
@@ -73,105 +149,65 @@ fn write_operation(
     out: &mut String,
 ) -> std::fmt::Result {
     let method = method.to_uppercase();
+    let id = prose(&operation["operationId"]);
     write!(
         out,
-        "<h3><span class=\"method\">{method}</span><code>{}</code></h3><p>{}</p>",
+        "<section id=\"{id}\"><h3><a href=\"#{id}\"><span class=\"method {method}\">{method}</span>\
+         <code>{}</code></a></h3><p>{}</p>",
         escaped(path),
-        prose(&operation["description"])
+        prose(&operation["description"]).replace("\n\n", "</p><p>")
     )?;
-    let parameters = items(&operation["parameters"]);
-    if !parameters.is_empty() {
-        out.push_str("<table>");
-        for parameter in parameters {
-            write!(
-                out,
-                "<tr><td><code>{}</code><td>{}<td>{}<td>{}</tr>",
-                prose(&parameter["name"]),
-                prose(&parameter["in"]),
-                type_of(&parameter["schema"]),
-                prose(&parameter["description"])
-            )?;
-        }
-        out.push_str("</table>");
-    }
+    write_parameters(items(&operation["parameters"]), out)?;
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     if !body.is_null() {
         write!(out, "<p>Body: {}</p>", type_of(body))?;
     }
     let answer = &operation["responses"]["200"];
     let schema = &answer["content"]["application/json"]["schema"];
-    let failures: Vec<_> = members(&operation["responses"])
-        .filter(|(status, response)| *status != "default" && !response["$ref"].is_null())
-        .map(|(status, _)| format!("<a href=\"#{status}\">{status}</a>"))
-        .collect();
-    write!(
-        out,
-        "<p>Answer: {} {}</p><p>Errors: {}</p>",
-        type_of(schema),
-        prose(&answer["description"]),
-        failures.join(" ")
-    )
+    if !schema.is_null() {
+        let failures: Vec<_> = members(&operation["responses"])
+            .filter(|(status, response)| *status != "default" && !response["$ref"].is_null())
+            .map(|(status, _)| format!("<a href=\"#error-{status}\">{status}</a>"))
+            .collect();
+        write!(
+            out,
+            "<p>Answer: {} {}</p><p>Errors: {}</p>",
+            type_of(schema),
+            prose(&answer["description"]),
+            failures.join(" ")
+        )?;
+    }
+    for sample in items(&operation["x-codeSamples"]) {
+        let (label, source) = (prose(&sample["label"]), sample["source"].as_str());
+        write!(
+            out,
+            "<details class=\"example\"><summary>Example with <code>{label}</code></summary><pre \
+             tabindex=\"0\"><code>{}</code></pre></details>",
+            escaped(source.unwrap_or_default())
+        )?;
+    }
+    out.push_str("</section>");
+    Ok(())
 }
 
 /// What can go wrong, by status, with the headers that tell more.
 fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
-    out.push_str("<h2 id=\"errors\">Errors</h2><table>");
+    out.push_str(
+        "<section><h2 id=\"errors\">Errors</h2><div class=\"scroll\"><table class=\"fields\">",
+    );
     for (status, response) in members(responses) {
         let headers: Vec<_> = members(&response["headers"])
             .map(|(name, _)| format!("<code>{name}</code>"))
             .collect();
         write!(
             out,
-            "<tr><td id=\"{status}\">{status}<td>{}<td>{}</tr>",
+            "<tr id=\"error-{status}\"><td>{status}<td>{}<td>{}</tr>",
             prose(&response["description"]),
             headers.join(" ")
         )?;
     }
-    out.push_str("</table><p>Body: <a href=\"#Error\"><code>Error</code></a></p>");
+    out.push_str("</table></div><p>Body: <a href=\"#Error\"><code>Error</code></a></p></section>");
     Ok(())
-}
-
-fn write_properties(properties: &Value, out: &mut String) -> std::fmt::Result {
-    if members(properties).next().is_none() {
-        return Ok(());
-    }
-    out.push_str("<table>");
-    for (name, schema) in members(properties) {
-        let (kind, description) = (type_of(schema), prose(&schema["description"]));
-        write!(
-            out,
-            "<tr><td><code>{name}</code><td>{kind}<td>{description}</tr>"
-        )?;
-    }
-    out.push_str("</table>");
-    Ok(())
-}
-
-/// A type in a few words, with links to the types described further down.
-fn type_of(schema: &Value) -> String {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.rsplit('/').next().unwrap_or(reference);
-        return format!("<a href=\"#{name}\"><code>{name}</code></a>");
-    }
-    let name = match &schema["type"] {
-        Value::String(name) => name.clone(),
-        Value::Array(names) => names
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
-        _ => "any value".to_owned(),
-    };
-    if !schema["items"].is_null() {
-        return format!("list of {}", type_of(&schema["items"]));
-    }
-    if schema["additionalProperties"].is_object() {
-        return format!("map of {}", type_of(&schema["additionalProperties"]));
-    }
-    match schema["format"].as_str() {
-        Some(format) => format!("{name} ({format})"),
-        None => name,
-    }
 }
 
 /// Text for people as HTML: code in backticks, line breaks kept.

@@ -1,15 +1,15 @@
-//! Pages for browsers: the overview, and what a link in a message leads to, as HTML that needs nothing
-//! else, no script and no picture.
+//! Pages for browsers: the overview, and what a link in a message leads to, as HTML that needs no
+//! script, and nothing else but the picture beside its title.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::docs::escaped;
+use crate::docs::{ICON_LINK, escaped};
 
 /// What browsers let the page do: look as it says, and send its form here.
-pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
-                                 base-uri 'none'; frame-ancestors 'none'";
+pub(crate) const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; \
+                                 form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The most severe first.
 const SEVERITIES: [&str; 5] = [
@@ -132,7 +132,7 @@ fn whole(title: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><meta name=\"robots\" content=\"noindex\"><title>{title}\
-         </title><style>{STYLE}</style></head><body><main>{body}</main><footer>Bellwether. Times are \
+         </title>{ICON_LINK}<style>{STYLE}</style></head><body><main>{body}</main><footer>Bellwether. Times are \
          UTC.</footer></body></html>"
     )
 }

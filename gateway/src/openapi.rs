@@ -1,6 +1,8 @@
 //! The interface as an OpenAPI 3.1 document, made from the descriptors and their comments.
 
 mod answers;
+mod example;
+mod limit;
 mod path;
 mod schema;
 
@@ -21,7 +23,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             operation.method.as_str().to_lowercase(),
             path::operation(plan, operation),
         );
-        let tag = path::tag(operation);
+        let tag = &*operation.title;
         tags.insert(
             tag.to_owned(),
             json!({"name": tag, "description": &*operation.service_doc}),
@@ -30,7 +32,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     tags.insert(senders::TAG.to_owned(), senders::tag());
     senders::describe(&mut paths);
     let mut schemas = schema::all(plan, operations);
-    schemas.insert(answers::ERROR.to_owned(), answers::error());
+    schemas.extend(answers::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -39,6 +41,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             "description": "A notification and event service. JSON is the canonical mapping of \
                 protocol buffers: zero values are left out of answers unless a field says that it \
                 is always answered, and names are taken in camelCase and in snake_case.",
+            "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
+            "contact": {"name": "Whoever runs this service"},
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}, {"key": []}],

@@ -17,12 +17,16 @@ const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 pub(crate) struct Operation {
     /// `package.Service`.
     pub(crate) service: Box<str>,
+    /// What people call the service.
+    pub(crate) title: Box<str>,
     /// The service's comment.
     pub(crate) service_doc: Box<str>,
     /// The method's name.
     pub(crate) name: Box<str>,
     /// Its comment.
     pub(crate) doc: Box<str>,
+    /// The lowest role that may call it, as `role` of `options.proto` states it.
+    pub(crate) role: Box<str>,
     /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
     /// The HTTP method.
@@ -43,9 +47,10 @@ pub(crate) struct Operation {
     pub(crate) list: Option<usize>,
 }
 
-/// The service that a method belongs to: its full name and its comment.
+/// The service that a method belongs to: its full name, what people call it, and its comment.
 struct Service<'a> {
     name: &'a str,
+    title: &'a str,
     doc: &'a str,
 }
 
@@ -66,8 +71,12 @@ pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>,
         let comments = file.comments();
         for (service_at, service) in file.service.iter().enumerate() {
             let path = [tag::FILE_SERVICE, index(service_at)];
+            let title = service.options.as_ref().map(|options| &*options.title);
             let described = Service {
                 name: &format!("{}.{}", file.package, service.name),
+                title: title
+                    .filter(|title| !title.is_empty())
+                    .unwrap_or(&service.name),
                 doc: &comments.at(&path),
             };
             for (at, method) in service.method.iter().enumerate() {
@@ -156,9 +165,15 @@ impl Operation {
             .collect::<Result<_, _>>()?;
         Ok(Self {
             service: service.name.into(),
+            title: service.title.into(),
             service_doc: service.doc.into(),
             name: method.name.as_str().into(),
             doc: doc.into(),
+            role: method
+                .options
+                .as_ref()
+                .map_or("any", |options| &*options.role)
+                .into(),
             grpc_path: format!("/{}/{}", service.name, method.name)
                 .parse()
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
@@ -180,6 +195,13 @@ impl Operation {
             BodyRule::Optional | BodyRule::Whole => Some(self.input),
             BodyRule::Field(_, message) => Some(message),
         }
+    }
+
+    /// The same, where the interface tells of it: a DELETE may carry its fields in a body, but that is
+    /// not for new clients to take up.
+    pub(crate) fn described_body(&self) -> Option<MessageId> {
+        self.body_message()
+            .filter(|_| self.method != Method::DELETE)
     }
 
     /// The list that a lenient request is about.

@@ -25,6 +25,11 @@ pub mod reference;
     reason = "generated from the .proto files"
 )]
 pub mod bellwether {
+    /// What fields and methods are, beyond their types.
+    pub mod options {
+        tonic::include_proto!("bellwether.options");
+    }
+
     /// Version 1: fields and methods are added, never changed in meaning or removed.
     pub mod v1 {
         tonic::include_proto!("bellwether.v1");
@@ -46,7 +51,7 @@ pub mod zenoss {
     }
 }
 
-pub use self::bellwether::v1;
+pub use self::bellwether::{options, v1};
 pub use self::zenoss::cloud;
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all files, with imports, comments and the

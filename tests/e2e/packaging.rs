@@ -210,7 +210,7 @@ fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
 
 /// Helm, where it is: in the path, or where `.ci/run` puts it.
 fn helm() -> Option<PathBuf> {
-    let beside = foreign::python("helm_binary").and_then(|it| Some(it.parent()?.join("helm")));
+    let beside = foreign::python("sys").and_then(|it| Some(it.parent()?.join("helm")));
     beside.filter(|it| it.is_file()).or_else(|| {
         let [helm] = programs(["helm"])?;
         Some(helm)

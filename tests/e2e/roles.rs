@@ -133,10 +133,13 @@ async fn every_method_lets_in_whom_it_should_and_nobody_else() {
     for method in wire::methods() {
         let (service, name) = (method.parent_service().clone(), method.name().to_owned());
         let lowest = lowest(service.name(), &name);
+        let told = wire::role(&method);
         let path = format!("/{}/{name}", service.full_name());
         for (kind, key) in &keys {
             // What opens a link is the link, and no key.
             let is_link = service.name() == "LinkService";
+            let lowest_told = if is_link { "none" } else { lowest };
+            assert_eq!(told, lowest_told, "{path}");
             let is_let_in = may(kind, lowest) && !is_link;
             let channel = grpc::channel(address, key.as_deref());
             let code = call(&channel, &path, is_let_in).await;
@@ -177,6 +180,7 @@ async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
                 continue;
             };
             let lowest = lowest(service, name);
+            assert_eq!(operation["x-required-role"], lowest, "{id}");
             let verb = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             for (kind, rest) in &rests {
                 let answer = rest.send(verb.clone(), &path, "{}").await;

@@ -27,6 +27,25 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     Some(found.map(Option::unwrap))
 }
 
+/// Where packages of npm are installed: where it is named, or in `made`, where `.ci/run` does it; none
+/// where there are none, which is said.
+///
+/// # Panics
+/// When it cannot be said.
+pub fn packages(made: &Path) -> Option<PathBuf> {
+    let named = std::env::var_os("BELLWETHER_TEST_NODE").map(PathBuf::from);
+    let folder = named
+        .unwrap_or_else(|| made.to_owned())
+        .join("node_modules");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let notice = "skipped: no packages of npm here; `.ci/run` installs them\n";
+    // Written past the capture of the test's output: a skipped test is seen.
+    std::io::stderr().write_all(notice.as_bytes()).unwrap();
+    None
+}
+
 /// A program that ends with the test.
 #[derive(Debug)]
 pub struct Running(Child);

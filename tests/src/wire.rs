@@ -31,6 +31,17 @@ pub fn methods() -> impl Iterator<Item = MethodDescriptor> {
         .flat_map(|service| service.methods().collect::<Vec<_>>())
 }
 
+/// The lowest role that may call a method, as its `.proto` file states it.
+///
+/// # Panics
+/// When there is no such option.
+pub fn role(method: &MethodDescriptor) -> String {
+    let role = POOL.get_extension_by_name("bellwether.options.role");
+    let options = method.options();
+    let role = options.get_extension(&role.expect("the option"));
+    role.as_str().unwrap_or_default().to_owned()
+}
+
 /// A way to call the service.
 #[derive(Debug, Clone)]
 pub enum Wire {

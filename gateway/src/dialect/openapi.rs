@@ -44,11 +44,12 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
         "parameters": parameters(endpoint.path),
         "responses": {
             endpoint.success.as_str(): {"description": "What the sender expects of success."},
-            "default": {"description": "What the sender expects of a refusal or a failure."},
+            "4XX": {"description": "What the sender expects of a refusal."},
+            "default": {"description": "What the sender expects of a failure."},
         },
     });
     if endpoint.method == http::Method::POST {
-        described["requestBody"] = json!({"content": {"*/*": {"schema": {}}}});
+        described["requestBody"] = json!({"content": {"application/json": {"schema": {}}}});
     }
     if endpoint.open {
         described["security"] = json!([]);

@@ -4,47 +4,36 @@ use std::fmt::Write as _;
 
 use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
-use super::{INFALLIBLE, STYLE, escaped};
+use super::{INFALLIBLE, anchor, escaped, whole};
 
-/// What topics look like beside the style of all pages.
-const TOPIC_STYLE: &str = "pre{overflow-x:auto;padding:.8rem;background:#f3f4f6;line-height:1.35}\
-    th{text-align:left;padding-right:.8rem}nav a{margin-right:1rem}\
-    @media(prefers-color-scheme:dark){pre{background:#23262b}}";
-
-/// One page a topic; it needs no other resource.
+/// One page a topic; it needs no other resource but the picture.
 pub(crate) fn page(topic: &Topic) -> String {
-    let mut page = String::new();
-    write_page(topic, &mut page).expect(INFALLIBLE);
-    page
+    let title = escaped(topic.title());
+    let mut main = format!("<h1>{title}</h1>");
+    write_blocks(topic, &mut main).expect(INFALLIBLE);
+    let contents = format!(
+        "<nav class=\"contents\" aria-label=\"Contents\"><h2>Reference</h2>{}</nav>",
+        links(Some(topic))
+    );
+    whole(&title, &contents, &main, "")
 }
 
-/// A list of links to all topics.
-pub(super) fn links() -> String {
+/// A list of links to all topics, of which one may be the page itself.
+pub(super) fn links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
         let (name, title) = (topic.name, escaped(topic.title()));
-        format!("<li><a href=\"/docs/{name}\">{title}</a></li>")
+        let current = if shown.is_some_and(|shown| shown.name == name) {
+            " aria-current=\"page\""
+        } else {
+            ""
+        };
+        format!("<li><a href=\"/docs/{name}\"{current}>{title}</a></li>")
     };
     let links: String = TOPICS.iter().map(link).collect();
     format!("<ul>{links}</ul>")
 }
 
-fn write_page(topic: &Topic, out: &mut String) -> std::fmt::Result {
-    let title = escaped(topic.title());
-    write!(
-        out,
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title}</title><style>{STYLE}{TOPIC_STYLE}</style>\
-         </head><body><nav><a href=\"/docs\">Interface</a>"
-    )?;
-    for other in TOPICS {
-        let (name, title) = (other.name, escaped(other.title()));
-        if name == topic.name {
-            write!(out, "<b>{title}</b> ")?;
-        } else {
-            write!(out, "<a href=\"/docs/{name}\">{title}</a>")?;
-        }
-    }
-    write!(out, "</nav><h1>{title}</h1>")?;
+fn write_blocks(topic: &Topic, out: &mut String) -> std::fmt::Result {
     let mut list = None;
     for block in topic.blocks() {
         let wanted = match &block {
@@ -59,9 +48,7 @@ fn write_page(topic: &Topic, out: &mut String) -> std::fmt::Result {
         }
         write_block(&block, out)?;
     }
-    close(list, out)?;
-    out.push_str("</body></html>");
-    Ok(())
+    close(list, out)
 }
 
 fn open(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
@@ -83,20 +70,20 @@ fn close(list: Option<&str>, out: &mut String) -> std::fmt::Result {
 fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
     match block {
         Block::Heading(title) => {
-            let id = title.to_lowercase().replace(' ', "-");
-            write!(out, "<h2 id=\"{}\">{}</h2>", escaped(&id), prose(title))
+            let id = escaped(&anchor(title));
+            write!(out, "<h2 id=\"{id}\">{}</h2>", prose(title))
         }
         Block::Paragraph(text) => write!(out, "<p>{}</p>", prose(text)),
         Block::Item(_, text) => write!(out, "<li>{}</li>", prose(text)),
         Block::Code(_, lines) => {
             write!(
                 out,
-                "<pre><code>{}</code></pre>",
+                "<pre tabindex=\"0\"><code>{}</code></pre>",
                 escaped(&lines.join("\n"))
             )
         }
         Block::Table(rows) => {
-            out.push_str("<table>");
+            out.push_str("<div class=\"scroll\"><table>");
             for (at, row) in rows.iter().enumerate() {
                 let cell = if at == 0 { "th" } else { "td" };
                 out.push_str("<tr>");
@@ -105,7 +92,7 @@ fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
                 }
                 out.push_str("</tr>");
             }
-            out.push_str("</table>");
+            out.push_str("</table></div>");
             Ok(())
         }
     }

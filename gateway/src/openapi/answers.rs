@@ -211,30 +211,61 @@ pub(super) fn responses() -> Map<String, Value> {
 /// The name of the answer for statuses that are not listed.
 const OTHER: &str = "Other";
 
-/// The name of the schema that every failure has.
-pub(super) const ERROR: &str = "Error";
+/// The names of the schemas that every failure has.
+const ERROR: &str = "Error";
+const DETAIL: &str = "ErrorDetail";
 
-/// That schema: the JSON form of a `google.rpc.Status`.
-pub(super) fn error() -> Value {
-    json!({
+/// These schemas: the JSON form of a `google.rpc.Status`, and of what stands in its details.
+pub(super) fn schemas() -> [(String, Value); 2] {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let error = json!({
         "type": "object",
         "description": "What went wrong.",
         "required": ["code", "message"],
         "properties": {
             "code": {"type": "integer", "description": "The gRPC code."},
-            "message": {"type": "string", "description": "A sentence for people."},
+            "message": text("A sentence for people."),
             "details": {
                 "type": "array",
-                "description": "`google.rpc.BadRequest` lists every violated field; \
-                    `google.rpc.ErrorInfo` and `google.rpc.RetryInfo` are for programs.",
-                "items": {
-                    "type": "object",
-                    "required": ["@type"],
-                    "properties": {"@type": {"type": "string"}},
-                },
+                "description": "For programs: `google.rpc.BadRequest` lists every violated field, \
+                    `google.rpc.ErrorInfo` names the reason, `google.rpc.RetryInfo` says when to \
+                    come again.",
+                "items": schema::reference(DETAIL),
             },
         },
-    })
+    });
+    let violation = json!({
+        "type": "object",
+        "required": ["description"],
+        "properties": {
+            "field": text("The field, as `type.event.filter`."),
+            "description": text("What is wrong with it, for people."),
+        },
+        "additionalProperties": true,
+    });
+    let detail = json!({
+        "type": "object",
+        "description": "More about what went wrong: which members it has says `@type`.",
+        "required": ["@type"],
+        "properties": {
+            "@type": text("`type.googleapis.com/` and the name of a message."),
+            "fieldViolations": {
+                "type": "array",
+                "description": "Of `google.rpc.BadRequest`: every wrong field.",
+                "items": violation,
+            },
+            "reason": text("Of `google.rpc.ErrorInfo`: the reason, in capitals."),
+            "domain": text("Of `google.rpc.ErrorInfo`: whose reason it is."),
+            "metadata": {
+                "type": "object",
+                "description": "Of `google.rpc.ErrorInfo`: more about the reason.",
+                "additionalProperties": {"type": "string"},
+            },
+            "retryDelay": text("Of `google.rpc.RetryInfo`: how long to wait, as `1.5s`."),
+        },
+        "additionalProperties": true,
+    });
+    [(ERROR.to_owned(), error), (DETAIL.to_owned(), detail)]
 }
 
 /// The headers that answers refer to.

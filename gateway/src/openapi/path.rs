@@ -4,8 +4,11 @@ use bellwether_proto::json::plan::{Cardinality, FieldPlan, Plan};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{answers, schema};
+use super::{answers, example, schema};
 use crate::operation::{BodyRule, Operation};
+
+/// A tag without quotes, or several with them.
+const TAGS: &str = "^([!#-+.-~]+|(W/)?\"[!#-+.-~]+\"( *, *(W/)?\"[!#-+.-~]+\")*)$";
 
 /// The path with the plain names of its parameters: `{trigger.name}` trips up readers of these
 /// documents.
@@ -31,39 +34,47 @@ pub(super) fn text(operation: &Operation) -> String {
     text
 }
 
-/// The service's name without its package.
-pub(super) fn tag(operation: &Operation) -> &str {
-    last_part(&operation.service)
-}
-
 fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
 /// The operation object.
 pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
-    let doc = &*operation.doc;
+    let (doc, role) = (&*operation.doc, &*operation.role);
     let end = doc.find(['.', ':']).unwrap_or(doc.len());
     let mut described = json!({
-        "operationId": format!("{}_{}", tag(operation), operation.name),
-        "tags": [tag(operation)],
+        "operationId": format!("{}_{}", last_part(&operation.service), operation.name),
+        "tags": [&*operation.title],
         "summary": doc[..end].replace('\n', " "),
-        "description": doc,
+        "description": format!("{doc}\n\n{}", needs(role)),
+        "x-required-role": role,
         "parameters": parameters(plan, operation),
         "responses": answers::of(plan, operation),
     });
-    // A DELETE may carry its fields in a body, but that is not for new clients to take up.
-    if let Some(message) = operation.body_message()
-        && operation.method != Method::DELETE
-    {
+    let example = example::body(plan, operation);
+    let command = example::command(plan, operation, example.as_ref());
+    described["x-codeSamples"] = json!([{"lang": "Shell", "label": "curl", "source": command}]);
+    if let Some(message) = operation.described_body() {
+        let mut content = json!({"schema": schema::reference(&plan.messages[message].name)});
+        if let Some(example) = example {
+            content["example"] = example;
+        }
         described["requestBody"] = json!({
             "required": operation.body != BodyRule::Optional,
-            "content": {"application/json": {
-                "schema": schema::reference(&plan.messages[message].name),
-            }},
+            "content": {"application/json": content},
         });
     }
     described
+}
+
+/// What a key has to be of, in a sentence.
+fn needs(role: &str) -> String {
+    match role {
+        "any" => "Any key may call it.".to_owned(),
+        "ingest" => "The key needs the role `ingest` or `admin`.".to_owned(),
+        "admin" => "The key needs the role `admin`.".to_owned(),
+        _ => format!("The key needs the role `{role}` or a higher one."),
+    }
 }
 
 fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
@@ -77,14 +88,13 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             BodyRule::Field(_, message) if binding.in_body_field => message,
             _ => operation.input,
         };
-        let doc = plan
-            .field(message, &binding.json_name)
-            .map_or("", |field| &field.doc);
+        let field = plan.field(message, &binding.json_name);
         parameters.push(json!({
             "name": last_part(capture),
             "in": "path",
             "required": true,
-            "description": doc,
+            "description": field.map_or("", |field| &field.doc),
+            "example": field.map(example::segment),
             "schema": {"type": "string", "minLength": 1},
         }));
     }
@@ -104,7 +114,7 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "in": "header",
             "description": "The `etag` or `ETag` that has to be current, several parted by commas, \
                 or `*` for any; otherwise nothing is changed.",
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "pattern": TAGS},
         }));
     }
     if operation.method == Method::GET {

@@ -3,11 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::json::plan::{
-    Cardinality, EnumId, EnumPlan, FieldPlan, Kind, MessageId, MessagePlan, Plan, Shape,
+    Answered, Behavior, Cardinality, EnumId, EnumPlan, FieldPlan, Kind, MessageId, MessagePlan,
+    Plan, Shape,
 };
 use serde_json::{Map, Value, json};
 
+use super::limit::{count, limited};
 use crate::operation::Operation;
+
+/// The type of members that are whatever they are.
+const FREE_MAP: &str = "google.protobuf.Struct";
+
+const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 
 /// How a type's fields come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,12 +37,12 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
         } else {
             Use::Strict
         };
-        if let Some(message) = operation.body_message() {
+        if let Some(message) = operation.described_body() {
             reach(plan, message, how, &mut uses, &mut enums);
         }
         reach(plan, operation.output, Use::Answer, &mut uses, &mut enums);
         for field in &plan.messages[operation.input].fields {
-            if let Kind::Enum(id) = field.kind {
+            if let (Kind::Enum(id), Cardinality::Single) = (field.kind, field.cardinality) {
                 enums.insert(id);
             }
         }
@@ -48,7 +55,8 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
         let plan = &plan.enums[id];
         (plan.name.to_string(), enumeration(plan))
     });
-    messages.chain(enums).collect()
+    let free_map = [(FREE_MAP.to_owned(), free_map())];
+    messages.chain(enums).chain(free_map).collect()
 }
 
 /// A reference to a type's schema.
@@ -70,6 +78,7 @@ fn reach(
     uses.insert(id, how);
     for field in &plan.messages[id].fields {
         let value = match field.cardinality {
+            _ if field.answered == Answered::AsSent => None,
             Cardinality::Map => map_value(plan, field),
             _ => Some(field),
         };
@@ -86,35 +95,76 @@ fn reach(
 }
 
 fn object(plan: &Plan, message: &MessagePlan, how: Use) -> Value {
-    let properties: Map<String, Value> = message
-        .fields
+    let exactly_one = message.oneofs.iter().position(|required| *required);
+    let mut schema = match exactly_one {
+        None => members(plan, &message.fields.iter().collect::<Vec<_>>(), None, how),
+        Some(group) => variants(plan, message, group, how),
+    };
+    schema["description"] = json!(description(message));
+    schema
+}
+
+/// An object with these fields, of which `chosen` is required.
+fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: Use) -> Value {
+    let is_required = |member: &&&FieldPlan| match how {
+        _ if chosen.is_some_and(|chosen| chosen.number == member.number) => true,
+        Use::Answer => member.answered == Answered::Always,
+        Use::Strict | Use::Lenient => member.behavior == Behavior::Required,
+    };
+    let required: Vec<_> = fields.iter().filter(is_required).collect();
+    let required: Vec<_> = required.iter().map(|member| &*member.json_name).collect();
+    let properties: Map<String, Value> = fields
         .iter()
-        .map(|member| (member.json_name.to_string(), field(plan, member)))
+        .map(|member| (member.json_name.to_string(), described(plan, member, how)))
         .collect();
-    let mut description = message.doc.to_string();
-    let groups: BTreeSet<_> = message
-        .fields
-        .iter()
-        .filter_map(|field| field.oneof)
-        .collect();
-    for group in groups {
-        let members = message
-            .fields
-            .iter()
-            .filter(|field| field.oneof == Some(group));
-        let names: Vec<_> = members
-            .map(|field| format!("`{}`", field.json_name))
-            .collect();
-        description = format!("{description}\nAt most one of {}.", names.join(", "));
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
     }
-    let mut schema =
-        json!({"type": "object", "description": description, "properties": properties});
     match how {
         Use::Answer => {}
         Use::Strict => schema["additionalProperties"] = json!(false),
         Use::Lenient => schema["additionalProperties"] = json!(true),
     }
     schema
+}
+
+/// One object for each field of a group of which one is required. Readers of these documents make a
+/// type of each, where they would pass over a list of names beside the properties.
+fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Use) -> Value {
+    let is_common = |field: &&FieldPlan| field.oneof != Some(group);
+    let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);
+    let variant = |chosen: &FieldPlan| {
+        let fields = [&common[..], &[chosen]].concat();
+        let mut variant = members(plan, &fields, Some(chosen), how);
+        let name = message.name.rsplit('.').next().unwrap_or_default();
+        variant["title"] = json!(format!("{name} {}", chosen.name.replace('_', " ")));
+        variant
+    };
+    let mut variants: Vec<_> = chosen.into_iter().map(variant).collect();
+    match variants.pop() {
+        Some(only) if variants.is_empty() => only,
+        last => {
+            variants.extend(last);
+            json!({"oneOf": variants})
+        }
+    }
+}
+
+fn description(message: &MessagePlan) -> String {
+    let mut description = message.doc.to_string();
+    for (group, required) in message.oneofs.iter().enumerate() {
+        let members = message.fields.iter();
+        let names: Vec<_> = members
+            .filter(|field| field.oneof == Some(group))
+            .map(|field| format!("`{}`", field.json_name))
+            .collect();
+        if !names.is_empty() {
+            let count = if *required { "Exactly" } else { "At most" };
+            description = format!("{description}\n{count} one of {}.", names.join(", "));
+        }
+    }
+    description
 }
 
 fn enumeration(plan: &EnumPlan) -> Value {
@@ -132,19 +182,50 @@ fn enumeration(plan: &EnumPlan) -> Value {
     json!({"type": "string", "description": description, "enum": names})
 }
 
-/// The schema of a field, with its comment.
+/// The schema of a field in a request's query, with its comment.
 pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
+    let mut schema = described(plan, field, Use::Strict);
+    if let Cardinality::Repeated { .. } = field.cardinality {
+        schema["type"] = json!("array");
+    }
+    if let (Kind::Enum(id), Cardinality::Repeated { .. }) = (field.kind, field.cardinality) {
+        // Which of them are meant: the one that says nothing is none of them.
+        let values = plan.enums[id].values.iter();
+        let names = values.filter(|value| value.number != 0);
+        let names: Vec<_> = names.map(|value| &*value.name).collect();
+        schema["items"] = json!({"type": "string", "enum": names});
+    }
+    schema
+}
+
+fn described(plan: &Plan, field: &FieldPlan, how: Use) -> Value {
     let mut schema = match field.cardinality {
-        Cardinality::Single => single(plan, field.kind),
-        Cardinality::Repeated { .. } => json!({"type": "array", "items": single(plan, field.kind)}),
+        Cardinality::Single if field.answered == Answered::AsSent => reference(FREE_MAP),
+        Cardinality::Repeated { .. } if field.answered == Answered::AsSent => {
+            json!({"type": "array", "items": reference(FREE_MAP)})
+        }
+        Cardinality::Single => limited(single(plan, field.kind, how), field),
+        Cardinality::Repeated { .. } => {
+            json!({"type": "array", "items": limited(single(plan, field.kind, how), field)})
+        }
         Cardinality::Map => {
-            let value = map_value(plan, field).map(|value| single(plan, value.kind));
+            let value = map_value(plan, field).map(|value| single(plan, value.kind, how));
             json!({"type": "object", "additionalProperties": value})
         }
     };
+    count(&mut schema, field);
+    if how != Use::Answer && field.behavior != Behavior::Required && schema["type"].is_string() {
+        match field.cardinality {
+            Cardinality::Single => {}
+            // Senders in some languages have no other way to say that a list is empty.
+            _ => schema["type"] = json!([schema["type"], "null"]),
+        }
+    }
     schema["description"] = json!(&*field.doc);
-    if field.doc.starts_with("Output only") {
-        schema["readOnly"] = json!(true);
+    match field.behavior {
+        Behavior::OutputOnly => schema["readOnly"] = json!(true),
+        Behavior::InputOnly => schema["writeOnly"] = json!(true),
+        Behavior::Optional | Behavior::Required => {}
     }
     if field.deprecated {
         schema["deprecated"] = json!(true);
@@ -159,36 +240,53 @@ fn map_value<'p>(plan: &'p Plan, field: &FieldPlan) -> Option<&'p FieldPlan> {
     }
 }
 
-fn single(plan: &Plan, kind: Kind) -> Value {
+fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
     match kind {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
             json!({"type": "integer", "format": "int32"})
         }
         Kind::Uint32 | Kind::Fixed32 => json!({"type": "integer", "format": "int64", "minimum": 0}),
-        // Answered as text, as not every reader's numbers are wide enough; taken in as either.
-        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
-            json!({"type": ["string", "integer"], "format": "int64"})
-        }
-        Kind::Uint64 | Kind::Fixed64 => json!({"type": ["string", "integer"], "format": "uint64"}),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => wide("int64", "^-?[0-9]+$", how),
+        Kind::Uint64 | Kind::Fixed64 => wide("uint64", "^[0-9]+$", how),
         Kind::Float => json!({"type": "number", "format": "float"}),
         Kind::Double => json!({"type": "number", "format": "double"}),
         Kind::String => json!({"type": "string"}),
         Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
         Kind::Enum(id) => reference(&plan.enums[id].name),
-        Kind::Message(id) => match plan.messages[id].shape {
-            Shape::Plain => reference(&plan.messages[id].name),
-            Shape::Any => json!({"type": "object", "required": ["@type"]}),
-            Shape::Duration => json!({"type": "string", "examples": ["1.5s"]}),
-            Shape::FieldMask => json!({"type": "string", "examples": ["name,type.webhook"]}),
-            Shape::ListValue => json!({"type": "array"}),
-            Shape::Struct => json!({"type": "object"}),
-            Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
-            Shape::Value => json!({}),
-            Shape::Wrapper => match plan.messages[id].fields.first() {
-                Some(value) => single(plan, value.kind),
-                None => json!({}),
-            },
+        Kind::Message(id) => message(plan, id, how),
+    }
+}
+
+/// Answered as text, as not every reader's numbers are wide enough; taken in as either.
+fn wide(format: &str, pattern: &str, how: Use) -> Value {
+    let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
+    if how != Use::Answer {
+        schema["type"] = json!(["string", "integer"]);
+    }
+    schema
+}
+
+fn message(plan: &Plan, id: MessageId, how: Use) -> Value {
+    match plan.messages[id].shape {
+        Shape::Plain => reference(&plan.messages[id].name),
+        Shape::Any => json!({"type": "object", "required": ["@type"]}),
+        Shape::Duration => {
+            json!({"type": "string", "pattern": DURATION, "examples": ["1.5s"]})
+        }
+        Shape::FieldMask => json!({"type": "string", "examples": ["name,type.webhook"]}),
+        Shape::ListValue => json!({"type": "array", "items": {}}),
+        Shape::Struct => reference(FREE_MAP),
+        Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
+        Shape::Value => json!({}),
+        Shape::Wrapper => match plan.messages[id].fields.first() {
+            Some(value) => single(plan, value.kind, how),
+            None => json!({}),
         },
     }
+}
+
+/// Any members: without the word, readers of these documents take it for an object without any.
+fn free_map() -> Value {
+    json!({"type": "object", "description": "Any members.", "additionalProperties": true})
 }

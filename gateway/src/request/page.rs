@@ -15,17 +15,20 @@ pub(super) enum Page {
     Openapi,
     /// The interface for people.
     Docs,
+    /// The picture that browsers show beside a page's title.
+    Icon,
     /// A reference topic.
     Topic(&'static Topic),
 }
 
 impl Page {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Healthz,
         Self::Readyz,
         Self::Metrics,
         Self::Openapi,
         Self::Docs,
+        Self::Icon,
     ];
 
     /// Where the page is.
@@ -36,13 +39,17 @@ impl Page {
             Self::Metrics => metrics::PATH,
             Self::Openapi => "/openapi.json",
             Self::Docs => "/docs",
+            Self::Icon => "/favicon.svg",
             Self::Topic(_) => "/docs/{topic}",
         }
     }
 
     /// Whether it is a document: the same for everyone, until there is another version.
     pub(super) fn is_document(self) -> bool {
-        matches!(self, Self::Openapi | Self::Docs | Self::Topic(_))
+        matches!(
+            self,
+            Self::Openapi | Self::Docs | Self::Icon | Self::Topic(_)
+        )
     }
 
     /// The page at a path.

@@ -10,6 +10,7 @@ use crate::{dialect::Answer, docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 
 /// What is answered.
 pub(super) struct Reply {
@@ -118,6 +119,7 @@ impl Handler {
             },
             Page::Openapi => Reply::json(self.openapi.clone()),
             Page::Docs => Reply::html(self.docs.clone()),
+            Page::Icon => Reply::ok(SVG, docs::ICON),
             Page::Topic(topic) => Reply::html(docs::topic::page(topic)),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 use crate::{backend::Act, world::World};
@@ -117,7 +117,7 @@ async fn the_openapi_document_has_the_paths_of_senders() {
     let methods: Vec<_> = ping.keys().collect();
     assert_eq!(methods, ["get", "patch", "post", "put"]);
     let status = &document["paths"]["/api/v2/status"]["get"];
-    assert_eq!(status["security"], serde_json::json!([]));
+    assert_eq!(status["security"], json!([]));
 }
 
 #[tokio::test]
@@ -150,6 +150,50 @@ async fn answers_document_the_headers_that_come_with_them() {
     assert_eq!(taking[0]["operationId"], "DataReceiverService_PutEvents");
     let answered = headers(&taking[0]["responses"]["200"]);
     assert!(answered.contains("idempotent-replayed"), "{answered:?}");
+}
+
+#[tokio::test]
+async fn the_openapi_document_says_what_is_required_taken_and_answered() {
+    let document = World::new().await.get("/openapi.json").await.json();
+    let schema = |name: &str| &document["components"]["schemas"][name];
+    assert_eq!(
+        schema("bellwether.v1.Trigger")["required"],
+        json!(["name", "type"])
+    );
+    // Of what is only answered, what every answer has.
+    let page = schema("bellwether.v1.ListTriggersResponse");
+    assert_eq!(page["required"], json!(["totalSize"]));
+    let destination = schema("bellwether.v1.DestinationType")["oneOf"]
+        .as_array()
+        .unwrap();
+    assert_eq!(destination.len(), 7);
+    for variant in destination {
+        let members = variant["properties"].as_object().unwrap();
+        assert_eq!(members.len(), 1, "{variant}");
+        assert_eq!(variant["required"][0], **members.keys().next().unwrap());
+    }
+    let tags = &schema("bellwether.v1.Rule")["properties"]["tags"];
+    assert_eq!(tags["type"], json!(["array", "null"]));
+    assert_eq!(
+        (&tags["maxItems"], &tags["items"]["maxLength"]),
+        (&json!(20), &json!(100))
+    );
+    let created = &schema("bellwether.v1.Rule")["properties"]["createTime"];
+    assert_eq!(created["readOnly"], true);
+    let token = &schema("bellwether.v1.Slack")["properties"]["token"];
+    assert_eq!(token["format"], "password");
+    let metadata = &schema("zenoss.cloud.Event")["properties"]["metadataFields"]["$ref"];
+    assert_eq!(metadata, "#/components/schemas/google.protobuf.Struct");
+    assert_eq!(
+        schema("google.protobuf.Struct")["additionalProperties"],
+        true
+    );
+    let create = &document["paths"]["/v1/notification/triggers"]["post"];
+    assert_eq!(create["x-required-role"], "editor");
+    assert_eq!(create["tags"], json!(["Triggers"]));
+    let example = &create["requestBody"]["content"]["application/json"]["example"];
+    assert_eq!(example["name"], "disk full");
+    assert_eq!(document["info"]["license"]["identifier"], "Apache-2.0");
 }
 
 #[tokio::test]

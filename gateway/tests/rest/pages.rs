@@ -1,5 +1,7 @@
 //! The pages that the gateway answers itself.
 
+use std::collections::BTreeSet;
+
 use bellwether_proto::reference::TOPICS;
 
 use crate::{backend::Act, world::World};
@@ -55,10 +57,45 @@ async fn the_docs_are_one_page_without_outside_resources() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    for outside in [
-        "<script", "<link", "<img", "src=", "@import", "http://", "https://",
-    ] {
-        assert!(!page.contains(outside), "{outside}");
+    assert_needs_nothing_outside(&page, "/docs");
+    let icon = world.get("/favicon.svg").await;
+    assert_eq!(icon.header("content-type"), "image/svg+xml");
+}
+
+#[tokio::test]
+async fn each_operation_and_type_of_the_docs_can_be_linked_to() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    let page = world.get("/docs").await;
+    let page = String::from_utf8(page.body.to_vec()).unwrap();
+    let ids = page.split(" id=\"").skip(1);
+    let ids: BTreeSet<_> = ids.map(|rest| rest.split('"').next().unwrap()).collect();
+    for place in page.split("href=\"#").skip(1) {
+        let place = place.split('"').next().unwrap();
+        assert!(ids.contains(place), "{place}");
+    }
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|item| item.as_object().unwrap().values());
+    for operation in operations {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+        if operation["tags"][0] != "Senders" {
+            let sample = operation["x-codeSamples"][0]["source"].as_str().unwrap();
+            assert!(sample.starts_with("curl --request "), "{sample}");
+        }
+    }
+    for landmark in ["<header>", "<nav ", "<main ", "type=\"search\""] {
+        assert!(page.contains(landmark), "{landmark}");
+    }
+}
+
+/// The picture beside the title and the service's own pages are all that a page leads to.
+fn assert_needs_nothing_outside(page: &str, path: &str) {
+    for outside in ["<img", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "{path}: {outside}");
+    }
+    for to in page.split("href=\"").skip(1) {
+        assert!(to.starts_with(['/', '#']), "{path}: {to:.40}");
     }
 }
 
@@ -81,7 +118,7 @@ async fn each_reference_topic_is_a_page_that_leads_to_the_others() {
         for (tag, end) in [
             ("<table>", "</table>"),
             ("<ol", "</ol>"),
-            ("<pre>", "</pre>"),
+            ("<pre", "</pre>"),
         ] {
             assert_eq!(
                 page.matches(tag).count(),
@@ -89,11 +126,10 @@ async fn each_reference_topic_is_a_page_that_leads_to_the_others() {
                 "{path} {tag}"
             );
         }
-        for outside in ["<script", "<link", "<img", "src=", "@import", "href=\"http"] {
-            assert!(!page.contains(outside), "{path}: {outside}");
-        }
+        assert_needs_nothing_outside(&page, &path);
         for to in page.split("href=\"").skip(1) {
-            let to = to.split('"').next().unwrap();
+            let to = to.split(['"', '#']).next().unwrap();
+            let to = if to.is_empty() { &path } else { to };
             assert_eq!(world.get(to).await.status, 200, "{path}: {to}");
         }
     }

@@ -1,7 +1,8 @@
-//! Reads an encoded `FileDescriptorSet`, with the `google.api.http` options inside it.
+//! Reads an encoded `FileDescriptorSet`, with the options of `google.api` and of `options.proto` inside
+//! it.
 //!
 //! The ready-made descriptor types drop options they do not know, so these state just the parts
-//! that are needed, the HTTP rule among them. Tags are those of `descriptor.proto`.
+//! that are needed, these options among them. Tags are those of `descriptor.proto`.
 
 #![expect(missing_docs, reason = "fields are those of descriptor.proto")]
 
@@ -9,9 +10,13 @@ use std::collections::{HashMap, HashSet};
 
 use prost::{DecodeError, Message};
 
+use crate::bellwether::options::FieldLimits;
+
 /// Field 72295728 of `MethodOptions` is `google.api.http`.
 #[derive(Clone, PartialEq, Message)]
 pub struct MethodOptions {
+    #[prost(string, tag = "50001")]
+    pub role: String,
     #[prost(message, optional, tag = "72295728")]
     pub http: Option<HttpRule>,
 }
@@ -108,13 +113,21 @@ pub struct Field {
     pub proto3_optional: bool,
 }
 
-/// Options of a field.
+/// Options of a field; `behavior` is `google.api.field_behavior`.
 #[derive(Clone, PartialEq, Message)]
 pub struct FieldOptions {
     #[prost(bool, optional, tag = "2")]
     pub packed: Option<bool>,
     #[prost(bool, tag = "3")]
     pub deprecated: bool,
+    #[prost(int32, repeated, packed = "false", tag = "1052")]
+    pub behavior: Vec<i32>,
+    #[prost(message, optional, tag = "50001")]
+    pub takes: Option<FieldLimits>,
+    #[prost(bool, tag = "50002")]
+    pub always: bool,
+    #[prost(bool, tag = "50003")]
+    pub as_sent: bool,
 }
 
 /// A group of fields of which at most one is set.
@@ -122,6 +135,15 @@ pub struct FieldOptions {
 pub struct Oneof {
     #[prost(string, tag = "1")]
     pub name: String,
+    #[prost(message, optional, tag = "2")]
+    pub options: Option<OneofOptions>,
+}
+
+/// Options of such a group.
+#[derive(Clone, PartialEq, Message)]
+pub struct OneofOptions {
+    #[prost(bool, tag = "50001")]
+    pub exactly_one: bool,
 }
 
 /// An enum type.
@@ -149,6 +171,15 @@ pub struct Service {
     pub name: String,
     #[prost(message, repeated, tag = "2")]
     pub method: Vec<Method>,
+    #[prost(message, optional, tag = "3")]
+    pub options: Option<ServiceOptions>,
+}
+
+/// Options of a service.
+#[derive(Clone, PartialEq, Message)]
+pub struct ServiceOptions {
+    #[prost(string, tag = "50001")]
+    pub title: String,
 }
 
 /// A method of a service.

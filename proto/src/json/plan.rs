@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 pub use compile::CompileError;
 
-use crate::json::wire::WireType;
+use crate::{bellwether::options::FieldLimits, json::wire::WireType};
 
 /// Place of a message type in [`Plan::messages`].
 pub type MessageId = usize;
@@ -66,6 +66,8 @@ pub struct MessagePlan {
     pub shape: Shape,
     /// Its fields by number.
     pub fields: Vec<FieldPlan>,
+    /// Of each of its groups, by [`FieldPlan::oneof`], whether one of its fields is required.
+    pub oneofs: Vec<bool>,
     /// Both spellings of every field's name, sorted, with the field's place.
     names: Vec<(Box<str>, usize)>,
 }
@@ -176,6 +178,38 @@ pub struct FieldPlan {
     pub presence: bool,
     /// Whether it is to go.
     pub deprecated: bool,
+    /// What a request has to do with it.
+    pub behavior: Behavior,
+    /// What is taken in it, of a list in each entry.
+    pub takes: FieldLimits,
+    /// What answers have of it.
+    pub answered: Answered,
+}
+
+/// What answers have of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Answered {
+    /// A value that is not zero.
+    #[default]
+    Set,
+    /// A value, whatever it is.
+    Always,
+    /// What somebody sent, which need not be what is taken.
+    AsSent,
+}
+
+/// What a request has to do with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Behavior {
+    /// It may have it.
+    #[default]
+    Optional,
+    /// It must have it.
+    Required,
+    /// The service writes it; what a request has there is ignored.
+    OutputOnly,
+    /// It may have it, and no answer has.
+    InputOnly,
 }
 
 /// An enum type.

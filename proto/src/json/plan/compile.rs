@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId, MessagePlan, Plan,
-    Shape,
+    Answered, Behavior, Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId,
+    MessagePlan, Plan, Shape,
 };
 use crate::json::{
     descriptor::{self as pb, Comments, index},
@@ -195,6 +195,7 @@ impl<'a> Declarations<'a> {
             doc: comments.at(path),
             shape: shape_of(full_name),
             fields,
+            oneofs: item.oneof_decl.iter().map(is_required).collect(),
             names: spellings,
         })
     }
@@ -240,6 +241,7 @@ impl Names<'_> {
         let kind = self
             .kind(field)
             .ok_or_else(|| unsupported("is of a type not known here"))?;
+        let options = field.options.as_ref();
         let cardinality = match kind {
             _ if field.label != REPEATED => Cardinality::Single,
             Kind::Message(id) if self.map_entries[id] => Cardinality::Map,
@@ -247,7 +249,7 @@ impl Names<'_> {
                 Cardinality::Repeated { packed: false }
             }
             _ => {
-                let stated = field.options.as_ref().and_then(|options| options.packed);
+                let stated = options.and_then(|options| options.packed);
                 Cardinality::Repeated {
                     packed: stated.unwrap_or(true),
                 }
@@ -268,10 +270,12 @@ impl Names<'_> {
             kind,
             cardinality,
             oneof: oneof.and_then(|at| usize::try_from(at).ok()),
-            deprecated: field
-                .options
-                .as_ref()
-                .is_some_and(|options| options.deprecated),
+            deprecated: options.is_some_and(|options| options.deprecated),
+            behavior: options.map_or_else(Behavior::default, behavior_of),
+            takes: options
+                .and_then(|options| options.takes.clone())
+                .unwrap_or_default(),
+            answered: options.map_or_else(Answered::default, answered_of),
         })
     }
 
@@ -299,6 +303,30 @@ impl Names<'_> {
             _ => return None,
         })
     }
+}
+
+fn is_required(oneof: &pb::Oneof) -> bool {
+    let options = oneof.options.as_ref();
+    options.is_some_and(|options| options.exactly_one)
+}
+
+fn answered_of(options: &pb::FieldOptions) -> Answered {
+    match (options.always, options.as_sent) {
+        (_, true) => Answered::AsSent,
+        (true, _) => Answered::Always,
+        (false, false) => Answered::Set,
+    }
+}
+
+/// The first that means something here, by the numbers of `google.api.FieldBehavior`.
+fn behavior_of(options: &pb::FieldOptions) -> Behavior {
+    let known = |number: &i32| match number {
+        2 => Some(Behavior::Required),
+        3 => Some(Behavior::OutputOnly),
+        4 => Some(Behavior::InputOnly),
+        _ => None,
+    };
+    options.behavior.iter().find_map(known).unwrap_or_default()
 }
 
 /// `critical` of `Severity` and `SEVERITY_CRITICAL`; the names of values begin with that of their

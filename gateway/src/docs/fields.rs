@@ -1,0 +1,100 @@
+//! The fields of types, and the parameters of operations, as tables.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde_json::Value;
+
+use super::{escaped, items, members, prose};
+
+/// The parameters of an operation.
+pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::fmt::Result {
+    if parameters.is_empty() {
+        return Ok(());
+    }
+    out.push_str("<div class=\"scroll\"><table class=\"fields\">");
+    for parameter in parameters {
+        write!(
+            out,
+            "<tr><td><code>{}</code><td class=\"dim\">{}<td>{}<td>{}</tr>",
+            prose(&parameter["name"]),
+            prose(&parameter["in"]),
+            type_of(&parameter["schema"]),
+            prose(&parameter["description"])
+        )?;
+    }
+    out.push_str("</table></div>");
+    Ok(())
+}
+
+/// The fields of a type; of one that is one of several, those of each.
+pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result {
+    let variants = items(&schema["oneOf"]);
+    let single = [schema.clone()];
+    let objects = if variants.is_empty() {
+        &single[..]
+    } else {
+        variants
+    };
+    let mut fields = BTreeMap::new();
+    for object in objects {
+        for (name, field) in members(&object["properties"]) {
+            let is_in = |object: &Value| items(&object["required"]).iter().any(|it| it == name);
+            fields.insert(name, (field, objects.iter().all(is_in)));
+        }
+    }
+    if fields.is_empty() {
+        return Ok(());
+    }
+    out.push_str("<div class=\"scroll\"><table class=\"fields\">");
+    for (name, (field, is_required)) in fields {
+        let required = if is_required {
+            " <span class=\"dim\">required</span>"
+        } else {
+            ""
+        };
+        write!(
+            out,
+            "<tr><td><code>{name}</code>{required}<td>{}<td>{}</tr>",
+            type_of(field),
+            prose(&field["description"])
+        )?;
+    }
+    out.push_str("</table></div>");
+    Ok(())
+}
+
+/// A type in a few words, with links to the types described further down.
+pub(super) fn type_of(schema: &Value) -> String {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or(reference);
+        return format!("<a href=\"#{name}\"><code>{name}</code></a>");
+    }
+    let name = match &schema["type"] {
+        Value::String(name) => name.clone(),
+        Value::Array(names) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| *name != "null")
+            .collect::<Vec<_>>()
+            .join(" or "),
+        _ => "any value".to_owned(),
+    };
+    if schema["items"].is_object() {
+        return format!("list of {}", type_of(&schema["items"]));
+    }
+    if schema["additionalProperties"].is_object() {
+        return format!("map of {}", type_of(&schema["additionalProperties"]));
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        let words = words.iter().filter_map(Value::as_str);
+        let words: Vec<_> = words
+            .filter(|word| !word.is_empty())
+            .map(|word| format!("<code>{}</code>", escaped(word)))
+            .collect();
+        return words.join(" or ");
+    }
+    match schema["format"].as_str() {
+        Some(format) => format!("{name} ({format})"),
+        None => name,
+    }
+}
