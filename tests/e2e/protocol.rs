@@ -12,7 +12,10 @@ use bellwether_proto::v1::{
 };
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;
+use serde_json::Value;
 use tonic::{Code, Request};
+
+use crate::samples;
 
 const RULES: &str = "/v1/notification/rules";
 const PAGE: &str = "https://console.example.net";
@@ -262,4 +265,49 @@ async fn what_is_no_message_is_answered_as_the_callers_fault() {
             assert!(is_invalid, "{path} {body:?}: {told}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_line_of_the_log_names_a_call_with_its_caller_and_its_request() {
+    let lines = "log_filter = \"bellwether_backend=debug\"\nlog_format = \"json\"\n";
+    let world = World::with_settings(lines);
+    let rest = world.rest();
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let headers = [("x-request-id", "mine-1"), ("traceparent", trace)];
+    let path = "/v1/notification/triggers";
+    let answer = rest.try_send(Method::GET, path, &headers, "").await;
+    assert_eq!(answer.unwrap().status, 200);
+    let event = samples::event("full", "a", "SEVERITY_ERROR", "disk is full");
+    let body = samples::events(&[event]).to_string();
+    let sent = rest.try_send(Method::POST, "/v1/data-receiver/events", &headers, body);
+    assert_eq!(sent.await.unwrap().status, 200);
+    let channel = bellwether_tests::grpc::channel(world.service().address("grpc"), None);
+    let mut stranger = RuleServiceClient::new(channel);
+    let refused = stranger.list_rules(ListRulesRequest::default()).await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+
+    let log = world.service().log();
+    let lines = log.lines().filter(|it| it.contains("\"a call\""));
+    let lines: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
+    let of = |method: &str, code: &str| {
+        let is_it = |it: &&Value| {
+            it["method"].as_str().is_some_and(|it| it.ends_with(method)) && it["code"] == code
+        };
+        lines
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{method} {code}: {log}"))
+    };
+    for method in ["/ListTriggers", "/PutEvents"] {
+        let line = of(method, "Ok");
+        assert_eq!(line["client"], "admin");
+        assert_eq!(line["address"], "127.0.0.1");
+        assert_eq!(line["request_id"], "mine-1");
+        assert_eq!(line["trace"], trace);
+        assert!(line["ms"].as_u64().unwrap() < 10_000);
+    }
+    let refused = of("/ListRules", "Unauthenticated");
+    assert_eq!(refused["client"], Value::Null);
+    assert_eq!(refused["request_id"].as_str().unwrap().len(), 32);
+    assert!(!log.contains(&world.admin_key()));
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Content, DestinationKind, IncomingEvent, Outcome, RecordId, TraceContext},
+    domain::{Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext},
     message::{Context, Links},
     trace::{Span, SpanKind},
 };
@@ -84,6 +84,8 @@ impl Sender {
 
     /// Says something of this service itself, where there is somebody to take it in.
     pub(crate) fn report(&self, event: IncomingEvent) {
+        let status = event.status.map(Status::word);
+        tracing::info!(event = %event.name, status, said = %event.summary, "a destination fares otherwise");
         if let Some(sink) = &self.0.sink {
             sink.report(event);
         }

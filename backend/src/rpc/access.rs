@@ -5,6 +5,7 @@ mod capacity;
 mod deadline;
 mod entries;
 mod guard;
+mod line;
 mod rate_limit;
 mod refusals;
 
@@ -13,7 +14,7 @@ use tonic::{Request, Status};
 use crate::{error::Error, ops::client::Caller};
 
 pub use deadline::timeout_asked;
-pub use guard::{Admitted, Denied, Guard, Guarded};
+pub use guard::{Admitted, Denied, Guard, Guarded, code_of};
 pub use refusals::Refusals;
 
 /// The address that a call came from.

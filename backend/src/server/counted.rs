@@ -7,11 +7,14 @@ use std::{
     time::Instant,
 };
 
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use tonic::{Code, Status};
 use tower::{Layer, Service};
 
-use crate::{metrics::Metrics, rpc::methods::method};
+use crate::{
+    metrics::Metrics,
+    rpc::{access::code_of, methods::method},
+};
 
 /// What calls of methods are counted under that there are not.
 const UNKNOWN: &str = "unknown";
@@ -57,7 +60,7 @@ where
         let answering = self.inner.call(request);
         Box::pin(async move {
             let response = answering.await?;
-            metrics.called(name, code(response.headers()), begin.elapsed());
+            metrics.called(name, code_of(response.headers()), begin.elapsed());
             Ok(response)
         })
     }
@@ -79,11 +82,4 @@ pub(super) async fn counted<T>(
 /// What a call of that path is counted under.
 fn name(path: &str) -> &'static str {
     method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
-}
-
-/// What is said before the answer itself: a fault that is found later, within a stream, is its end.
-fn code(headers: &HeaderMap) -> Code {
-    headers
-        .get(Status::GRPC_STATUS)
-        .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
 }

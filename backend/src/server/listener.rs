@@ -90,11 +90,13 @@ where
 
     async fn answer(
         self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         peer: SocketAddr,
         activity: Arc<Activity>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
+        // Whoever writes a line about the call names it so.
+        request.headers_mut().insert(REQUEST_ID, id.clone());
         let mut answer = self.reply(request, peer, activity).await;
         answer.headers_mut().insert(REQUEST_ID, id);
         answer

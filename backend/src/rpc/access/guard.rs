@@ -12,7 +12,7 @@ use bellwether_proto::listen::Activity;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;
-use tonic::{Status, body::Body, metadata::MetadataMap, service::Routes};
+use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
@@ -20,6 +20,7 @@ use super::{
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
+    line::Line,
     rate_limit,
     refusals::Why,
 };
@@ -162,13 +163,17 @@ impl Guard {
     where
         F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
     {
+        let mut line = Line::begin(method(path), headers, forwarded(headers));
         let admitted = match self.admit(path, headers, None).await {
             Ok(admitted) => admitted,
             Err(Denied { mut status, caller }) => {
                 self.write_rates(caller.as_ref(), status.metadata_mut().as_mut());
+                line.of(caller.as_ref().map(|it| &it.name));
+                line.end(status.code());
                 return Err(status);
             }
         };
+        line.of(admitted.caller.as_ref().map(|it| &it.name));
         let Some(caller) = admitted.caller else {
             // A method for everybody knows no caller on whose behalf it could be called so.
             return Err(unknown_method().into());
@@ -186,6 +191,7 @@ impl Guard {
             Err(status) => status.metadata_mut(),
         };
         self.write_rates(Some(&caller), metadata.as_mut());
+        line.end(answer.as_ref().err().map_or(Code::Ok, Status::code));
         answer
     }
 
@@ -289,6 +295,13 @@ fn unknown_method() -> Error {
     Error::Unimplemented("this service does not have the method that was called".into())
 }
 
+/// What is said before the answer itself: a fault that is found later, within a stream, is its end.
+pub fn code_of(headers: &HeaderMap) -> Code {
+    headers
+        .get(Status::GRPC_STATUS)
+        .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
+}
+
 /// The address that a gateway in this process says it calls for.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()
@@ -354,11 +367,13 @@ where
             let request = request.map(Body::new);
             let peer = request.extensions().get::<Peer>().map(|Peer(peer)| *peer);
             let path = request.uri().path();
+            let address = peer.or_else(|| forwarded(request.headers()));
+            let mut line = Line::begin(method(path), request.headers(), address);
             let (caller, mut response) = match guard.admit(path, request.headers(), peer).await {
                 Ok(admitted) => {
                     let caller = admitted.caller.clone();
                     admitted.show(request.extensions().get());
-                    let address = peer.or_else(|| forwarded(request.headers()));
+                    line.of(caller.as_ref().map(|it| &it.name));
                     let answer = match guard.answerable(&admitted, address).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
                         Ok(Some(by)) => audit::by(by, admitted.call(&mut inner, request)).await?,
@@ -369,6 +384,8 @@ where
                 Err(Denied { status, caller }) => (caller, status.into_http()),
             };
             guard.write_rates(caller.as_ref(), response.headers_mut());
+            line.of(caller.as_ref().map(|it| &it.name));
+            line.end(code_of(response.headers()));
             Ok(response)
         })
     }

@@ -1,0 +1,89 @@
+//! One log line for each call: at DEBUG, a slow one or one that was given up at INFO, one that failed
+//! through no fault of its caller at WARN.
+
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::listen::REQUEST_ID;
+use http::{HeaderMap, HeaderValue};
+use tonic::Code;
+
+use crate::{domain::Name, rpc::methods::Method};
+
+/// A call that takes as long is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+macro_rules! write {
+    ($line:ident, $level:ident, $code:expr, $what:literal) => {
+        tracing::$level!(
+            method = $line.method.map(|it| it.path),
+            code = ?$code,
+            ms = u64::try_from($line.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            client = $line.client.as_ref().map(Name::as_str),
+            address = $line.address.map(tracing::field::display),
+            request_id = $line.request_id.as_ref().and_then(|it| it.to_str().ok()),
+            trace = $line.trace.as_ref().and_then(|it| it.to_str().ok()),
+            $what
+        )
+    };
+}
+
+/// The line of a call that is under way.
+#[derive(Debug)]
+pub(super) struct Line {
+    begun: Instant,
+    method: Option<&'static Method>,
+    address: Option<IpAddr>,
+    client: Option<Name>,
+    request_id: Option<HeaderValue>,
+    trace: Option<HeaderValue>,
+    is_written: bool,
+}
+
+impl Line {
+    /// Of a call with those headers, from that address.
+    pub(super) fn begin(
+        method: Option<&'static Method>,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Self {
+        Self {
+            begun: Instant::now(),
+            method,
+            address,
+            client: None,
+            request_id: headers.get(REQUEST_ID).cloned(),
+            trace: headers.get("traceparent").cloned(),
+            is_written: false,
+        }
+    }
+
+    /// Whose call it is.
+    pub(super) fn of(&mut self, client: Option<&Name>) {
+        self.client = client.cloned();
+    }
+
+    /// Writes what the call was answered.
+    pub(super) fn end(mut self, code: Code) {
+        self.is_written = true;
+        let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
+        let is_slow = !is_streaming && self.begun.elapsed() >= SLOW;
+        match code {
+            Code::Internal | Code::DataLoss | Code::Unknown => {
+                write!(self, warn, code, "a call failed");
+            }
+            _ if is_slow => write!(self, info, code, "a slow call"),
+            _ => write!(self, debug, code, "a call"),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.is_written {
+            write!(self, info, Code::Cancelled, "a call was given up");
+        }
+    }
+}
