@@ -209,3 +209,27 @@ async fn without_a_collector_a_trace_is_passed_on_also_after_a_kill() {
     traces.dedup();
     assert_eq!(traces, [String::new(), sender]);
 }
+
+#[tokio::test]
+async fn what_an_event_leads_to_by_another_event_follows_from_the_same_trace() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    samples::disks_to_hook(&rest, &receiver).await;
+    let made = json!({"name": "made", "type": {"event": {"nameTemplate": "second",
+        "typeTemplate": "second", "summaryTemplate": "it follows",
+        "severity": "SEVERITY_ERROR"}}});
+    for (kind, draft) in [
+        ("destinations", made),
+        ("triggers", samples::trigger("second", "follows")),
+        ("rules", samples::rule("again", "disk", "made", "")),
+        ("rules", samples::rule("page", "second", "hook", "it")),
+    ] {
+        let path = format!("/v1/notification/{kind}");
+        rest.post(&path, &draft).await.ok();
+    }
+    let sender = format!("00-{TRACE}-{SENDER}-01");
+    send(&rest, "a", &sender).await;
+    receiver.until_received(1).await;
+    assert_eq!(receiver.received()[0].header("traceparent"), sender);
+}

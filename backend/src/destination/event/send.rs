@@ -11,6 +11,7 @@ use crate::{
         delivery::{Request, Response},
     },
     error::Error,
+    trace,
 };
 
 /// Puts the event in, unless the rule that asks for it already led to what it tells about.
@@ -36,7 +37,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
     };
     let chain = chain.iter().copied().chain(rule).collect();
     let id = event.id();
-    let verdict = match sink.put(event, chain).await {
+    let verdict = match trace::within(attempt.trace, sink.put(event, chain)).await {
         Ok(()) => {
             transcript.response = Some(Response {
                 status: 200,
