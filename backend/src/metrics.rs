@@ -99,7 +99,7 @@ pub enum CommitStep {
 
 impl Default for Families {
     fn default() -> Self {
-        let mut to = Registering(Registry::with_prefix(PREFIX));
+        let mut to = Registering::begin();
         Self {
             events_accepted: to.counters("events_accepted", "Events taken in"),
             events_deduplicated: to.counters(
@@ -157,16 +157,26 @@ impl Default for Families {
                 "refusals",
                 "Calls refused for their key, their role or their rate",
             ),
-            registry: to.0,
+            registry: to.done(),
         }
     }
 }
 
 /// Registers each family as it is made.
-struct Registering(Registry);
+pub(crate) struct Registering(Registry);
 
 impl Registering {
-    fn family<M: Metric + Clone>(&mut self, name: &str, help: &str, family: M) -> M {
+    /// Of names that begin as all do.
+    pub(crate) fn begin() -> Self {
+        Self(Registry::with_prefix(PREFIX))
+    }
+
+    /// What was registered.
+    pub(crate) fn done(self) -> Registry {
+        self.0
+    }
+
+    pub(crate) fn family<M: Metric + Clone>(&mut self, name: &str, help: &str, family: M) -> M {
         self.0.register(name, help, family.clone());
         family
     }

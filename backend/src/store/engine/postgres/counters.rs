@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::{Registry, Unit},
+    registry::Registry,
 };
 
-use crate::metrics::PREFIX;
+use crate::metrics::Registering;
 
 /// Upper bounds of what a commit takes, in seconds.
 const COMMIT: [f64; 11] = [
@@ -39,57 +39,44 @@ struct Families {
 
 impl Default for StoreCounters {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix(PREFIX);
-        let families = Families {
-            commit_seconds: Histogram::new(COMMIT),
-            batch_sets: Histogram::new(SETS),
-            conflicts: Family::default(),
-            retries: Family::default(),
-            in_doubt: Family::default(),
-            follow_lag_seconds: Histogram::new(LAG),
-            connections: Family::default(),
-            registry: Registry::default(),
-        };
-        registry.register_with_unit(
-            "store_commit",
-            "Time that commits took in the database",
-            Unit::Seconds,
-            families.commit_seconds.clone(),
-        );
-        registry.register(
-            "store_batch_sets",
-            "Sets of changes that went with one commit",
-            families.batch_sets.clone(),
-        );
-        registry.register(
-            "store_conflicts",
-            "Sets of changes that were refused, as what they rest on had changed",
-            families.conflicts.clone(),
-        );
-        registry.register(
-            "store_retries",
-            "Commits that were tried again, by why",
-            families.retries.clone(),
-        );
-        registry.register(
-            "store_in_doubt",
-            "Commits whose connection broke, by what became of them",
-            families.in_doubt.clone(),
-        );
-        registry.register_with_unit(
-            "store_follow_lag",
-            "How late what other nodes committed was known here",
-            Unit::Seconds,
-            families.follow_lag_seconds.clone(),
-        );
-        registry.register(
-            "store_connections",
-            "Connections to the database",
-            families.connections.clone(),
-        );
+        let mut to = Registering::begin();
         Self(Arc::new(Families {
-            registry,
-            ..families
+            commit_seconds: to.family(
+                "store_commit_seconds",
+                "Time that commits took in the database",
+                Histogram::new(COMMIT),
+            ),
+            batch_sets: to.family(
+                "store_batch_sets",
+                "Sets of changes that went with one commit",
+                Histogram::new(SETS),
+            ),
+            conflicts: to.family(
+                "store_conflicts",
+                "Sets of changes that were refused, as what they rest on had changed",
+                Family::default(),
+            ),
+            retries: to.family(
+                "store_retries",
+                "Commits that were tried again, by why",
+                Family::default(),
+            ),
+            in_doubt: to.family(
+                "store_in_doubt",
+                "Commits whose connection broke, by what became of them",
+                Family::default(),
+            ),
+            follow_lag_seconds: to.family(
+                "store_follow_lag_seconds",
+                "How late what was committed was known here",
+                Histogram::new(LAG),
+            ),
+            connections: to.family(
+                "store_connections",
+                "Connections to the database",
+                Family::default(),
+            ),
+            registry: to.done(),
         }))
     }
 }
