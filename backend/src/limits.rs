@@ -267,8 +267,9 @@ pub const REPLAY_OCCURRENCES_MAX: usize = 10_000;
 pub const REPLAY_STEPS_MAX: usize = 200_000;
 /// Repeats of one occurrence among that.
 pub const REPLAY_REPEATS_MAX: u64 = 1_000;
-/// Occurrences and messages that a replay keeps in memory.
-pub const REPLAY_RECORDS_MAX: u64 = 60_000;
+/// Rows that a replay keeps in memory, of some 1.3 kB: occurrences and messages, each with about six
+/// index entries, and commits.
+pub const REPLAY_ROWS_MAX: u64 = 200_000;
 /// After how many steps it looks at its limits.
 pub const REPLAY_STEP: usize = 100;
 /// How long one replay takes at most; an impact is two.

@@ -23,7 +23,7 @@ use crate::{
         Rule, Silence, Trigger,
     },
     error::Error,
-    limits::{REPLAY_RECORDS_MAX, REPLAY_STEP},
+    limits::{REPLAY_ROWS_MAX, REPLAY_STEP},
     ops::{
         deciding::Deciding,
         intake::Intake,
@@ -45,7 +45,7 @@ pub struct Replayed {
     /// The occurrences that somebody would have been told of, each with the first time, in
     /// milliseconds since 1970.
     pub told: HashMap<Opening, i64>,
-    /// Everything before this moment was replayed, in milliseconds since 1970.
+    /// Everything up to this moment was replayed, in milliseconds since 1970.
     pub until_ms: i64,
 }
 
@@ -76,12 +76,13 @@ pub async fn replay(
     for (done, step) in timeline.steps.iter().enumerate() {
         let is_to_look = done % REPLAY_STEP == 0;
         let is_over = || like.clock.passed() >= end;
-        let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_RECORDS_MAX);
+        let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
         if is_to_look && (is_over() || is_full().await?) {
-            return world.replayed(step.at_ms).await;
+            // Of that moment some may be done.
+            return world.replayed(step.at_ms - 1).await;
         }
         if !world.pass_until(step.at_ms, end).await? {
-            let reached_ms = world.clock.now_ms();
+            let reached_ms = world.clock.now_ms() - 1;
             return world.replayed(reached_ms).await;
         }
         world.live(&step.happening).await?;
@@ -90,7 +91,7 @@ pub async fn replay(
     let reached_ms = if is_whole {
         until_ms
     } else {
-        world.clock.now_ms()
+        world.clock.now_ms() - 1
     };
     world.replayed(reached_ms).await
 }
@@ -219,7 +220,7 @@ impl World {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    /// What was told before a moment.
+    /// What was told, of which what was told up to a moment is all.
     async fn replayed(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {

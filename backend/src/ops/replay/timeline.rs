@@ -88,17 +88,16 @@ impl Timeline {
             let mut walk = Walk::new(store, &filter, NEWEST_FIRST, None);
             loop {
                 let batch = walk.next(BATCH).await?;
-                let Some((_, last)) = batch.last() else { break };
-                let last_ms = last.value.last_seen_ms;
+                let Some((_, first)) = batch.first() else {
+                    break;
+                };
+                if timeline.is_full() {
+                    timeline.is_cut = true;
+                    timeline.since_ms = timeline.since_ms.max(first.value.last_seen_ms + 1);
+                    break;
+                }
                 for (_, found) in batch {
                     timeline.add(found.value, from_ms, repeat);
-                }
-                let is_full = timeline.occurrences.len() >= REPLAY_OCCURRENCES_MAX
-                    || timeline.steps.len() >= REPLAY_STEPS_MAX;
-                if is_full {
-                    timeline.is_cut = true;
-                    timeline.since_ms = timeline.since_ms.max(last_ms);
-                    break;
                 }
                 tokio::task::yield_now().await;
             }
@@ -110,6 +109,10 @@ impl Timeline {
     /// When the first thing happened, in milliseconds since 1970.
     pub(super) fn start_ms(&self) -> Option<i64> {
         self.steps.first().map(|step| step.at_ms)
+    }
+
+    fn is_full(&self) -> bool {
+        self.occurrences.len() >= REPLAY_OCCURRENCES_MAX || self.steps.len() >= REPLAY_STEPS_MAX
     }
 
     fn add(&mut self, occurrence: Occurrence, from_ms: i64, repeat: Option<Duration>) {

@@ -1,5 +1,5 @@
-//! One log line for each call: at DEBUG, a slow one or one that was given up at INFO, one that failed
-//! through no fault of its caller at WARN.
+//! One log line for each call: at DEBUG, one of a client that is slow or given up at INFO, one that
+//! failed through no fault of its caller at WARN.
 
 use std::{
     net::IpAddr,
@@ -69,7 +69,8 @@ impl Line {
     pub(super) fn end(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
-        let is_slow = !is_streaming && self.begun.elapsed() >= SLOW;
+        // Whoever shows no key fills no log.
+        let is_slow = !is_streaming && self.client.is_some() && self.begun.elapsed() >= SLOW;
         match code {
             Code::Internal | Code::DataLoss | Code::Unknown => {
                 write!(self, warn, code, "a call failed");
@@ -82,8 +83,13 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if !self.is_written {
+        if self.is_written {
+            return;
+        }
+        if self.client.is_some() {
             write!(self, info, Code::Cancelled, "a call was given up");
+        } else {
+            write!(self, debug, Code::Cancelled, "a call was given up");
         }
     }
 }

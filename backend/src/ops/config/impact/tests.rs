@@ -242,5 +242,6 @@ async fn what_is_too_much_is_refused_or_said() {
     let hurried = all.preview((&documents, ""), 1).await.unwrap();
     assert!(hurried.stopped_early);
     assert!((1..150).contains(&hurried.messages_before), "{hurried:?}");
+    assert_eq!(hurried.newly_told_count, 0);
     assert!(hurried.end_ms < world.clock.now_ms());
 }
