@@ -259,18 +259,9 @@ fn nodes_start_as_the_compose_file_and_the_chart_say() {
 /// One more node, by the chart, over the same database.
 fn as_the_chart_says(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
-    for (from, to) in [("store-password", "password"), ("tls.crt", "tls.crt")] {
-        fs::copy(
-            machine.path("secrets").join(from),
-            machine.path("secrets").join(to),
-        )
-        .ok();
-    }
-    fs::copy(
-        machine.path("keys/secret.key"),
-        machine.path("secrets/secret.key"),
-    )
-    .unwrap();
+    let secret = |name: &str| machine.path("secrets").join(name);
+    fs::copy(secret("store-password"), secret("password")).unwrap();
+    fs::copy(machine.path("keys/secret.key"), secret("secret.key")).unwrap();
     for file in ["tls.crt", "tls.key"] {
         fs::copy(
             machine.path("secrets").join(file),
