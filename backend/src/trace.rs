@@ -87,10 +87,10 @@ impl Span {
         self.context
     }
 
-    /// Says something about it.
-    pub fn note(&mut self, key: &'static str, value: impl Into<Value>) {
+    /// Says something about it, which is made only where somebody will see it.
+    pub fn note<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> V) {
         if let Some(made) = &mut self.made {
-            made.set_attribute(KeyValue::new(key, value));
+            made.set_attribute(KeyValue::new(key, value()));
         }
     }
 

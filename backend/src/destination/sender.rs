@@ -102,15 +102,14 @@ impl Sender {
             SpanKind::Client,
             request.content.occurrence.trace,
         );
-        span.note("bellwether.delivery", request.delivery.to_string());
-        span.note(
-            "bellwether.destination",
-            request.destination_name.to_owned(),
-        );
+        span.note("bellwether.delivery", || request.delivery.to_string());
+        span.note("bellwether.destination", || {
+            request.destination_name.to_owned()
+        });
         let trace = span.context();
         let ending = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace)).await);
         let (verdict, transcript) = ending;
-        span.note("bellwether.outcome", verdict.outcome.word());
+        span.note("bellwether.outcome", || verdict.outcome.word());
         if verdict.outcome != Outcome::Delivered {
             span.fail(&verdict.explanation);
         }

@@ -419,8 +419,9 @@ impl Worker {
 /// The span in which the events of a job are decided and stored, together with others.
 fn decision(job: &Job) -> Option<Span> {
     let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
-    let count = i64::try_from(job.events.len()).unwrap_or(i64::MAX);
-    span.note("bellwether.events", count);
+    span.note("bellwether.events", || {
+        i64::try_from(job.events.len()).unwrap_or(i64::MAX)
+    });
     Some(span)
 }
 

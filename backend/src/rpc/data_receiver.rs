@@ -81,9 +81,9 @@ impl DataReceiver {
     ) -> Result<Response<EventStatusResult>, Status> {
         let (dialect, total) = (dialect::word(metadata), request.events.len());
         let mut span = Span::begin("PutEvents", SpanKind::Server, traceparent(metadata));
-        span.note("rpc.service", "zenoss.cloud.DataReceiverService");
-        span.note("bellwether.client", caller.name.to_string());
-        span.note("bellwether.dialect", dialect);
+        span.note("rpc.service", || "zenoss.cloud.DataReceiverService");
+        span.note("bellwether.client", || caller.name.to_string());
+        span.note("bellwether.dialect", || dialect);
         let received = match span.context() {
             None => self.receive_from(dialect, caller, metadata, request).await,
             context => {

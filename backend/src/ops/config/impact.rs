@@ -3,7 +3,6 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
-    sync::Arc,
     time::Duration,
 };
 
@@ -30,7 +29,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub struct Impacts {
     configuration: Configuration,
     deciding: Deciding,
-    turn: Arc<Semaphore>,
+    turn: Semaphore,
 }
 
 /// What documents would change of who is told.
@@ -77,7 +76,7 @@ impl Impacts {
         Self {
             configuration,
             deciding,
-            turn: Arc::new(Semaphore::new(1)),
+            turn: Semaphore::new(1),
         }
     }
 

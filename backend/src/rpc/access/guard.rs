@@ -381,10 +381,12 @@ where
                     };
                     (caller, answer)
                 }
-                Err(Denied { status, caller }) => (caller, status.into_http()),
+                Err(Denied { status, caller }) => {
+                    line.of(caller.as_ref().map(|it| &it.name));
+                    (caller, status.into_http())
+                }
             };
             guard.write_rates(caller.as_ref(), response.headers_mut());
-            line.of(caller.as_ref().map(|it| &it.name));
             line.end(code_of(response.headers()));
             Ok(response)
         })

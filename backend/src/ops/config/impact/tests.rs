@@ -1,5 +1,7 @@
 //! A replay tells what was told; documents are compared with it.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::{
     clock::Clock as _,
@@ -229,7 +231,7 @@ async fn what_is_too_much_is_refused_or_said() {
     let mut all = impacts(&world);
     let far = all.preview((&documents, ""), 31).await.unwrap_err();
     assert!(far.to_string().contains("1 to 30"), "{far}");
-    let taken = Arc::clone(&all.turn).try_acquire_owned().unwrap();
+    let taken = all.turn.try_acquire().unwrap();
     let busy = all.preview((&documents, ""), 1).await.unwrap_err();
     let retry_after = match busy {
         Error::Exhausted { retry_after, .. } => retry_after,
