@@ -29,10 +29,10 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
 
 /// The difference, for people.
 pub(super) fn text(impact: &Value) -> String {
-    let seen = number(impact, "occurrenceCount");
+    let seen = many(number(impact, "occurrenceCount"), "occurrence");
     let time = |field: &str| answer::inline(&impact[field]);
     let (start, end) = (time("startTime"), time("endTime"));
-    let mut lines = vec![format!("impact on {seen} occurrences, {start} to {end}:\n")];
+    let mut lines = vec![format!("impact on {seen}, {start} to {end}:\n")];
     if impact["stoppedEarly"] == true {
         lines.push("  stopped early: there was more than is looked at\n".into());
     }
@@ -47,17 +47,19 @@ pub(super) fn text(impact: &Value) -> String {
         }
     }
     let in_all = number(impact, "messageCount");
-    let in_all = change(impact).unwrap_or_else(|| format!("{in_all} messages, as now"));
+    let in_all = change(impact).unwrap_or_else(|| format!("{}, as now", many(in_all, "message")));
     lines.push(format!("  in all: {in_all}\n"));
     let newly = number(impact, "newlyToldCount");
     if newly > 0 {
         lines.push(format!(
-            "  {newly} occurrences somebody would be told of that nobody is now\n"
+            "  {} somebody would be told of that nobody is now\n",
+            many(newly, "occurrence")
         ));
     }
     let untold = number(impact, "untoldCount");
     if untold > 0 {
-        lines.push(format!("  {untold} occurrences nobody would be told of:\n"));
+        let untold = many(untold, "occurrence");
+        lines.push(format!("  {untold} nobody would be told of:\n"));
     }
     let shown = impact["untold"].as_array().into_iter().flatten();
     lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
@@ -67,7 +69,15 @@ pub(super) fn text(impact: &Value) -> String {
 fn change(counted: &Value) -> Option<String> {
     let now = number(counted, "messageCount");
     let before = number(counted, "messageCountBefore");
-    (now != before).then(|| format!("{now} messages instead of {before}"))
+    (now != before).then(|| format!("{} instead of {before}", many(now, "message")))
+}
+
+/// So many of a thing.
+fn many(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
 }
 
 fn number(value: &Value, field: &str) -> u64 {
