@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
-pub use bellwether_proto::listen::Origins;
+pub use bellwether_proto::listen::{Hosts, Origins, Proxies};
 
 use crate::secret::Secret;
 
@@ -42,6 +42,10 @@ pub struct Config {
     pub audit: AuditConfig,
     /// Whose pages may call by gRPC-Web; all unless they are named, as each has to bring a key.
     pub origins: Origins,
+    /// The names that the service is called by; none are all.
+    pub hosts: Hosts,
+    /// The proxies that are believed about for whom they pass calls on.
+    pub proxies: Proxies,
     /// Where messages may go.
     pub egress: EgressConfig,
     /// The mail server; without it email destinations fail with a sentence saying so.
@@ -93,6 +97,8 @@ impl Config {
             delivery: DeliveryConfig::default(),
             audit: AuditConfig::default(),
             origins: Origins::All,
+            hosts: Hosts::default(),
+            proxies: Proxies::default(),
             egress: EgressConfig::default(),
             smtp: None,
             providers: ProviderConfig::default(),

@@ -30,7 +30,7 @@ pub mod value;
 pub use crate::secret::{self, Secret};
 pub use audit::{AuditAction, AuditEntry, AuditState};
 pub use calendar::Calendar;
-pub use client::{Client, Dialect, PreviousKey, Rates, Role};
+pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};

@@ -16,7 +16,7 @@ mod work;
 use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
-    listen::{Cors, Listener, Tls},
+    listen::{Cors, Hosts, Listener, Tls},
     metrics::{Page, Source},
 };
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,7 @@ pub struct Backend {
     direct: Direct,
     front: Front,
     cors: Cors,
+    hosts: Hosts,
     work: Work,
     /// Ends streams that would go on for ever.
     streams: CancellationToken,
@@ -117,6 +118,7 @@ impl Backend {
             direct: assembled.direct,
             front: assembled.front,
             cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+            hosts: config.hosts.clone(),
             work: assembled.work,
             certificate: assembled.certificate,
             streams,
@@ -179,6 +181,7 @@ impl Backend {
         let service = listener::Calls {
             services: GrpcWebLayer::new().layer(self.front),
             cors: Arc::new(self.cors),
+            hosts: Arc::new(self.hosts),
             metrics: self.metrics_page,
         };
         let limits = listener::LIMITS;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::listen::Origins;
+use bellwether_proto::listen::{Hosts, Origins, Proxies};
 
 use crate::dialect::Settings as SenderSettings;
 
@@ -31,6 +31,10 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Whose pages may call besides this gateway's own.
     pub origins: Origins,
+    /// The names that the gateway is called by; none are all.
+    pub hosts: Hosts,
+    /// The proxies that are believed about for whom they pass requests on.
+    pub proxies: Proxies,
     /// What is to be known about senders that speak another dialect.
     pub senders: SenderSettings,
 }
@@ -47,6 +51,8 @@ impl Default for Config {
             max_connections: 4_096,
             max_in_flight: 1_024,
             origins: Origins::None,
+            hosts: Hosts::default(),
+            proxies: Proxies::default(),
             senders: SenderSettings::default(),
         }
     }

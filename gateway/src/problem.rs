@@ -62,6 +62,16 @@ impl Problem {
         problem
     }
 
+    /// The request names a host that this is not.
+    pub(crate) fn misdirected() -> Self {
+        let why = "the header `host` names another service; the setting `hosts` says what this one is \
+                   called";
+        Self {
+            status: StatusCode::MISDIRECTED_REQUEST,
+            ..Self::new(Code::InvalidArgument, why)
+        }
+    }
+
     /// No operation has the path.
     pub(crate) fn unknown_path() -> Self {
         Self::new(

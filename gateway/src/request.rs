@@ -15,7 +15,7 @@ use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 
 use bellwether_proto::{
     json::{descriptor, plan::Plan},
-    listen::{Activity, Cors, Place, Pool, host_fault, request_id},
+    listen::{Activity, Cors, Peer, Place, Pool, host_fault, request_id},
     metrics::{Page as MetricsPage, Process, Source},
 };
 use bytes::Bytes;
@@ -109,6 +109,8 @@ impl Asked {
 struct Exchange<'a> {
     request_id: &'a HeaderValue,
     peer: IpAddr,
+    /// What the certificate that the client proved says of it.
+    certificate: &'a [String],
     deadline: Instant,
     activity: &'a Activity,
 }
@@ -166,7 +168,7 @@ impl Handler {
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: IpAddr,
+        peer: Peer,
         activity: &Activity,
     ) -> Response<Answer> {
         let start = Instant::now();
@@ -192,7 +194,8 @@ impl Handler {
         let deadline = start + self.config.deadline;
         let exchange = Exchange {
             request_id: &request_id,
-            peer,
+            peer: self.config.proxies.client(peer.address, request.headers()),
+            certificate: &peer.certificate,
             deadline,
             activity,
         };
@@ -271,6 +274,9 @@ impl Handler {
     ) -> Reply {
         if let Some(fault) = host_fault(&request) {
             return self.problem(&Problem::invalid(fault));
+        }
+        if !self.config.hosts.hold(&request) {
+            return self.problem(&Problem::misdirected());
         }
         if headers::size(&request) > self.config.header_limit_bytes {
             return self.problem(&Problem::headers_too_large(self.config.header_limit_bytes));

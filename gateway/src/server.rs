@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
-    listen::{Activity, Allowance, Limits, Listener, Serve, Streams, Tls},
+    listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls},
     metrics::{Page, Source},
 };
 use http::{Request, Response};
@@ -157,9 +157,9 @@ impl Serve for Service {
     async fn answer(
         self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        peer: Peer,
         activity: Arc<Activity>,
     ) -> Response<Answer> {
-        self.0.answer(request, peer.ip(), &activity).await
+        self.0.answer(request, peer, &activity).await
     }
 }

@@ -9,6 +9,7 @@ mod connection;
 mod cors;
 mod descriptors;
 mod identity;
+mod peer;
 mod pool;
 mod streams;
 mod visitors;
@@ -32,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 pub use activity::Activity;
 pub use connection::Held;
 pub use cors::{Cors, Origins};
-pub use identity::{REQUEST_ID, host_fault, request_id};
+pub use identity::{Hosts, REQUEST_ID, host_fault, request_id};
+pub use peer::{FORWARDED_FOR, Peer, Proxies};
 pub use pool::{Full, Place, Pool};
 pub use streams::Streams;
 pub use visitors::{Allowance, network_of};
@@ -60,7 +62,7 @@ pub trait Serve: Clone + Send + Sync + 'static {
     fn answer(
         self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        peer: Peer,
         activity: Arc<Activity>,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
@@ -158,11 +160,16 @@ impl Listener {
             let (service, shutdown) = (service.clone(), shutdown.clone());
             connections.spawn(async move {
                 match tls {
-                    None => connection::serve(stream, peer, visit, service, limits, shutdown).await,
+                    None => {
+                        let peer = Peer::new(peer, None);
+                        connection::serve(stream, peer, visit, service, limits, shutdown).await;
+                    }
                     Some(tls) => {
                         if let Some(stream) =
                             handshake(&tls, stream, &visit, limits, &shutdown).await
                         {
+                            let shown = stream.get_ref().1.peer_certificates();
+                            let peer = Peer::new(peer, shown.and_then(<[_]>::first));
                             connection::serve(stream, peer, visit, service, limits, shutdown).await;
                         }
                     }

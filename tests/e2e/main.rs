@@ -57,6 +57,7 @@ mod resources;
 mod roles;
 mod running;
 mod samples;
+mod scopes;
 mod script;
 mod settled;
 mod shadow;

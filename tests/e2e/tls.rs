@@ -1,5 +1,7 @@
 //! Both listeners over TLS, as every kind of client meets them.
 
+mod clients;
+
 use std::{path::Path, time::Duration};
 
 use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};

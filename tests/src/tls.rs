@@ -75,13 +75,21 @@ impl Authority {
     ///
     /// # Panics
     /// When it cannot be made.
+    pub fn issue_for(&self, life: Duration) -> Identity {
+        self.issue_to(&["localhost", "127.0.0.1"], life)
+    }
+
+    /// A certificate for these names, which ends after that time.
+    ///
+    /// # Panics
+    /// When it cannot be made.
     #[expect(
         clippy::disallowed_methods,
         reason = "whoever is shown it goes by the real time"
     )]
-    pub fn issue_for(&self, life: Duration) -> Identity {
+    pub fn issue_to(&self, names: &[&str], life: Duration) -> Identity {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
-        let names = ["localhost", "127.0.0.1"].map(str::to_owned);
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         params.serial_number = Some(SerialNumber::from(serial));

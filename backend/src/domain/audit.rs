@@ -82,6 +82,21 @@ pub enum AuditState {
 }
 
 impl AuditState {
+    /// The tags that it carries; none for a client, which has none.
+    pub fn tags(&self) -> &[String] {
+        match self {
+            Self::Trigger(it) => &it.tags,
+            Self::Destination(it) => &it.tags,
+            Self::Rule(it) => &it.tags,
+            Self::Silence(it) => &it.tags,
+            Self::Client(_) => &[],
+            Self::Calendar(it) => &it.tags,
+            Self::Inhibition(it) => &it.tags,
+            Self::Mapping(it) => &it.tags,
+            Self::View(it) => &it.tags,
+        }
+    }
+
     /// The secrets in it that are other ones than before, as paths.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         match (self, before) {

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use crate::domain::{Value, value::Fields};
 
 /// What the events name as their source which the service makes of itself, and no others.
-const SOURCE: &str = "source";
+/// The dimension that says who sent an event.
+pub const SOURCE: &str = "source";
 const OWN_SOURCE: &str = "bellwether";
 
 /// Whether these are the dimensions of an event that the service makes of itself.

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
+use unicode_security::{RestrictionLevel, RestrictionLevelDetection as _};
 
 /// Longest name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
@@ -41,21 +42,37 @@ impl Name {
         }
     }
 
-    /// Takes a text as the name of something new, which must not be read as a part of a path.
+    /// Takes a text as the name of something new, which must not be read as a part of a path, nor be
+    /// taken for another one: a word is of scripts that are written together (UTS 39).
     ///
     /// # Errors
     /// As [`Name::parse`].
     pub fn parse_new(text: &str) -> Result<Self, String> {
-        if matches!(text, "." | "..") {
-            return Err("means a folder in an address; give another name".into());
+        if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
+            return Err("holds dots and spaces alone; give another name".into());
         }
-        Self::parse(text)
+        let name = Self::parse(text)?;
+        let words = text.split([' ', '.', '_', '-']);
+        match words.into_iter().find(|word| !is_of_one_hand(word)) {
+            Some(word) => Err(format!(
+                "holds `{word}`, whose letters are of scripts that are not written together; some may \
+                 look like others"
+            )),
+            None => Ok(name),
+        }
     }
 
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a word is of one script, or of several that people write together: no letter stands among
+/// those that it only looks like.
+fn is_of_one_hand(word: &str) -> bool {
+    let letters: String = word.chars().filter(|c| c.is_alphabetic()).collect();
+    letters.detect_restriction_level() <= RestrictionLevel::ModeratelyRestrictive
 }
 
 /// What is wrong with the first character that cannot stand where it stands.
@@ -112,6 +129,32 @@ impl fmt::Debug for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_name_mixes_no_scripts_within_a_word() {
+        let good = [
+            "CPU \u{437}\u{430}\u{433}\u{440}\u{443}\u{437}\u{43a}\u{430}",
+            "disk-\u{434}\u{438}\u{441}\u{43a}",
+            "\u{65e5}\u{672c}\u{8a9e}\u{306e}db",
+            "\u{b5}s",
+            "a.b",
+        ];
+        for name in good {
+            assert!(Name::parse_new(name).is_ok(), "{name}");
+        }
+        for name in [
+            ".",
+            "..",
+            "...",
+            ". .",
+            "p\u{430}ypal",
+            "ops p\u{430}ge",
+            "\u{3bf}ps",
+        ] {
+            assert!(Name::parse_new(name).is_err(), "{name}");
+        }
+        assert!(Name::parse("p\u{430}ypal").is_ok());
+    }
 
     #[test]
     fn names_are_written_in_every_script_and_hold_nothing_that_is_not_seen() {

@@ -210,6 +210,7 @@ impl AuditLog {
                 continue;
             }
             let by = By {
+                scope: Arc::default(),
                 client: refused.client.clone(),
                 address: refused.address,
                 method: refused.method,

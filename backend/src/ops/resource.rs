@@ -319,7 +319,7 @@ impl<T: Drafted> Resources<T> {
             }
             check_free::<T>(&self.store, new.name()).await?;
             changes.insert(&new);
-            Ok((unless(validate_only, &self.store, changes), new))
+            Ok((unless(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -379,7 +379,7 @@ impl<T: Drafted> Resources<T> {
                 revision::keep(&self.store, was, new.update_ms(), false, &mut changes).await?;
             }
             changes.update(&stored, &new);
-            Ok((unless(validate_only, &self.store, changes), new))
+            Ok((unless(validate_only, &self.store, changes)?, new))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -445,10 +445,14 @@ impl<T: Drafted> Resources<T> {
     }
 }
 
-fn unless(validate_only: bool, store: &Store, changes: Changes) -> Changes {
-    if validate_only {
-        store.changes()
-    } else {
-        changes
+/// The changes, or none where they are only to be checked.
+///
+/// # Errors
+/// [`Error::PermissionDenied`] where they could not be made.
+fn unless(validate_only: bool, store: &Store, changes: Changes) -> Result<Changes, Error> {
+    if !validate_only {
+        return Ok(changes);
     }
+    changes.check_scope()?;
+    Ok(store.changes())
 }

@@ -6,6 +6,7 @@ mod deadline;
 mod entries;
 mod guard;
 mod line;
+mod origin;
 mod rate_limit;
 mod refusals;
 
@@ -16,10 +17,6 @@ use crate::{error::Error, ops::client::Caller};
 pub use deadline::timeout_asked;
 pub use guard::{Admitted, Denied, Guard, Guarded, code_of};
 pub use refusals::Refusals;
-
-/// The address that a call came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer(pub std::net::IpAddr);
 
 /// The caller of a request that came through [`Guard`].
 ///

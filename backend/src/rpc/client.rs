@@ -5,19 +5,10 @@ use std::sync::Arc;
 use bellwether_proto::v1::{self, client_service_server::ClientService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, audit,
-    convert::{
-        client::{rates, role},
-        time::millis,
-    },
-};
-use crate::{
-    domain::Rates,
-    ops::{
-        client::{Clients, Keys},
-        page::PageRequest,
-    },
+use super::{access, audit, convert::client::edit};
+use crate::ops::{
+    client::{ClientDraft, Clients, Keys},
+    page::PageRequest,
 };
 
 /// Serves clients.
@@ -40,24 +31,15 @@ impl ClientService for ClientApi {
         &self,
         request: Request<v1::CreateClientRequest>,
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
-        let request = request.into_inner();
-        let rates = rates(request.requests_per_second, request.events_per_second);
-        let expire_ms = request.expire_time.as_ref().map(millis);
-        let made = self.clients.create(
-            &request.name,
-            role(request.role),
-            rates,
-            &request.dialects,
-            expire_ms,
-        );
-        let (client, key) = made.await?;
+        let draft = ClientDraft::from(request.into_inner());
+        let (client, key) = self.clients.create(&draft).await?;
         // The answer comes when the key is accepted.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::CreateClientResponse {
             client: Some(client.into()),
             key: key.reveal().to_owned(),
         };
-        Ok(audit::of(request.name, answer))
+        Ok(audit::of(draft.name, answer))
     }
 
     async fn list_clients(
@@ -80,21 +62,12 @@ impl ClientService for ClientApi {
         &self,
         request: Request<v1::UpdateClientRequest>,
     ) -> Result<Response<v1::UpdateClientResponse>, Status> {
-        let request = request.into_inner();
-        let rates = Rates {
-            requests_per_second: request.requests_per_second,
-            events_per_second: request.events_per_second,
-        };
-        let dialects = request.dialects.as_ref().map(|it| &*it.names);
-        let expire_ms = request.expire_time.as_ref().map(millis);
-        let updated = self
-            .clients
-            .update(&request.name, rates, dialects, expire_ms);
-        let client = updated.await?;
-        // The answer comes when the new rates hold.
+        let (name, edit) = edit(request.into_inner());
+        let client = self.clients.update(&name, &edit).await?;
+        // The answer comes when what is new holds.
         self.keys.catch_up_everywhere().await?;
         let client = Some(client.into());
-        Ok(audit::of(request.name, v1::UpdateClientResponse { client }))
+        Ok(audit::of(name, v1::UpdateClientResponse { client }))
     }
 
     async fn rotate_client_key(

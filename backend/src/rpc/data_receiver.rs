@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Name, Refusal, TraceContext},
+    domain::{IncomingEvent, KeyScope, Refusal, TraceContext, event::SOURCE},
     error::{Error, Violation},
     limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
     ops::{
@@ -125,7 +125,7 @@ impl DataReceiver {
         };
         let (refused, is_replayed) = match key {
             None => {
-                let taken = self.take_in(dialect, request.events, caller.name).await;
+                let taken = self.take_in(dialect, request.events, &caller).await;
                 (taken?, false)
             }
             Some(key) => self.take_in_once(dialect, request, caller, key).await?,
@@ -143,18 +143,21 @@ impl DataReceiver {
         &self,
         dialect: &'static str,
         events: Vec<Event>,
-        author: Name,
+        caller: &Caller,
     ) -> Result<Vec<Refusal>, Error> {
         let metrics = self.intake.metrics();
         let Sorted {
             accepted,
             places,
             mut refused,
-        } = self.sort(events);
+        } = self.sort(events, &caller.scope);
         let invalid = refused.len();
         if !accepted.is_empty() {
             let mut taken_in = accepted.len();
-            let submitted = self.intake.submit(accepted, Some(author)).await?;
+            let submitted = self
+                .intake
+                .submit(accepted, Some(caller.name.clone()))
+                .await?;
             for (failed, error) in submitted.failed {
                 let reason = error.to_string();
                 taken_in -= failed.len();
@@ -183,7 +186,7 @@ impl DataReceiver {
         let fingerprint = idempotency::fingerprint(&request);
         let Sorted {
             accepted, refused, ..
-        } = self.sort(request.events);
+        } = self.sort(request.events, &caller.scope);
         let refused = receipt::fitting(refused);
         let claim = Claim {
             client: caller.id,
@@ -207,11 +210,11 @@ impl DataReceiver {
     }
 
     /// Parts the events that can be taken in from those that cannot.
-    fn sort(&self, events: Vec<Event>) -> Sorted {
+    fn sort(&self, events: Vec<Event>, scope: &KeyScope) -> Sorted {
         let now_ms = self.clock.now_ms();
         let mut sorted = Sorted::default();
         for (place, event) in events.into_iter().enumerate() {
-            match incoming(event, now_ms) {
+            match incoming(event, now_ms).and_then(|event| within(scope, event)) {
                 Ok(event) => {
                     sorted.places.push(place);
                     sorted.accepted.push(event);
@@ -235,7 +238,7 @@ impl DataReceiver {
         let mut fault = None;
         let mut next = stream.message().await;
         loop {
-            match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper))) {
+            match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper, &caller.scope))) {
                 Ok(Some(Ok(event))) => accepted.push(event),
                 Ok(Some(Err(error))) => fault = Some(self.refused(NATIVE, error, 1)),
                 Ok(None) => break,
@@ -292,11 +295,13 @@ impl DataReceiver {
         }
     }
 
-    fn unwrap(&self, wrapper: EventWrapper) -> Result<IncomingEvent, Error> {
+    fn unwrap(&self, wrapper: EventWrapper, scope: &KeyScope) -> Result<IncomingEvent, Error> {
         let Some(EventType::Canonical(event)) = wrapper.event_type else {
             return Err(Error::invalid("canonical", "is required"));
         };
-        incoming(event, self.clock.now_ms()).map_err(|violations| {
+        let event = incoming(event, self.clock.now_ms());
+        let event = event.and_then(|event| within(scope, event));
+        event.map_err(|violations| {
             let inside =
                 |it: Violation| Violation::new(format!("canonical.{}", it.field), it.description);
             Error::Invalid(violations.into_iter().map(inside).collect())
@@ -325,6 +330,22 @@ impl DataReceiverService for DataReceiver {
         while self.take_in_next(&mut stream, &caller).await? {}
         Ok(Response::new(Void {}))
     }
+}
+
+/// The event, when its source is one that a caller is kept to.
+fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<Violation>> {
+    let source = event.dimensions.get(SOURCE).map_or("", String::as_str);
+    if scope.sources.is_empty() || scope.sources.contains(source) {
+        return Ok(event);
+    }
+    let own: Vec<_> = scope.sources.iter().map(|it| format!("`{it}`")).collect();
+    let own = own.join(", ");
+    let fault = if source.is_empty() {
+        format!("is missing; this key sends events of {own} only")
+    } else {
+        format!("is `{source}`; this key sends events of {own} only")
+    };
+    Err(vec![Violation::new("dimensions.source", fault)])
 }
 
 /// The answer to a list, with the refused events when they were kept for that.

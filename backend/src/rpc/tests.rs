@@ -52,11 +52,11 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{Guard as EgressGuard, Sender},
-    domain::{Rates, Role},
+    domain::Role,
     message::Links,
     ops::{
         audit::AuditLog,
-        client::{Clients, Keys},
+        client::{ClientDraft, Clients, Keys},
         deciding::Deciding,
         destination::{Destinations, Tester},
         fields::FieldsSeen,
@@ -118,7 +118,7 @@ impl World {
             server.serve_with_incoming(incoming).await.unwrap();
         });
         let (_, key) = clients
-            .create("root", Some(Role::Admin), Rates::default(), &[], None)
+            .create(&ClientDraft::new("root", Role::Admin))
             .await
             .unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{addr}")).unwrap();
@@ -136,7 +136,7 @@ impl World {
     async fn key(&self, name: &str, role: Role) -> Bearer {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default(), &[], None)
+            .create(&ClientDraft::new(name, role))
             .await
             .unwrap();
         Bearer(key.reveal().into())

@@ -162,7 +162,7 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (rooms, workers) = Rooms::open(store, config, clock, own).await?;
-    let guard = rooms.guard();
+    let guard = rooms.guard().believing(config.proxies.clone());
     let mut work = rooms.work(config, workers);
     let certificate = CertificateWatch::new(
         rooms.store.clone(),

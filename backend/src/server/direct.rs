@@ -71,7 +71,7 @@ impl Direct {
     /// # Errors
     /// What a call with it is answered.
     pub async fn identify(&self, metadata: MetadataMap) -> Result<(), Status> {
-        self.guard.recognise(metadata.as_ref(), None).await?;
+        self.guard.recognise(metadata.as_ref()).await?;
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! How calls are taken from connections: the limits of the listener, and what it serves.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use bellwether_proto::{
     listen::{
-        Activity, Allowance, Cors, Limits, REQUEST_ID, Serve, Streams, host_fault, request_id,
+        Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_fault,
+        request_id,
     },
     metrics::Page,
 };
@@ -15,15 +16,11 @@ use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tonic::body::Body;
 use tower::{Service, ServiceExt};
 
-use crate::{
-    limits::{
-        CONNECTION_IDLE_MAX, CONNECTIONS_MAX, DRAIN_TIME_MAX, FIRST_CALL_TIME_MAX,
-        HANDSHAKE_TIME_MAX, HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL,
-        KEEP_ALIVE_TIMEOUT, RESETS_PENDING_MAX, STRANGER_CALLS_MAX, STRANGER_CALLS_OF_ADDRESS_MAX,
-        STRANGER_QUIET_MAX, STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, STREAMS_PER_CONNECTION_MAX,
-        WINDOW_BYTES,
-    },
-    rpc::access::Peer,
+use crate::limits::{
+    CONNECTION_IDLE_MAX, CONNECTIONS_MAX, DRAIN_TIME_MAX, FIRST_CALL_TIME_MAX, HANDSHAKE_TIME_MAX,
+    HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT,
+    RESETS_PENDING_MAX, STRANGER_CALLS_MAX, STRANGER_CALLS_OF_ADDRESS_MAX, STRANGER_QUIET_MAX,
+    STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
 };
 
 /// Bytes of one answer that may wait to be read by its caller, beside the message it is part of.
@@ -53,6 +50,7 @@ pub(super) const LIMITS: Limits = Limits {
 pub(super) struct Calls<S> {
     pub(super) services: S,
     pub(super) cors: Arc<Cors>,
+    pub(super) hosts: Arc<Hosts>,
     /// What is shown of the counters; nothing when they are shown elsewhere.
     pub(super) metrics: Option<Arc<Page>>,
 }
@@ -91,7 +89,7 @@ where
     async fn answer(
         self,
         mut request: Request<Incoming>,
-        peer: SocketAddr,
+        peer: Peer,
         activity: Arc<Activity>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
@@ -107,7 +105,7 @@ impl<S> Calls<S> {
     async fn reply(
         self,
         mut request: Request<Incoming>,
-        peer: SocketAddr,
+        peer: Peer,
         activity: Arc<Activity>,
     ) -> Response<Body>
     where
@@ -121,6 +119,9 @@ impl<S> Calls<S> {
         };
         if host_fault(&request).is_some() {
             return bare(StatusCode::BAD_REQUEST, HeaderMap::new());
+        }
+        if !self.hosts.hold(&request) {
+            return bare(StatusCode::MISDIRECTED_REQUEST, HeaderMap::new());
         }
         if let Some(page) = self.metrics.filter(|_| Page::is_asked(&request)) {
             return page
@@ -136,7 +137,7 @@ impl<S> Calls<S> {
         if let Some(origin) = request.headers().get(ORIGIN) {
             asked.insert(ORIGIN, origin.clone());
         }
-        request.extensions_mut().insert(Peer(peer.ip()));
+        request.extensions_mut().insert(peer);
         request.extensions_mut().insert(activity);
         let mut response = match self.services.oneshot(request).await {
             Ok(response) => response,

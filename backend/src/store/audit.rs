@@ -2,8 +2,8 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::Kind;
-use crate::domain::{AuditAction, AuditEntry, AuditState};
+use super::{EngineError, Kind};
+use crate::domain::{AuditAction, AuditEntry, AuditState, KeyScope};
 
 /// Names that an entry holds of several things.
 const NAMES_MAX: usize = 10;
@@ -25,6 +25,8 @@ pub struct By {
     pub method: &'static str,
     /// When it called, in milliseconds since 1970.
     pub time_ms: i64,
+    /// What it is kept to.
+    pub scope: Arc<KeyScope>,
 }
 
 /// Does some work for somebody: what it stores is written down under their name, in the same commit.
@@ -49,6 +51,12 @@ pub(super) fn current() -> Option<Arc<By>> {
 }
 
 impl By {
+    /// Whether it may change a definition that carries these tags.
+    fn may_change(&self, tags: &[String]) -> bool {
+        let own = &self.scope.tags;
+        own.is_empty() || tags.iter().any(|tag| own.contains(tag))
+    }
+
     /// An entry of a call by them, about nothing yet.
     pub fn entry(&self, action: AuditAction) -> AuditEntry {
         AuditEntry {
@@ -112,6 +120,12 @@ impl Told {
         }
     }
 
+    /// The tags that it carried and carries, of a thing that people define.
+    fn tags(&self) -> impl Iterator<Item = &[String]> {
+        let seen = [&self.before, &self.after].into_iter().flatten();
+        seen.filter_map(|seen| Some(seen.state.as_ref()?.tags()))
+    }
+
     fn has_state(&self) -> bool {
         let seen = [&self.before, &self.after];
         seen.into_iter().flatten().any(|seen| seen.state.is_some())
@@ -126,6 +140,31 @@ pub(super) struct Audited {
 }
 
 impl Audited {
+    /// Whether who does it may, by the tags that it is kept to.
+    ///
+    /// # Errors
+    /// [`EngineError::Forbidden`], naming the first thing that it may not change.
+    pub(super) fn check_scope(&self) -> Result<(), EngineError> {
+        let is_outside = |told: &&Told| !told.tags().all(|tags| self.by.may_change(tags));
+        let Some(told) = self.told.iter().find(is_outside) else {
+            return Ok(());
+        };
+        let tags: Vec<_> = self
+            .by
+            .scope
+            .tags
+            .iter()
+            .map(|it| format!("`{it}`"))
+            .collect();
+        Err(EngineError::Forbidden(format!(
+            "the {} `{}` carries none of the tags that `{}` may change: {}",
+            told.kind.word(),
+            told.name(),
+            self.by.client,
+            tags.join(", ")
+        )))
+    }
+
     /// An entry for each thing that people define, and one for what else was done to each kind.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
         let (defined, counted): (Vec<_>, Vec<_>) = self.told.into_iter().partition(Told::has_state);

@@ -435,6 +435,9 @@ pub enum EngineError {
     /// What is stored is damaged.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
+    /// Nothing was written: for whom the change is made may not make it.
+    #[error("{0}")]
+    Forbidden(String),
 }
 
 impl EngineError {
@@ -462,6 +465,7 @@ impl EngineError {
             Self::Full(text) => Self::Full(text.clone()),
             Self::Indeterminate(source) => Self::Indeterminate(source.to_string().into()),
             Self::Corrupt(text) => Self::Corrupt(text.clone()),
+            Self::Forbidden(text) => Self::Forbidden(text.clone()),
         }
     }
 }
@@ -479,6 +483,7 @@ impl From<EngineError> for Error {
             },
             EngineError::Indeterminate(_) => Self::Indeterminate(Box::new(error)),
             EngineError::Corrupt(_) => Self::Internal(Box::new(error)),
+            EngineError::Forbidden(why) => Self::PermissionDenied(why),
         }
     }
 }

@@ -359,6 +359,7 @@ impl Store {
         let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
+        audited.check_scope()?;
         let Some(staged) = &self.staged else {
             return self.apply_audited(lane, changes, audited).await;
         };
@@ -428,6 +429,14 @@ impl Changes {
     /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Whether for whom they are made may make them.
+    ///
+    /// # Errors
+    /// [`EngineError::Forbidden`].
+    pub fn check_scope(&self) -> Result<(), EngineError> {
+        self.audited.as_ref().map_or(Ok(()), Audited::check_scope)
     }
 
     /// How many records they change.

@@ -12,15 +12,15 @@ use std::{
 use super::{audit::By, record::chained};
 use crate::domain::{
     Annotation, Attempt, AuditAction, AuditEntry, AuditState, Budget, BudgetWindow, Calendar,
-    CauseMark, Clause, Client, Close, CloseReason, Comment, Content, Delivery, DeliverySettings,
-    DeliveryState, Destination, DestinationKind, Dialect, DigestContent, DigestItem, DigestRow,
-    Earlier, EqualFields, Evaluation, EventId, Field, Flapping, FlappingLimits, Flexible, Folding,
-    Group, GroupContent, Grouping, Health, HealthState, Held, HeldBy, HistoryEntry, HoldChange,
-    HoldKind, Inhibition, IntakeMapping, LastTold, Literal, MappedEvent, MappedSeverity,
-    MemberChange, Name, Notified, Occurrence, Opening, Outcome, Pending, Progress, Query, Rates,
-    Receipt, RecordId, Refusal, Revision, Role, Rule, SavedView, Secret, Severity, SignatureScheme,
-    Silence, SortField, Stage, Status, ThreadOf, TraceContext, Transcript, Trigger, Value, Was,
-    WebhookSignature,
+    CauseMark, CertificateName, Clause, Client, Close, CloseReason, Comment, Content, Delivery,
+    DeliverySettings, DeliveryState, Destination, DestinationKind, Dialect, DigestContent,
+    DigestItem, DigestRow, Earlier, EqualFields, Evaluation, EventId, Field, Flapping,
+    FlappingLimits, Flexible, Folding, Group, GroupContent, Grouping, Health, HealthState, Held,
+    HeldBy, HistoryEntry, HoldChange, HoldKind, Inhibition, IntakeMapping, KeyScope, LastTold,
+    Literal, MappedEvent, MappedSeverity, MemberChange, Name, Notified, Occurrence, Opening,
+    Outcome, Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule,
+    SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage, Status, ThreadOf,
+    TraceContext, Transcript, Trigger, Value, Was, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -218,6 +218,8 @@ pub(crate) fn client(name_of_it: &str) -> Client {
         role: Role::Editor,
         rates: Rates::default(),
         dialects: BTreeSet::new(),
+        scope: KeyScope::default(),
+        certificates: BTreeSet::new(),
         key_hash: [41; 32],
         create_ms: AT_MS,
         last_used_ms: Some(AT_MS + 60_000),
@@ -231,6 +233,11 @@ pub(crate) fn client(name_of_it: &str) -> Client {
 pub(crate) fn sender(name_of_it: &str) -> Client {
     Client {
         dialects: [Dialect::Prometheus, Dialect::Otlp].into(),
+        scope: KeyScope {
+            tags: ["team:db".into()].into(),
+            sources: ["cron".into()].into(),
+        },
+        certificates: [CertificateName::parse("dns:cron.example.net").unwrap()].into(),
         ..client(name_of_it)
     }
 }
@@ -621,6 +628,7 @@ pub(crate) fn audit_entry() -> AuditEntry {
         address: Some([192, 0, 2, 7].into()),
         method: "/bellwether.v1.TriggerService/UpdateTrigger",
         time_ms: 1_800_000_000_000,
+        scope: std::sync::Arc::default(),
     };
     let mut after = trigger("disk");
     after.description = "disks that are full".into();

@@ -35,7 +35,7 @@ impl Handler {
         permit: &mut Option<Place<Holder>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
-        let metadata = headers::metadata(&head.headers, exchange.request_id, exchange.peer);
+        let metadata = headers::metadata(&head.headers, &exchange);
         let holder = match self.recognise(&metadata, exchange).await {
             Ok(holder) => holder,
             Err(status) => {

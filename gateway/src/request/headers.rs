@@ -1,10 +1,10 @@
 //! What passes between HTTP headers and gRPC metadata: only what is named here.
 
-use std::net::IpAddr;
-
-use bellwether_proto::listen::REQUEST_ID;
+use bellwether_proto::listen::{FORWARDED_FOR, REQUEST_ID};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tonic::metadata::MetadataMap;
+
+use super::Exchange;
 
 /// Headers of a request that the backend sees.
 const PASSED_ON: [&str; 5] = [
@@ -24,21 +24,27 @@ const PASSED_BACK: [&str; 5] = [
     "idempotent-replayed",
 ];
 
-/// Tells the backend the address that a request came from.
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Tells a backend in this process what the certificate of the client says of it; one elsewhere believes
+/// nobody about it.
+const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
 /// The metadata that a call carries.
-pub(super) fn metadata(headers: &HeaderMap, request_id: &HeaderValue, peer: IpAddr) -> MetadataMap {
+pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
     let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 2);
-    if let Ok(peer) = HeaderValue::try_from(peer.to_canonical().to_string()) {
+    if let Ok(peer) = HeaderValue::try_from(exchange.peer.to_string()) {
         passed.insert(FORWARDED_FOR, peer);
+    }
+    for name in exchange.certificate {
+        if let Ok(name) = HeaderValue::try_from(name) {
+            passed.append(CLIENT_CERTIFICATE, name);
+        }
     }
     for name in PASSED_ON {
         if let Some(value) = headers.get(name) {
             passed.insert(HeaderName::from_static(name), value.clone());
         }
     }
-    passed.insert(REQUEST_ID, request_id.clone());
+    passed.insert(REQUEST_ID, exchange.request_id.clone());
     MetadataMap::from_headers(passed)
 }
 

@@ -124,7 +124,7 @@ impl Handler {
         *permit = Some(self.admit(Holder::at(exchange.peer))?);
         let id = id.to_owned();
         let asked = OpenLinkRequest { id, until, sign };
-        let metadata = headers::metadata(&HeaderMap::new(), exchange.request_id, exchange.peer);
+        let metadata = headers::metadata(&HeaderMap::new(), &exchange);
         let asking = self.ask_json("LinkService/OpenLink", &asked, metadata, exchange);
         Ok((asking.await?, None))
     }
@@ -147,7 +147,7 @@ impl Handler {
             .map_err(|_unfit| Problem::new(Code::Unauthenticated, "that is no key"))?;
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
-        let metadata = || headers::metadata(&own, exchange.request_id, exchange.peer);
+        let metadata = || headers::metadata(&own, &exchange);
         let holder = self.recognise(&metadata(), exchange).await;
         *permit = Some(self.admit(holder.map_err(|status| self.told(&status))?)?);
         let notice = match form.what.as_str() {

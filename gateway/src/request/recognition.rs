@@ -12,10 +12,7 @@ use std::{
 };
 
 use tokio::time::Instant;
-use tonic::{
-    Status,
-    metadata::{MetadataMap, MetadataValue},
-};
+use tonic::{Status, metadata::MetadataMap};
 
 use super::{Exchange, Handler};
 use crate::holder::Holder;
@@ -25,8 +22,8 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// Keys that are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The metadata that carry a key.
-const KEYS: [&str; 2] = ["authorization", "zenoss-api-key"];
+/// The metadata that say who calls.
+const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
 /// The keys that the backend knew lately.
 #[derive(Debug, Default)]
@@ -39,8 +36,10 @@ impl Recognised {
     fn hash(&self, metadata: &MetadataMap) -> u64 {
         let mut hasher = self.secret.build_hasher();
         for name in KEYS {
-            let value = metadata.get(name);
-            value.map(MetadataValue::as_encoded_bytes).hash(&mut hasher);
+            for value in metadata.get_all(name) {
+                value.as_encoded_bytes().hash(&mut hasher);
+            }
+            hasher.write_u8(0xff);
         }
         hasher.finish()
     }

@@ -356,7 +356,7 @@ fn metadata(
         value.set_sensitive(true);
         own.insert(header::AUTHORIZATION, value);
     }
-    let mut metadata = headers::metadata(&own, exchange.request_id, exchange.peer);
+    let mut metadata = headers::metadata(&own, exchange);
     metadata.insert(DIALECT, MetadataValue::from_static(dialect.name));
     if matches!(key, KeyFound::InPath(_)) {
         metadata.insert(KEY_IN_PATH, MetadataValue::from_static("true"));

@@ -1,7 +1,6 @@
 //! Serves one connection, and gives it up when nobody uses it.
 
 use std::{
-    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -19,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Limits, Serve,
+    Limits, Peer, Serve,
     activity::{Activity, UnderWay},
     streams::Streams,
     visitors::Visit,
@@ -36,7 +35,7 @@ const FAREWELL: Duration = Duration::from_millis(250);
 /// Dropping the future closes the connection and cancels its requests.
 pub(super) async fn serve<Io, S>(
     stream: Io,
-    peer: SocketAddr,
+    peer: Peer,
     visit: Visit,
     service: S,
     limits: Limits,
@@ -50,7 +49,7 @@ pub(super) async fn serve<Io, S>(
     let answers = {
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
-            let (activity, service) = (Arc::clone(&activity), service.clone());
+            let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
             let under_way = activity.begin();
             async move {
                 // What answers is made when its turn comes: until then a call costs little, and one on

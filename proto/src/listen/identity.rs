@@ -1,7 +1,9 @@
 //! What a request says of itself before anybody looks at what it asks for: its id, and the host it
 //! is meant for.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header};
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header, uri::Authority};
 
 /// Names a request from its first hop to the last log line.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -21,6 +23,61 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
         // Hexadecimal digits can stand in a header.
         made.unwrap_or(HeaderValue::from_static("unnamed"))
     })
+}
+
+/// The names that a service is called by. A page that leads its own name to this machine (DNS rebinding)
+/// calls it by another one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hosts(Vec<String>);
+
+impl Hosts {
+    /// These names, without ports; `*.example.net` stands for each name right below. None are all.
+    ///
+    /// # Errors
+    /// The first that is no name.
+    pub fn new(names: Vec<String>) -> Result<Self, String> {
+        let is_name = |name: &str| {
+            let name = name.strip_prefix("*.").unwrap_or(name);
+            let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+            !name.is_empty() && name.chars().all(allowed)
+        };
+        match names.iter().find(|name| !is_name(name)) {
+            Some(name) => Err(name.clone()),
+            None => Ok(Self(names)),
+        }
+    }
+
+    /// Whether a request names this service. An address and this machine's own name always do: no page
+    /// was loaded from there that somebody else wrote.
+    pub fn hold<B>(&self, request: &Request<B>) -> bool {
+        if self.0.is_empty() {
+            return true;
+        }
+        let header = || request.headers().get(header::HOST)?.to_str().ok();
+        let named = request
+            .uri()
+            .authority()
+            .map(|it| it.as_str())
+            .or_else(header);
+        let Some(host) = named.and_then(|it| it.parse::<Authority>().ok()) else {
+            return false;
+        };
+        let host = host.host();
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        literal.parse::<IpAddr>().is_ok()
+            || host.eq_ignore_ascii_case("localhost")
+            || self.0.iter().any(|name| is_called(host, name))
+    }
+}
+
+/// Whether a host is meant by a name.
+fn is_called(host: &str, name: &str) -> bool {
+    match name.strip_prefix("*.") {
+        None => host.eq_ignore_ascii_case(name),
+        Some(above) => host
+            .split_once('.')
+            .is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(above)),
+    }
 }
 
 /// What is wrong with the host that a request names, as a sentence; none when nothing is. HTTP/1.1
@@ -53,6 +110,39 @@ mod tests {
             assert_eq!(id(bad).len(), 32, "{bad}");
         }
         assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_service_answers_to_its_names_and_to_addresses() {
+        let hosts = Hosts::new(vec!["ops.example.net".into(), "*.lan".into()]).unwrap();
+        let holds = |hosts: &Hosts, host: &str| {
+            let request = Request::builder().header("host", host).body(()).unwrap();
+            hosts.hold(&request)
+        };
+        let good = [
+            "ops.example.net",
+            "OPS.example.net:8480",
+            "a.lan",
+            "localhost:8480",
+            "127.0.0.1:8480",
+            "[::1]:8480",
+        ];
+        for host in good {
+            assert!(holds(&hosts, host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "lan",
+            "a.b.lan",
+            "ops.example.net.evil.example",
+            "",
+        ] {
+            assert!(!holds(&hosts, host), "{host}");
+            assert!(holds(&Hosts::default(), host), "{host}");
+        }
+        let by_target = Request::builder().uri("http://ops.example.net/v1").body(());
+        assert!(hosts.hold(&by_target.unwrap()));
+        assert_eq!(Hosts::new(vec!["a:1".into()]), Err("a:1".into()));
     }
 
     #[test]

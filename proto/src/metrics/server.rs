@@ -13,7 +13,7 @@ use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tokio_util::sync::CancellationToken;
 
 use super::{PATH, Page};
-use crate::listen::{Activity, Allowance, Limits, Listener, Serve, Streams, Tls};
+use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
 /// Connections open at once: Prometheus takes one or two.
 const CONNECTIONS: usize = 64;
@@ -89,7 +89,7 @@ impl Serve for Pages {
     async fn answer(
         self,
         request: Request<Incoming>,
-        _peer: SocketAddr,
+        _peer: Peer,
         _activity: Arc<Activity>,
     ) -> Response<Full<Bytes>> {
         self.0.answer(&request).await.map(Full::new)

@@ -23,6 +23,7 @@ fn jane() -> By {
         address: None,
         method: "/bellwether.v1.TriggerService/CreateTrigger",
         time_ms: NOW_MS,
+        scope: Arc::default(),
     }
 }
 

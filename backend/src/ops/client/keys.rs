@@ -13,10 +13,10 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use super::{Meter, key_hash};
+use super::{Meter, certificate_hash, key_hash};
 use crate::{
     clock::Clock,
-    domain::{Client, Dialect, Name, RecordId, Role},
+    domain::{CertificateName, Client, Dialect, KeyScope, Name, RecordId, Role},
     error::Error,
     limits::{PAGE_SIZE_MAX, STORE_NODES_FOLLOW_TIME_MAX},
     store::{Direction, EngineError, Kind, Lane, Record, Store, Stored, engine::Range},
@@ -39,6 +39,8 @@ pub struct Caller {
     pub role: Role,
     /// What it may speak besides the native interface; an admin may all.
     pub dialects: BTreeSet<Dialect>,
+    /// What of its role it is kept to.
+    pub scope: Arc<KeyScope>,
     /// What it may still ask for.
     pub meter: Arc<Meter>,
     /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
@@ -46,7 +48,7 @@ pub struct Caller {
     pub revoked: CancellationToken,
 }
 
-/// Finds the client of a key, and notices when a key is revoked.
+/// Finds the client of a key or certificate, and notices when a key is revoked.
 #[derive(Debug)]
 pub struct Keys {
     store: Store,
@@ -60,7 +62,7 @@ pub struct Keys {
 struct Table {
     /// The place in the change log up to which the rest is right.
     followed: u64,
-    /// The clients by the hash of their key.
+    /// The clients by the hash of their key or certificate.
     known: HashMap<[u8; 32], Arc<Known>>,
     /// The hashes of the keys of each client, by the key of its record.
     hashes: HashMap<Vec<u8>, Vec<[u8; 32]>>,
@@ -69,6 +71,8 @@ struct Table {
 #[derive(Debug)]
 struct Known {
     client: Client,
+    /// What it is kept to, to be handed out.
+    scope: Arc<KeyScope>,
     /// Of the key that is known: the client's, or the one before.
     hash: [u8; 32],
     /// When that ends.
@@ -104,6 +108,7 @@ impl Known {
             used_ms: AtomicI64::new(used_ms),
             used_from: Mutex::new(used_from),
             meter,
+            scope: Arc::new(client.scope.clone()),
             client,
         }
     }
@@ -125,10 +130,18 @@ impl Known {
             name: self.client.name.clone(),
             role: self.client.role,
             dialects: self.client.dialects.clone(),
+            scope: Arc::clone(&self.scope),
             meter: Arc::clone(&self.meter),
             revoked: self.revoked.clone(),
         }
     }
+}
+
+/// What calls of a client may show, by hash, each with the moment it ends at.
+fn shown_by(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
+    let certificates = client.certificates.iter();
+    let certificates = certificates.map(|name| (certificate_hash(name), client.expire_ms));
+    client.keys().chain(certificates)
 }
 
 impl Keys {
@@ -154,7 +167,39 @@ impl Keys {
     /// [`Error::Unauthenticated`] when the key has ended; those of the store, which is read only when
     /// clients changed.
     pub async fn find(&self, key: &str, from: Option<IpAddr>) -> Result<Option<Caller>, Error> {
-        let hash = key_hash(key);
+        self.find_shown(key_hash(key), from).await
+    }
+
+    /// The client that one of these certificates stands for.
+    ///
+    /// # Errors
+    /// As [`Keys::find`], and [`Error::Unauthenticated`] when they stand for several clients.
+    pub async fn find_certificate(
+        &self,
+        shown: &[CertificateName],
+        from: Option<IpAddr>,
+    ) -> Result<Option<Caller>, Error> {
+        let mut found: Option<Caller> = None;
+        for name in shown {
+            let next = self.find_shown(certificate_hash(name), from).await?;
+            if let (Some(one), Some(other)) = (&found, &next)
+                && one.id != other.id
+            {
+                return Err(Error::Unauthenticated(format!(
+                    "the certificate stands for the clients `{}` and `{}`; it has to stand for one",
+                    one.name, other.name
+                )));
+            }
+            found = found.or(next);
+        }
+        Ok(found)
+    }
+
+    async fn find_shown(
+        &self,
+        hash: [u8; 32],
+        from: Option<IpAddr>,
+    ) -> Result<Option<Caller>, Error> {
         let engine = self.store.engine();
         let (found, followed) = {
             let table = self.table();
@@ -320,7 +365,7 @@ impl Keys {
             let earlier = hashes.iter().filter_map(|hash| table.known.remove(hash));
             let earlier: Vec<_> = earlier.collect();
             let client = stored.map(|stored| stored.value);
-            let keys: Vec<_> = client.iter().flat_map(Client::keys).collect();
+            let keys: Vec<_> = client.iter().flat_map(shown_by).collect();
             let stays = |known: &Known| keys.iter().any(|(hash, _)| *hash == known.hash);
             for gone in earlier.iter().filter(|known| !stays(known)) {
                 gone.revoked.cancel();

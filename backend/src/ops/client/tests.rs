@@ -19,9 +19,7 @@ async fn names(clients: &Clients) -> Vec<String> {
 }
 
 async fn make(clients: &Clients, name: &str, role: Role) -> (Client, Secret) {
-    let made = clients
-        .create(name, Some(role), Rates::default(), &[], None)
-        .await;
+    let made = clients.create(&ClientDraft::new(name, role)).await;
     made.unwrap()
 }
 
@@ -40,7 +38,10 @@ async fn a_key_is_recognisable_long_and_different_each_time() {
 async fn a_client_needs_a_name_that_is_free_and_a_role() {
     let clients = clients();
     let Err(Error::Invalid(violations)) = clients
-        .create("a/b", None, Rates::default(), &[], None)
+        .create(&ClientDraft {
+            name: "a/b".into(),
+            ..ClientDraft::default()
+        })
         .await
     else {
         panic!("it was made");
@@ -48,9 +49,7 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
     let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
     assert_eq!(fields, ["name", "role"]);
     make(&clients, "a", Role::Ingest).await;
-    let again = clients
-        .create("a", Some(Role::Admin), Rates::default(), &[], None)
-        .await;
+    let again = clients.create(&ClientDraft::new("a", Role::Admin)).await;
     assert!(matches!(again, Err(Error::AlreadyExists(_))));
 }
 
@@ -64,14 +63,16 @@ async fn a_client_is_not_named_so_that_it_is_taken_for_another_or_for_a_folder()
         ("\u{43e}ps-page", "ops-page"),
         ("STRASSE", "stra\u{df}e"),
     ] {
-        let made = clients.create(name, Some(Role::Viewer), Rates::default(), &[], None);
+        let draft = ClientDraft::new(name, Role::Viewer);
+        let made = clients.create(&draft);
         let Err(Error::AlreadyExists(why)) = made.await else {
             panic!("{name} was made");
         };
         assert!(why.contains(&format!("`{other}`")), "{why}");
     }
     for name in [".", ".."] {
-        let made = clients.create(name, Some(Role::Viewer), Rates::default(), &[], None);
+        let draft = ClientDraft::new(name, Role::Viewer);
+        let made = clients.create(&draft);
         assert!(matches!(made.await, Err(Error::Invalid(_))), "{name}");
     }
     assert_eq!(names(&clients).await, ["ops-page", "stra\u{df}e"]);
@@ -160,4 +161,74 @@ async fn a_key_file_of_a_start_that_broke_off_is_replaced() {
     let key = std::fs::read_to_string(folder.path().join(ADMIN_KEY_FILE)).unwrap();
     let stored = clients.all().await.unwrap();
     assert_eq!(stored[0].value.key_hash, key_hash(key.trim()));
+}
+
+async fn named(clients: &Clients, name: &str, role: Role, certificate: &str) -> Result<(), Error> {
+    let draft = ClientDraft {
+        certificates: vec![certificate.into()],
+        ..ClientDraft::new(name, role)
+    };
+    clients.create(&draft).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_certificate_stands_for_one_client() {
+    let clients = clients();
+    named(&clients, "one", Role::Ingest, "dns:a.example.net")
+        .await
+        .unwrap();
+    let again = named(&clients, "two", Role::Ingest, "dns:A.example.net").await;
+    let Err(Error::AlreadyExists(why)) = again else {
+        panic!("{again:?}");
+    };
+    assert_eq!(
+        why,
+        "`dns:a.example.net` stands for the client `one` already"
+    );
+    make(&clients, "two", Role::Ingest).await;
+    let edit = ClientEdit {
+        certificates: Some(vec!["dns:a.example.net".into()]),
+        ..ClientEdit::default()
+    };
+    let taken = clients.update("two", &edit).await;
+    assert!(matches!(taken, Err(Error::AlreadyExists(_))), "{taken:?}");
+    // It stays with the one that has it.
+    clients.update("one", &edit).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_is_kept_only_to_what_its_role_could_do_otherwise() {
+    let clients = clients();
+    let cases = [
+        (Role::Ingest, false, true),
+        (Role::Viewer, false, false),
+        (Role::Operator, true, false),
+        (Role::Editor, true, false),
+        (Role::Admin, false, false),
+    ];
+    for (role, tags, sources) in cases {
+        let name = role.word();
+        let tagged = ClientDraft {
+            scope_tags: vec!["team:db".into()],
+            ..ClientDraft::new(&format!("{name}-tags"), role)
+        };
+        assert_eq!(clients.create(&tagged).await.is_ok(), tags, "{name}");
+        let sourced = ClientDraft {
+            scope_sources: vec!["cron".into()],
+            ..ClientDraft::new(&format!("{name}-sources"), role)
+        };
+        assert_eq!(clients.create(&sourced).await.is_ok(), sources, "{name}");
+    }
+    let Err(Error::Invalid(faults)) = clients
+        .create(&ClientDraft {
+            scope_sources: vec![String::new()],
+            certificates: vec!["cn:a".into()],
+            ..ClientDraft::new("a", Role::Ingest)
+        })
+        .await
+    else {
+        panic!("it was made");
+    };
+    let fields: Vec<_> = faults.iter().map(|it| it.field.as_str()).collect();
+    assert_eq!(fields, ["certificates", "scopeSources"]);
 }

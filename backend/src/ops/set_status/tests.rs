@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{Delivery, EventId, Field, IncomingEvent, Rule, Severity},
-    ops::client::Clients,
+    ops::client::{ClientDraft, Clients},
     ops::samples::{self, DISK_TRIGGER, event, name, rule},
 };
 
@@ -68,9 +68,9 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
     let store = paging().await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let clients = Clients::new(store.clone(), deciding.clock.clone());
-    let rates = crate::domain::Rates::default();
-    let role = Some(crate::domain::Role::Operator);
-    let made = clients.create("ben", role, rates, &[], None);
+    let role = crate::domain::Role::Operator;
+    let draft = ClientDraft::new("ben", role);
+    let made = clients.create(&draft);
     made.await.unwrap();
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::Activity;
+use bellwether_proto::listen::{Activity, Proxies};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;
@@ -16,11 +16,12 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    Peer, Refusals,
+    Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
     line::Line,
+    origin::Origin,
     rate_limit,
     refusals::Why,
 };
@@ -41,10 +42,6 @@ use crate::{
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
 
-/// Where a gateway in this process says whom it calls for; what comes from a socket says nothing by
-/// it that is believed.
-const FORWARDED_FOR: &str = "x-forwarded-for";
-
 /// The methods by which a caller may end its own key; their answers still arrive.
 const ENDING: [&str; 2] = [
     "/bellwether.v1.ClientService/RevokeClient",
@@ -59,6 +56,7 @@ pub struct Guard {
     refusals: Arc<Refusals>,
     audit: Arc<AuditLog>,
     capacities: Capacities,
+    proxies: Arc<Proxies>,
 }
 
 /// A call that may be made.
@@ -84,7 +82,15 @@ impl Guard {
             refusals,
             audit,
             capacities: Capacities::new(),
+            proxies: Arc::default(),
         }
+    }
+
+    /// Believes these proxies about for whom they pass calls on.
+    #[must_use]
+    pub fn believing(mut self, proxies: Proxies) -> Self {
+        self.proxies = Arc::new(proxies);
+        self
     }
 
     /// How many callers follow what changes.
@@ -98,22 +104,22 @@ impl Guard {
     }
 
     /// Lets a call in whose key has the role that its method needs, within its client's rate and
-    /// the capacity of its class, in this order. `peer` is the address it came from.
+    /// the capacity of its class, in this order. `origin` is where it came from.
     ///
     /// # Errors
     /// What the caller is told instead.
-    pub async fn admit(
+    async fn admit(
         &self,
         path: &str,
         headers: &HeaderMap,
-        peer: Option<IpAddr>,
+        origin: &Origin,
     ) -> Result<Admitted, Denied> {
         let method = method(path);
         let need = method.map(|method| method.need);
         let caller = if need == Some(Need::Nothing) {
             None
         } else {
-            match self.recognise(headers, peer).await {
+            match self.recognise_from(headers, origin).await {
                 Ok(caller) => Some(caller),
                 Err(status) => {
                     return Err(Denied {
@@ -130,13 +136,13 @@ impl Guard {
         if let (Err(error @ Error::PermissionDenied(_)), Some(caller), Some(method)) =
             (&checked, &caller, method)
         {
-            let by = self.by(caller, method, peer.or_else(|| forwarded(headers)));
+            let by = self.by(caller, method, origin.address);
             self.audit.refused(by, &error.to_string());
         }
         let checked = checked.map_err(Status::from);
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
-            let holder = Holder::of(caller.as_ref(), peer);
+            let holder = Holder::of(caller.as_ref(), origin.connected);
             Ok((method, self.capacities.share(method.class, holder)?))
         });
         match found {
@@ -163,8 +169,9 @@ impl Guard {
     where
         F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
     {
-        let mut line = Line::begin(method(path), headers, forwarded(headers));
-        let admitted = match self.admit(path, headers, None).await {
+        let origin = Origin::of(headers, None, &self.proxies);
+        let mut line = Line::begin(method(path), headers, origin.address);
+        let admitted = match self.admit(path, headers, &origin).await {
             Ok(admitted) => admitted,
             Err(Denied { mut status, caller }) => {
                 self.write_rates(caller.as_ref(), status.metadata_mut().as_mut());
@@ -202,20 +209,25 @@ impl Guard {
         }
     }
 
-    /// Who calls. `peer` is the address that the call came from.
+    /// Who calls by a gateway in this process.
     ///
     /// # Errors
-    /// What the caller is told when it shows no key, or none that is known; after a while when that
-    /// happens often at its address.
-    pub async fn recognise(
-        &self,
-        headers: &HeaderMap,
-        peer: Option<IpAddr>,
-    ) -> Result<Caller, Status> {
-        let address = peer.or_else(|| forwarded(headers));
+    /// What the caller is told when it shows no key or certificate, or none that is known; after a while
+    /// when that happens often at its address.
+    pub async fn recognise(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+        let origin = Origin::of(headers, None, &self.proxies);
+        self.recognise_from(headers, &origin).await
+    }
+
+    async fn recognise_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
+        let address = origin.address;
         let found = match key_of(headers) {
             Ok(key) => self.keys.find(key, address).await,
-            Err(none) => Err(none),
+            Err(none) => {
+                let shown = origin.certificate(headers);
+                let found = self.keys.find_certificate(&shown, address).await;
+                found.and_then(|found| found.map_or(Err(none), |caller| Ok(Some(caller))))
+            }
         };
         let found = found.and_then(|found| {
             found.ok_or_else(|| {
@@ -232,6 +244,7 @@ impl Guard {
                 address,
                 method: "",
                 time_ms: self.keys.now_ms(),
+                scope: Arc::default(),
             };
             self.audit.refused(by, &error.to_string());
             let wait = self.refusals.address(address, self.keys.now_ms());
@@ -242,6 +255,15 @@ impl Guard {
         Err(error.into())
     }
 
+    /// Writes down that a call was let in and then refused what it asked for.
+    fn note_refusal(&self, by: By, answer: &HeaderMap) {
+        if code_of(answer) == Code::PermissionDenied
+            && let Some(status) = Status::from_header_map(answer)
+        {
+            self.audit.refused(by, status.message());
+        }
+    }
+
     /// For whom a call is carried out.
     fn by(&self, caller: &Caller, method: &Method, address: Option<IpAddr>) -> By {
         By {
@@ -249,6 +271,7 @@ impl Guard {
             address,
             method: method.path,
             time_ms: self.keys.now_ms(),
+            scope: Arc::clone(&caller.scope),
         }
     }
 
@@ -300,11 +323,6 @@ pub fn code_of(headers: &HeaderMap) -> Code {
     headers
         .get(Status::GRPC_STATUS)
         .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
-}
-
-/// The address that a gateway in this process says it calls for.
-fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
-    headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()
 }
 
 /// The key that a call carries.
@@ -365,18 +383,22 @@ where
         let guard = self.guard.clone();
         Box::pin(async move {
             let request = request.map(Body::new);
-            let peer = request.extensions().get::<Peer>().map(|Peer(peer)| *peer);
-            let path = request.uri().path();
-            let address = peer.or_else(|| forwarded(request.headers()));
-            let mut line = Line::begin(method(path), request.headers(), address);
-            let (caller, mut response) = match guard.admit(path, request.headers(), peer).await {
+            let (path, headers) = (request.uri().path(), request.headers());
+            let origin = Origin::of(headers, request.extensions().get(), &guard.proxies);
+            let mut line = Line::begin(method(path), headers, origin.address);
+            let (caller, mut response) = match guard.admit(path, headers, &origin).await {
                 Ok(admitted) => {
                     let caller = admitted.caller.clone();
                     admitted.show(request.extensions().get());
                     line.of(caller.as_ref().map(|it| &it.name));
-                    let answer = match guard.answerable(&admitted, address).await {
+                    let answer = match guard.answerable(&admitted, origin.address).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
-                        Ok(Some(by)) => audit::by(by, admitted.call(&mut inner, request)).await?,
+                        Ok(Some(by)) => {
+                            let call = audit::by(by.clone(), admitted.call(&mut inner, request));
+                            let answer = call.await?;
+                            guard.note_refusal(by, answer.headers());
+                            answer
+                        }
                         Err(status) => status.into_http(),
                     };
                     (caller, answer)

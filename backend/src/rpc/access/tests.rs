@@ -17,10 +17,10 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
-    domain::{Rates, Role},
+    domain::Role,
     ops::{
         audit::AuditLog,
-        client::{Clients, Keys},
+        client::{ClientDraft, Clients, Keys},
         page::PageRequest,
     },
     store::{Sealer, Store, engine::memory::MemoryEngine},
@@ -68,7 +68,7 @@ impl World {
     async fn key(&self, name: &str, role: Role) -> String {
         let (_, key) = self
             .clients
-            .create(name, Some(role), Rates::default(), &[], None)
+            .create(&ClientDraft::new(name, role))
             .await
             .unwrap();
         key.reveal().to_owned()

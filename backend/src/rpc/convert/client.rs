@@ -2,8 +2,11 @@
 
 use bellwether_proto::v1;
 
-use super::time::timestamp;
-use crate::domain::{Client, Rates, Role};
+use super::time::{millis, timestamp};
+use crate::{
+    domain::{Client, Rates, Role},
+    ops::client::{ClientDraft, ClientEdit},
+};
 
 /// Takes a role from the wire; none for a number that names no role.
 pub fn role(wire: i32) -> Option<Role> {
@@ -17,8 +20,40 @@ pub fn role(wire: i32) -> Option<Role> {
     }
 }
 
+impl From<v1::CreateClientRequest> for ClientDraft {
+    fn from(wire: v1::CreateClientRequest) -> Self {
+        Self {
+            name: wire.name,
+            role: role(wire.role),
+            rates: rates(wire.requests_per_second, wire.events_per_second),
+            dialects: wire.dialects,
+            expire_ms: wire.expire_time.as_ref().map(millis),
+            scope_tags: wire.scope_tags,
+            scope_sources: wire.scope_sources,
+            certificates: wire.certificates,
+        }
+    }
+}
+
+/// Takes what is to change of a client from the wire, and its name.
+pub fn edit(wire: v1::UpdateClientRequest) -> (String, ClientEdit) {
+    let texts = |wire: Option<v1::Texts>| wire.map(|it| it.values);
+    let edit = ClientEdit {
+        rates: Rates {
+            requests_per_second: wire.requests_per_second,
+            events_per_second: wire.events_per_second,
+        },
+        dialects: wire.dialects.map(|it| it.names),
+        expire_ms: wire.expire_time.as_ref().map(millis),
+        scope_tags: texts(wire.scope_tags),
+        scope_sources: texts(wire.scope_sources),
+        certificates: texts(wire.certificates),
+    };
+    (wire.name, edit)
+}
+
 /// Takes the rates of a new client from the wire, where zero stands for none.
-pub fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
+fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
     let rate = |wire: u32| Some(wire).filter(|rate| *rate > 0);
     Rates {
         requests_per_second: rate(requests_per_second),
@@ -53,6 +88,13 @@ impl From<Client> for v1::Client {
                 .map_or_else(String::new, |it| it.to_string()),
             previous_key_expire_time: client.previous.map(|it| timestamp(it.until_ms)),
             dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
+            scope_tags: client.scope.tags.into_iter().collect(),
+            scope_sources: client.scope.sources.into_iter().collect(),
+            certificates: client
+                .certificates
+                .iter()
+                .map(|it| it.as_str().to_owned())
+                .collect(),
         }
     }
 }

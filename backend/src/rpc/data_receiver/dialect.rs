@@ -71,6 +71,7 @@ mod tests {
             name: Name::parse("sender").unwrap(),
             role,
             dialects: dialects.iter().copied().collect::<BTreeSet<_>>(),
+            scope: Arc::default(),
             meter: Arc::new(Meter::new(Rates::default(), 0)),
             revoked: CancellationToken::new(),
         }

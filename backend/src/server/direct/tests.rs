@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     domain::{Rates, Role},
     limits::{EVENTS_PER_REQUEST_MAX, INTAKE_UNDER_WAY_MAX, MESSAGE_ENTRIES_MAX},
-    ops::client::Clients,
+    ops::client::{ClientDraft, Clients},
     server::{
         assemble::{Assembled, assemble},
         front::Front,
@@ -90,10 +90,11 @@ impl World {
                 ("viewer", Role::Viewer, Rates::default()),
                 ("slow", Role::Ingest, slow),
             ] {
-                let (_, key) = clients
-                    .create(name, Some(role), rates, &[], None)
-                    .await
-                    .unwrap();
+                let draft = ClientDraft {
+                    rates,
+                    ..ClientDraft::new(name, role)
+                };
+                let (_, key) = clients.create(&draft).await.unwrap();
                 keys.insert(name, key.reveal().to_owned());
             }
         }

@@ -26,6 +26,8 @@ async fn with_clients() -> Store {
             role: Role::Viewer,
             rates: Rates::default(),
             dialects: std::collections::BTreeSet::new(),
+            scope: crate::domain::KeyScope::default(),
+            certificates: std::collections::BTreeSet::new(),
             key_hash: [number; 32],
             create_ms: 0,
             last_used_ms: None,

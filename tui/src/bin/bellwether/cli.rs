@@ -414,6 +414,15 @@ pub(crate) enum ClientCommand {
         /// When its key ends, such as 2027-01-31T00:00:00Z [default: never].
         #[arg(long, value_name = "TIME")]
         expires: Option<jiff::Timestamp>,
+        /// A tag: it changes only what carries this one, or another that is named; several times.
+        #[arg(long = "scope-tag", value_name = "TAG")]
+        scope_tags: Vec<String>,
+        /// A source: it sends only events of this one, or another that is named; several times.
+        #[arg(long = "scope-source", value_name = "SOURCE")]
+        scope_sources: Vec<String>,
+        /// A certificate that stands for it, such as dns:sender.example.net; several times.
+        #[arg(long = "certificate", value_name = "NAME")]
+        certificates: Vec<String>,
     },
     /// Change how much a client may ask for, what it may send and when its key ends, from its next call
     /// on.
@@ -439,6 +448,21 @@ pub(crate) enum ClientCommand {
         /// Let its key end never.
         #[arg(long, conflicts_with = "expires")]
         no_end: bool,
+        /// A tag that it is kept to, in place of those before; several times.
+        #[arg(long = "scope-tag", value_name = "TAG")]
+        scope_tags: Vec<String>,
+        /// A source that it is kept to, in place of those before; several times.
+        #[arg(long = "scope-source", value_name = "SOURCE")]
+        scope_sources: Vec<String>,
+        /// Keep it to no tags and no sources.
+        #[arg(long, conflicts_with_all = ["scope_tags", "scope_sources"])]
+        no_scope: bool,
+        /// A certificate that stands for it, in place of those before; several times.
+        #[arg(long = "certificate", value_name = "NAME")]
+        certificates: Vec<String>,
+        /// Let no certificate stand for it.
+        #[arg(long, conflicts_with = "certificates")]
+        no_certificate: bool,
     },
     /// List the clients.
     List,

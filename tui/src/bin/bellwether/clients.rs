@@ -47,8 +47,14 @@ pub(crate) async fn run(
             events_per_second,
             dialects,
             expires,
+            scope_tags,
+            scope_sources,
+            certificates,
         } => {
             let request = CreateClientRequest {
+                scope_tags,
+                scope_sources,
+                certificates,
                 expire_time: expires.map(wire_time),
                 name,
                 role: wire::Role::from(role).into(),
@@ -67,10 +73,21 @@ pub(crate) async fn run(
             no_dialect,
             expires,
             no_end,
+            scope_tags,
+            scope_sources,
+            no_scope,
+            certificates,
+            no_certificate,
         } => {
+            let texts = |none: bool, values: Vec<String>| {
+                (none || !values.is_empty()).then_some(wire::Texts { values })
+            };
             let states_dialects = no_dialect || !dialects.is_empty();
             let request = UpdateClientRequest {
                 name,
+                scope_tags: texts(no_scope, scope_tags),
+                scope_sources: texts(no_scope, scope_sources),
+                certificates: texts(no_certificate, certificates),
                 requests_per_second,
                 events_per_second,
                 dialects: states_dialects.then_some(wire::Dialects { names: dialects }),
@@ -173,8 +190,8 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when and from where its key was last used, when it ends, its limits and the dialects it may send;
-/// parted by tabs.
+/// Name, role, when it was made, when and from where its key was last used, when it ends, its limits, the
+/// dialects it may send, what it is kept to and its certificates; parted by tabs.
 fn line(client: &wire::Client) -> String {
     let role = client
         .role()
@@ -203,8 +220,16 @@ fn line(client: &wire::Client) -> String {
     let limits: String = limits.collect();
     let dialects = client.dialects.iter().map(|it| format!("\t{it}"));
     let dialects: String = dialects.collect();
+    let kept = [
+        (&client.scope_tags, "tag "),
+        (&client.scope_sources, "source "),
+        (&client.certificates, ""),
+    ];
+    let kept = kept.into_iter();
+    let kept = kept.flat_map(|(texts, what)| texts.iter().map(move |it| format!("\t{what}{it}")));
+    let kept: String = kept.collect();
     let name = &client.name;
-    format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}")
+    format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
 /// A moment on the wire.

@@ -160,6 +160,8 @@ pub(crate) struct TlsSettings {
     pub(crate) client_ca: Option<PathBuf>,
     /// Which of those certificates were revoked.
     pub(crate) client_crl: Option<PathBuf>,
+    /// Whether clients without a certificate may connect all the same.
+    pub(crate) client_optional: bool,
     /// Whose certificate a service has to show; none means one of the system's authorities.
     pub(crate) ca: Option<PathBuf>,
     /// The name in that certificate; none means the host of the address.

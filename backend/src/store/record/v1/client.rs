@@ -1,6 +1,8 @@
 //! Clients.
 
-use crate::domain::{Client, Dialect, Name, PreviousKey, Rates, RecordId, Role};
+use crate::domain::{
+    CertificateName, Client, Dialect, KeyScope, Name, PreviousKey, Rates, RecordId, Role,
+};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ClientV1 {
@@ -30,6 +32,12 @@ pub(crate) struct ClientV1 {
     previous_hash: Vec<u8>,
     #[prost(int64, tag = "13")]
     previous_until_ms: i64,
+    #[prost(string, repeated, tag = "14")]
+    scope_tags: Vec<String>,
+    #[prost(string, repeated, tag = "15")]
+    scope_sources: Vec<String>,
+    #[prost(string, repeated, tag = "16")]
+    certificates: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -71,6 +79,13 @@ impl From<&Client> for ClientV1 {
                 .as_ref()
                 .map_or_else(Vec::new, |it| it.hash.into()),
             previous_until_ms: client.previous.as_ref().map_or(0, |it| it.until_ms),
+            scope_tags: client.scope.tags.iter().cloned().collect(),
+            scope_sources: client.scope.sources.iter().cloned().collect(),
+            certificates: client
+                .certificates
+                .iter()
+                .map(|it| it.as_str().to_owned())
+                .collect(),
         }
     }
 }
@@ -110,7 +125,14 @@ impl ClientV1 {
             }),
         };
         let dialects = self.dialects.iter().map(|word| Dialect::of_word(word));
+        let certificates = self.certificates.iter();
+        let certificates = certificates.map(|text| CertificateName::parse(text).ok());
         Some(Client {
+            scope: KeyScope {
+                tags: self.scope_tags.into_iter().collect(),
+                sources: self.scope_sources.into_iter().collect(),
+            },
+            certificates: certificates.collect::<Option<_>>()?,
             dialects: dialects.collect::<Option<_>>()?,
             id: RecordId::from_bytes(self.id.try_into().ok()?),
             name: Name::parse(&self.name).ok()?,

@@ -7,8 +7,9 @@ use std::{net::SocketAddr, time::Duration};
 
 use bellwether_backend::{
     config::{
-        AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, LifetimeConfig, Origins,
-        ProviderConfig, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity, StoreConfig,
+        AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, Hosts, LifetimeConfig,
+        Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity,
+        StoreConfig,
     },
     domain::Secret,
     limits::{STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
@@ -55,6 +56,8 @@ pub(crate) struct ServiceSettings {
     traces: TraceSettings,
     /// Whose pages may call; none when nothing is said.
     origins: Option<Origins>,
+    hosts: Hosts,
+    proxies: Proxies,
 }
 
 /// Where spans go, as far as it was said.
@@ -330,6 +333,21 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.origins = Some(origins(unit::list(value, value::text)?)?);
         Ok(())
     }),
+    Setting::new("hosts", |settings, value| {
+        let names = unit::list(value, value::text)?;
+        settings.service.hosts = Hosts::new(names).map_err(|name| {
+            format!(
+                "`{name}` is no name of a host; expected such as \"ops.example.net\" or \"*.lan\""
+            )
+        })?;
+        Ok(())
+    }),
+    Setting::new("trusted_proxies", |settings, value| {
+        settings.service.proxies = Proxies(unit::list(value, |item| {
+            value::parse(item, "a network such as \"10.0.0.0/8\"")
+        })?);
+        Ok(())
+    }),
     Setting::new("senders.replica_labels", |settings, value| {
         settings.service.gateway.senders.replica_labels = unit::list(value, value::text)?;
         Ok(())
@@ -469,6 +487,8 @@ impl super::Settings {
         if let Some(origins) = &service.origins {
             config.origins = origins.clone();
         }
+        config.hosts = service.hosts.clone();
+        config.proxies = service.proxies.clone();
         let own = &mut config.egress.own;
         own.push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
         own.extend(service.metrics.listen);
@@ -491,6 +511,8 @@ impl super::Settings {
         GatewayConfig {
             listen: self.rest_listen.unwrap_or(Self::REST_LISTEN),
             origins: self.service.origins.clone().unwrap_or_default(),
+            hosts: self.service.hosts.clone(),
+            proxies: self.service.proxies.clone(),
             ..self.service.gateway.clone()
         }
     }

@@ -44,6 +44,10 @@ const COMMAND: &[Setting] = &[
         settings.tls.client_crl = Some(value::path(value)?);
         Ok(())
     }),
+    Setting::new("tls_client_optional", |settings, value| {
+        settings.tls.client_optional = value::flag(value)?;
+        Ok(())
+    }),
     Setting::new("tls_ca", |settings, value| {
         settings.tls.ca = Some(value::path(value)?);
         Ok(())

@@ -44,6 +44,8 @@ struct Files {
     key: PathBuf,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
+    /// Whether who has no certificate may connect all the same.
+    client_optional: bool,
 }
 
 /// Tells one state of the files from another.
@@ -64,6 +66,7 @@ impl ServerTls {
             key: key.clone(),
             client_ca: tls.client_ca.clone(),
             client_crl: tls.client_crl.clone(),
+            client_optional: tls.client_optional,
         };
         let taken = files.look();
         let (shown, _) = watch::channel(files.load()?);
@@ -162,6 +165,9 @@ impl Files {
                 ConfigError(format!("{setting}: {file} holds no revocation list in PEM"))
             })?;
             builder = builder.with_crls(lists).only_check_end_entity_revocation();
+        }
+        if self.client_optional {
+            builder = builder.allow_unauthenticated();
         }
         builder
             .build()

@@ -1,0 +1,46 @@
+//! Where a call comes from, by what its connection shows or the gateway in this process says.
+
+use std::net::IpAddr;
+
+use bellwether_proto::listen::{FORWARDED_FOR, Peer, Proxies};
+use http::HeaderMap;
+
+use crate::domain::CertificateName;
+
+/// Where a gateway in this process says what certificate its client proved; what comes from a socket
+/// says nothing by it that is believed.
+const CLIENT_CERTIFICATE: &str = "x-client-certificate";
+
+/// Where a call comes from.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    /// The address, as far as it is known.
+    pub(super) address: Option<IpAddr>,
+    /// The address of a connection of one's own; none for what a gateway in this process passes on.
+    pub(super) connected: Option<IpAddr>,
+    certificate: Option<Peer>,
+}
+
+impl Origin {
+    /// By the other end of the connection, or by what a gateway in this process says.
+    pub(super) fn of(headers: &HeaderMap, peer: Option<&Peer>, proxies: &Proxies) -> Self {
+        let connected = peer.map(|peer| proxies.client(peer.address, headers));
+        Self {
+            address: connected.or_else(|| headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()),
+            connected,
+            certificate: peer.cloned(),
+        }
+    }
+
+    /// What the certificate that was proved says of its holder.
+    pub(super) fn certificate(&self, headers: &HeaderMap) -> Vec<CertificateName> {
+        let parse = |text: &str| CertificateName::parse(text).ok();
+        match &self.certificate {
+            Some(peer) => peer.certificate.iter().filter_map(|it| parse(it)).collect(),
+            None => {
+                let said = headers.get_all(CLIENT_CERTIFICATE).iter();
+                said.filter_map(|it| parse(it.to_str().ok()?)).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Who is at the other end of a connection, and for whom they speak.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use x509_parser::extensions::GeneralName;
+
+/// The addresses that a request was passed on for, the nearest last.
+pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Addresses of one request that are looked at.
+const HOPS_MAX: usize = 32;
+/// Names of one certificate that are looked at.
+const NAMES_MAX: usize = 32;
+
+/// The other end of a connection.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its address.
+    pub address: IpAddr,
+    /// What the certificate that it proved says of it: `dns:NAME`, `email:ADDRESS`, `uri:URI`, and
+    /// `sha256:FINGERPRINT` last. Empty without one.
+    pub certificate: Arc<[String]>,
+}
+
+impl Peer {
+    pub(super) fn new(address: SocketAddr, certificate: Option<&CertificateDer<'_>>) -> Self {
+        Self {
+            address: address.ip().to_canonical(),
+            certificate: certificate.map(names).unwrap_or_default().into(),
+        }
+    }
+}
+
+/// What a certificate says of its holder. The common name of old is not asked: nothing says what it
+/// names.
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Ok((_, read)) = x509_parser::parse_x509_certificate(certificate)
+        && let Ok(Some(alternative)) = read.subject_alternative_name()
+    {
+        let said = alternative.value.general_names.iter();
+        names.extend(said.take(NAMES_MAX).filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(format!("dns:{}", name.to_ascii_lowercase())),
+            GeneralName::RFC822Name(name) => Some(format!("email:{name}")),
+            GeneralName::URI(name) => Some(format!("uri:{name}")),
+            _ => None,
+        }));
+    }
+    names.push(fingerprint(certificate));
+    names
+}
+
+fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+    let digits = Sha256::digest(certificate.as_ref())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>();
+    format!("sha256:{digits}")
+}
+
+/// The networks of proxies that are believed about for whom they pass requests on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proxies(pub Vec<IpNet>);
+
+impl Proxies {
+    /// The address that a request came from: that of the connection, or what a believed proxy says.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.hold(peer) {
+            return peer;
+        }
+        let lists = headers.get_all(FORWARDED_FOR).iter().rev();
+        let hops = lists.flat_map(|list| list.to_str().unwrap_or_default().rsplit(','));
+        let mut client = peer;
+        for hop in hops.take(HOPS_MAX) {
+            // What is before something that is no address was written by nobody who is believed.
+            let Ok(address) = hop.trim().parse::<IpAddr>() else {
+                break;
+            };
+            client = address.to_canonical();
+            if !self.hold(client) {
+                break;
+            }
+        }
+        client
+    }
+
+    fn hold(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(networks: &[&str], peer: &str, lists: &[&str]) -> String {
+        let proxies = Proxies(networks.iter().map(|it| it.parse().unwrap()).collect());
+        let mut headers = HeaderMap::new();
+        for list in lists {
+            headers.append(FORWARDED_FOR, list.parse().unwrap());
+        }
+        proxies.client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn a_proxy_is_believed_and_nobody_else() {
+        let ours: &[&str] = &["10.0.0.0/8"];
+        let cases: [(&[&str], &str, &[&str], &str); 8] = [
+            (&[], "10.0.0.1", &["192.0.2.7"], "10.0.0.1"),
+            (ours, "192.0.2.1", &["192.0.2.7"], "192.0.2.1"),
+            (ours, "10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
+            (ours, "::ffff:10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
+            // What a stranger wrote stands before what the proxy added.
+            (ours, "10.0.0.1", &["192.0.2.9, 192.0.2.7"], "192.0.2.7"),
+            (
+                ours,
+                "10.0.0.1",
+                &["192.0.2.9", "192.0.2.7, 10.0.0.2"],
+                "192.0.2.7",
+            ),
+            (
+                ours,
+                "10.0.0.1",
+                &["192.0.2.9, nobody, 10.0.0.2"],
+                "10.0.0.2",
+            ),
+            (ours, "10.0.0.1", &[], "10.0.0.1"),
+        ];
+        for (networks, peer, lists, expected) in cases {
+            assert_eq!(client(networks, peer, lists), expected, "{lists:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_certificate_have_a_fingerprint_alone() {
+        let found = names(&CertificateDer::from(vec![1, 2, 3]));
+        let digits = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81";
+        assert_eq!(found, [format!("sha256:{digits}")]);
+    }
+}
