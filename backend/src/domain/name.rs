@@ -7,6 +7,9 @@ use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 /// Longest name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
+/// What the names of people who signed in start with.
+const PERSON_PREFIX: &str = "oidc:";
+
 /// Marks that may follow one letter.
 const MARKS_MAX: usize = 4;
 
@@ -35,10 +38,23 @@ impl Name {
         if text.starts_with(' ') || text.ends_with(' ') {
             return Err("starts or ends with a space".into());
         }
+        if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::of_person) {
+            return Ok(person);
+        }
         match misplaced(text) {
             Some(fault) => Err(fault),
             None => Ok(Self(text.into())),
         }
+    }
+
+    /// The name of somebody who signed in, which no client can have: `oidc:` and what the provider calls
+    /// the person. None when that cannot be shown or is too long.
+    pub fn of_person(text: &str) -> Option<Self> {
+        let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
+        let is_name = !text.is_empty() && text.trim() == text && text.chars().all(is_shown);
+        let length = PERSON_PREFIX.len() + text.chars().count();
+        (is_name && length <= NAME_CHARACTERS_MAX)
+            .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
     /// Takes a text as the name of something new, which must not be read as a part of a path.
@@ -49,7 +65,10 @@ impl Name {
         if matches!(text, "." | "..") {
             return Err("means a folder in an address; give another name".into());
         }
-        Self::parse(text)
+        match text.starts_with(PERSON_PREFIX) {
+            true => Err("starts as the names of people who sign in do; give another name".into()),
+            false => Self::parse(text),
+        }
     }
 
     /// The name as text.

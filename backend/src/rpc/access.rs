@@ -6,6 +6,7 @@ mod deadline;
 mod entries;
 mod guard;
 mod line;
+mod people;
 mod rate_limit;
 mod refusals;
 
@@ -15,6 +16,7 @@ use crate::{error::Error, ops::client::Caller};
 
 pub use deadline::timeout_asked;
 pub use guard::{Admitted, Denied, Guard, Guarded, code_of};
+pub use people::People;
 pub use refusals::Refusals;
 
 /// The address that a call came from.

@@ -9,7 +9,7 @@ use super::{
     access, audit,
     convert::{
         client::{rates, role},
-        time::millis,
+        time::{millis, timestamp},
     },
 };
 use crate::{
@@ -129,6 +129,17 @@ impl ClientService for ClientApi {
         request: Request<v1::GetCallerRequest>,
     ) -> Result<Response<v1::GetCallerResponse>, Status> {
         let caller = access::caller(&request)?;
+        if let Some(until_ms) = caller.signed_in_until_ms {
+            let person = v1::Client {
+                name: caller.name.to_string(),
+                role: v1::Role::from(caller.role).into(),
+                expire_time: Some(timestamp(until_ms)),
+                ..v1::Client::default()
+            };
+            return Ok(Response::new(v1::GetCallerResponse {
+                client: Some(person),
+            }));
+        }
         let client = self.clients.get(&caller.name, caller.id).await?;
         Ok(Response::new(v1::GetCallerResponse {
             client: Some(client.into()),

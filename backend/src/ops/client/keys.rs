@@ -44,6 +44,8 @@ pub struct Caller {
     /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
     /// outlives its call has to look at it.
     pub revoked: CancellationToken,
+    /// Until when somebody is signed in who calls by a token; none for a client with its key.
+    pub signed_in_until_ms: Option<i64>,
 }
 
 /// Finds the client of a key, and notices when a key is revoked.
@@ -127,6 +129,7 @@ impl Known {
             dialects: self.client.dialects.clone(),
             meter: Arc::clone(&self.meter),
             revoked: self.revoked.clone(),
+            signed_in_until_ms: None,
         }
     }
 }

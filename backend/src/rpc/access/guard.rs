@@ -16,7 +16,7 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    Peer, Refusals,
+    Peer, People, Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
@@ -59,6 +59,8 @@ pub struct Guard {
     refusals: Arc<Refusals>,
     audit: Arc<AuditLog>,
     capacities: Capacities,
+    /// Who signs in; none where only keys are taken.
+    people: Option<Arc<People>>,
 }
 
 /// A call that may be made.
@@ -84,7 +86,14 @@ impl Guard {
             refusals,
             audit,
             capacities: Capacities::new(),
+            people: None,
         }
+    }
+
+    /// The same, which also lets in who has signed in.
+    #[must_use]
+    pub fn with_people(self, people: Option<Arc<People>>) -> Self {
+        Self { people, ..self }
     }
 
     /// How many callers follow what changes.
@@ -214,7 +223,10 @@ impl Guard {
     ) -> Result<Caller, Status> {
         let address = peer.or_else(|| forwarded(headers));
         let found = match key_of(headers) {
-            Ok(key) => self.keys.find(key, address).await,
+            Ok(key) => match &self.people {
+                Some(people) if people.takes(key) => people.find(key).await.map(Some),
+                _ => self.keys.find(key, address).await,
+            },
             Err(none) => Err(none),
         };
         let found = found.and_then(|found| {

@@ -73,6 +73,7 @@ mod tests {
             dialects: dialects.iter().copied().collect::<BTreeSet<_>>(),
             meter: Arc::new(Meter::new(Rates::default(), 0)),
             revoked: CancellationToken::new(),
+            signed_in_until_ms: None,
         }
     }
 
