@@ -1,4 +1,4 @@
-//! Speaks with a provider of identities by OpenID Connect: what it says of itself, and its keys.
+//! Speaks with a provider of identities by `OpenID Connect`: what it says of itself, and its keys.
 
 mod http;
 

@@ -138,7 +138,7 @@ async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_
     assert_eq!(otto.get("/v1/notification/rules").await.status, 200);
     let silence = r#"{"silence": {"name": "x"}}"#;
     assert_eq!(
-        otto.send(Method::POST, "/v1/silences", silence)
+        otto.send(Method::POST, "/v1/notification/silences", silence)
             .await
             .status,
         400
