@@ -1,6 +1,7 @@
 //! The settings of the service: plain data, made once by whoever starts it.
 
 mod authorities;
+mod oidc;
 
 use std::{borrow::Cow, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -10,6 +11,7 @@ use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
 pub use bellwether_proto::listen::{Hosts, Origins, Proxies};
+pub use oidc::OidcConfig;
 
 use crate::secret::Secret;
 
@@ -52,6 +54,8 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Where the providers are, so that a test can stand in for them.
     pub providers: ProviderConfig,
+    /// Where people sign in; none lets in who has a key alone.
+    pub oidc: Option<OidcConfig>,
 }
 
 impl Config {
@@ -102,6 +106,7 @@ impl Config {
             egress: EgressConfig::default(),
             smtp: None,
             providers: ProviderConfig::default(),
+            oidc: None,
         }
     }
 }

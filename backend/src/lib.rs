@@ -12,6 +12,7 @@ pub mod limits;
 pub mod matching;
 pub mod message;
 pub mod metrics;
+pub mod oidc;
 pub mod ops;
 #[cfg(test)]
 mod reference_tests;

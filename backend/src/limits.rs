@@ -24,6 +24,19 @@ pub const LIST_STEP_FIRST: usize = 16;
 /// Triggers, destinations or rules that a list reads at once.
 pub const LIST_STEP_MAX: usize = 256;
 
+/// Bytes of a token that somebody signs in with.
+pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// How far the clocks of the service and of a provider of identities may be apart.
+pub const TOKEN_CLOCK_LEEWAY: Duration = Duration::from_secs(60);
+/// Tokens whose calls are ended when they end; beyond it that which ends first is let go with its calls.
+pub const TOKENS_KNOWN_MAX: usize = 10_000;
+/// Keys of a provider of identities.
+pub const PROVIDER_KEYS_MAX: usize = 64;
+/// How often a provider is asked for its keys.
+pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
+/// How long it is not asked again, whatever tokens are shown.
+pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
+
 /// Attempts that are kept to tell how a destination fares.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// A destination is slow when its attempts take so long.

@@ -23,6 +23,7 @@ pub mod overview;
 pub mod pending;
 pub mod rule;
 pub mod saved_view;
+pub mod sign_in;
 pub mod silence;
 pub mod status;
 #[cfg(test)]

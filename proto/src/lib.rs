@@ -12,6 +12,8 @@ pub mod json;
 pub mod listen;
 #[cfg(feature = "listen")]
 pub mod metrics;
+#[cfg(feature = "oidc")]
+pub mod oidc;
 pub mod reference;
 
 /// Bellwether's own services.

@@ -42,6 +42,7 @@ mod mappings;
 mod metrics;
 mod model;
 mod nodes;
+mod oidc;
 mod overload;
 mod own_events;
 mod packaging;

@@ -128,7 +128,7 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The modules of the backend, and those that each may look into.
-const MODULE_ARROWS: [(&str, &[&str]); 19] = [
+const MODULE_ARROWS: [(&str, &[&str]); 20] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
@@ -137,6 +137,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
     ("domain", &["limits", "secret"]),
     ("config", &["secret"]),
     ("trace", &["domain"]),
+    ("oidc", &["clock", "config", "domain", "error", "limits"]),
     ("template", &["domain", "error", "limits"]),
     ("calendar", &["domain", "limits"]),
     ("matching", &["domain", "error", "limits"]),
@@ -189,7 +190,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
         "rpc",
         &[
             "calendar", "clock", "config", "decide", "domain", "error", "limits", "matching",
-            "message", "metrics", "ops", "store", "trace",
+            "message", "metrics", "oidc", "ops", "store", "trace",
         ],
     ),
     (
@@ -205,6 +206,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 19] = [
             "limits",
             "matching",
             "metrics",
+            "oidc",
             "ops",
             "rpc",
             "store",

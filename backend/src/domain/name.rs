@@ -8,6 +8,9 @@ use unicode_security::{RestrictionLevel, RestrictionLevelDetection as _};
 /// Longest name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
+/// What the names of people who signed in start with.
+const PERSON_PREFIX: &str = "oidc:";
+
 /// Marks that may follow one letter.
 const MARKS_MAX: usize = 4;
 
@@ -36,10 +39,23 @@ impl Name {
         if text.starts_with(' ') || text.ends_with(' ') {
             return Err("starts or ends with a space".into());
         }
+        if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::of_person) {
+            return Ok(person);
+        }
         match misplaced(text) {
             Some(fault) => Err(fault),
             None => Ok(Self(text.into())),
         }
+    }
+
+    /// The name of somebody who signed in, which no client can have: `oidc:` and what the provider calls
+    /// the person. None when that cannot be shown or is too long.
+    pub fn of_person(text: &str) -> Option<Self> {
+        let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
+        let is_name = !text.is_empty() && text.trim() == text && text.chars().all(is_shown);
+        let length = PERSON_PREFIX.len() + text.chars().count();
+        (is_name && length <= NAME_CHARACTERS_MAX)
+            .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
     /// Takes a text as the name of something new, which must not be read as a part of a path, nor be
@@ -50,6 +66,9 @@ impl Name {
     pub fn parse_new(text: &str) -> Result<Self, String> {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
             return Err("holds dots and spaces alone; give another name".into());
+        }
+        if text.starts_with(PERSON_PREFIX) {
+            return Err("starts as the names of people who sign in do; give another name".into());
         }
         let name = Self::parse(text)?;
         let words = text.split([' ', '.', '_', '-']);

@@ -7,6 +7,7 @@ mod entries;
 mod guard;
 mod line;
 mod origin;
+mod people;
 mod rate_limit;
 mod refusals;
 
@@ -16,6 +17,7 @@ use crate::{error::Error, ops::client::Caller};
 
 pub use deadline::timeout_asked;
 pub use guard::{Admitted, Denied, Guard, Guarded, code_of};
+pub use people::People;
 pub use refusals::Refusals;
 
 /// The caller of a request that came through [`Guard`].

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use bellwether_proto::v1::{self, client_service_server::ClientService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::client::edit};
+use super::{
+    access, audit,
+    convert::{client::edit, time::timestamp},
+};
 use crate::ops::{
     client::{ClientDraft, Clients, Keys},
     page::PageRequest,
@@ -102,6 +105,17 @@ impl ClientService for ClientApi {
         request: Request<v1::GetCallerRequest>,
     ) -> Result<Response<v1::GetCallerResponse>, Status> {
         let caller = access::caller(&request)?;
+        if let Some(until_ms) = caller.signed_in_until_ms {
+            let person = v1::Client {
+                name: caller.name.to_string(),
+                role: v1::Role::from(caller.role).into(),
+                expire_time: Some(timestamp(until_ms)),
+                ..v1::Client::default()
+            };
+            return Ok(Response::new(v1::GetCallerResponse {
+                client: Some(person),
+            }));
+        }
         let client = self.clients.get(&caller.name, caller.id).await?;
         Ok(Response::new(v1::GetCallerResponse {
             client: Some(client.into()),

@@ -252,6 +252,9 @@ pub static METHODS: &[Method] = methods! {
         PreviewRule: Viewer Page;
         UpdateRule: Editor Change, update rule;
     }
+    "bellwether.v1.SignInService" {
+        GetSignIn: Nothing Read;
+    }
     "bellwether.v1.SilenceService" {
         CommentSilence: Operator Change, comment silence;
         CreateSilence: Operator Change, create silence;

@@ -18,8 +18,8 @@ use bellwether_proto::{
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
-        silence_service_server::SilenceServiceServer, trigger_service_server::TriggerServiceServer,
-        view_service_server::ViewServiceServer,
+        sign_in_service_server::SignInServiceServer, silence_service_server::SilenceServiceServer,
+        trigger_service_server::TriggerServiceServer, view_service_server::ViewServiceServer,
     },
 };
 use rand::{SeedableRng, rngs::StdRng};
@@ -50,6 +50,7 @@ use crate::{
     destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    oidc::SignIns,
     ops::{
         audit::AuditLog,
         calendar::Calendars,
@@ -76,7 +77,7 @@ use crate::{
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, Refusals},
+        access::{Guard, People, Refusals},
         audit_log::AuditApi,
         backup::Backups,
         calendar::CalendarApi,
@@ -97,6 +98,7 @@ use crate::{
         pending::PendingApi,
         rule::RuleApi,
         saved_view::ViewApi,
+        sign_in::SignInApi,
         silence::SilenceApi,
         trigger::TriggerApi,
     },
@@ -109,6 +111,7 @@ struct Rooms {
     clock: Arc<dyn Clock>,
     clients: Clients,
     keys: Arc<Keys>,
+    people: Option<Arc<People>>,
     audit: Arc<AuditLog>,
     deciding: Deciding,
     intake: Intake,
@@ -221,7 +224,12 @@ impl Rooms {
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let sink = Arc::new(intake.clone());
+        let people = config.oidc.clone().map(|oidc| {
+            let sign_ins = SignIns::new(oidc, Arc::clone(&clock));
+            Arc::new(People::new(Arc::new(sign_ins), Arc::clone(&clock)))
+        });
         let rooms = Self {
+            people,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
             audit: Arc::new(AuditLog::new(
                 store.clone(),
@@ -252,7 +260,7 @@ impl Rooms {
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
             .counting(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        Guard::new(keys, Arc::new(refusals), audit)
+        Guard::new(keys, Arc::new(refusals), audit).with_people(self.people.clone())
     }
 
     fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {
@@ -277,6 +285,12 @@ impl Rooms {
         work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
+        if let Some(people) = &self.people {
+            let sign_ins = Arc::clone(people.sign_ins());
+            work.add("keys of the provider", |stop| sign_ins.run(stop));
+            let people = Arc::clone(people);
+            work.add("people watch", |stop| people.run(stop));
+        }
         let engine = || Arc::clone(self.store.engine());
         let (leading, of_the_leader) = (engine(), self.of_the_leader(config));
         work.add("leading work", |stop| lead(leading, of_the_leader, stop));
@@ -373,6 +387,7 @@ impl Rooms {
             DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
+            SignInServiceServer: SignInApi::new(self.people.as_ref().map(|it| Arc::clone(it.sign_ins()))),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),

@@ -12,6 +12,7 @@ mod key_check;
 mod key_file;
 mod overlay;
 mod reorder;
+mod rotate;
 mod trust;
 
 use std::{path::Path, sync::Arc};
@@ -19,6 +20,7 @@ use std::{path::Path, sync::Arc};
 pub use self::{
     database::{database_script, database_status, make_in_database, migrate_database},
     error::OpenError,
+    rotate::{Rotated, rotate_key},
 };
 use self::{
     disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,

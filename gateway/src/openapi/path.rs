@@ -51,6 +51,9 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
         "parameters": parameters(plan, operation),
         "responses": answers::of(plan, operation),
     });
+    if role == "none" {
+        described["security"] = json!([]);
+    }
     let example = example::body(plan, operation);
     let command = example::command(plan, operation, example.as_ref());
     described["x-codeSamples"] = json!([{"lang": "Shell", "label": "curl", "source": command}]);
@@ -71,6 +74,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
 fn needs(role: &str) -> String {
     match role {
         "any" => "Any key may call it.".to_owned(),
+        "none" => "It needs no key.".to_owned(),
         "ingest" => "The key needs the role `ingest` or `admin`.".to_owned(),
         "admin" => "The key needs the role `admin`.".to_owned(),
         _ => format!("The key needs the role `{role}` or a higher one."),

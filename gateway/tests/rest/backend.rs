@@ -83,6 +83,7 @@ impl Recorder {
             .add_service(Recorded::<EventQuery>::new(self))
             .add_service(Recorded::<EventManagement>::new(self))
             .add_service(Recorded::<Overview>::new(self))
+            .add_service(Recorded::<SignIns>::new(self))
             .add_service(Recorded::<Silences>::new(self))
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
@@ -140,6 +141,7 @@ services! {
     EventQuery = "bellwether.v1.EventQueryService";
     EventManagement = "bellwether.v1.EventManagementService";
     Overview = "bellwether.v1.OverviewService";
+    SignIns = "bellwether.v1.SignInService";
     Silences = "bellwether.v1.SilenceService";
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";

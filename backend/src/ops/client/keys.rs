@@ -46,6 +46,8 @@ pub struct Caller {
     /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
     /// outlives its call has to look at it.
     pub revoked: CancellationToken,
+    /// Until when somebody is signed in who calls by a token; none for a client with its key.
+    pub signed_in_until_ms: Option<i64>,
 }
 
 /// Finds the client of a key or certificate, and notices when a key is revoked.
@@ -133,6 +135,7 @@ impl Known {
             scope: Arc::clone(&self.scope),
             meter: Arc::clone(&self.meter),
             revoked: self.revoked.clone(),
+            signed_in_until_ms: None,
         }
     }
 }

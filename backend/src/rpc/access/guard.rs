@@ -16,7 +16,7 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    Refusals,
+    People, Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
@@ -57,6 +57,8 @@ pub struct Guard {
     audit: Arc<AuditLog>,
     capacities: Capacities,
     proxies: Arc<Proxies>,
+    /// Who signs in; none where only keys are taken.
+    people: Option<Arc<People>>,
 }
 
 /// A call that may be made.
@@ -83,6 +85,7 @@ impl Guard {
             audit,
             capacities: Capacities::new(),
             proxies: Arc::default(),
+            people: None,
         }
     }
 
@@ -91,6 +94,12 @@ impl Guard {
     pub fn believing(mut self, proxies: Proxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
+    }
+
+    /// The same, which also lets in who has signed in.
+    #[must_use]
+    pub fn with_people(self, people: Option<Arc<People>>) -> Self {
+        Self { people, ..self }
     }
 
     /// How many callers follow what changes.
@@ -222,7 +231,10 @@ impl Guard {
     async fn recognise_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
         let address = origin.address;
         let found = match key_of(headers) {
-            Ok(key) => self.keys.find(key, address).await,
+            Ok(key) => match &self.people {
+                Some(people) if people.takes(key) => people.find(key).await.map(Some),
+                _ => self.keys.find(key, address).await,
+            },
             Err(none) => {
                 let shown = origin.certificate(headers);
                 let found = self.keys.find_certificate(&shown, address).await;

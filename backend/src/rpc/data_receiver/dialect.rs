@@ -74,6 +74,7 @@ mod tests {
             scope: Arc::default(),
             meter: Arc::new(Meter::new(Rates::default(), 0)),
             revoked: CancellationToken::new(),
+            signed_in_until_ms: None,
         }
     }
 

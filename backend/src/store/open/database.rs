@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     OpenError, Whereabouts, folder, format, key_check,
-    key_file::{first_key, ring},
+    key_file::{first_key, ring, text},
     trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
 };
 use crate::{
@@ -238,6 +238,36 @@ pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenEr
 /// See [`OpenError`].
 pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenError> {
     Place::of(database)?.status().await
+}
+
+/// Changes the key file of a store that no node uses; answers the number of the newest key in it.
+pub(super) async fn change_keys(
+    database: &DatabaseConfig,
+    change: fn(&str, &Path) -> Result<(u32, String), OpenError>,
+) -> Result<u32, OpenError> {
+    let place = Place::of(database)?;
+    let found = place.status().await?;
+    found.check().map_err(|why| place.refuse(why))?;
+    let nodes = found.store.iter().flat_map(|store| &store.nodes);
+    let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
+    if !names.is_empty() {
+        return Err(place.refuse(format!(
+            "its secrets can be sealed anew once no node uses it; stop these: {}",
+            names.join(", ")
+        )));
+    }
+    let (number, content) = change(&text(&place.key_file)?, &place.key_file)?;
+    let unfinished = place.key_file.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(OpenError::io("write", &unfinished, error));
+        }
+        _ => {}
+    }
+    write_new(&unfinished, content.as_bytes())?;
+    let renamed = fs::rename(&unfinished, &place.key_file);
+    renamed.map_err(|error| OpenError::io("write", &place.key_file, error))?;
+    Ok(number)
 }
 
 /// Writes a file that must not be there, for its owner alone.

@@ -14,11 +14,10 @@ use super::{
 };
 use crate::store::seal::{KEY_BYTES, Sealer, random_key};
 
-const NAME: &str = "secret.key";
+pub(super) const NAME: &str = "secret.key";
 const PREFACE: &str = "\
 # Keys that seal the secrets in the store. Keep a copy elsewhere: without it they are lost.
-# To rotate: add a line with a higher number and 32 random bytes in base64, and start again. The
-# secrets are then sealed anew, and the older lines can go.
+# `bellwether secrets rotate` adds a key and seals everything with it; older ones open older backups.
 ";
 
 /// The key file of a folder.
@@ -57,18 +56,59 @@ impl<'a> KeyFile<'a> {
     /// Reads the keys, if there are any.
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
-        check_key_file(&path)?;
-        let text = match read_plain(&path, KEY_FILE_BYTES_MAX) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(OpenError::io("read", path, error)),
-        };
-        ring(&text, &path).map(Some)
+        let text = read(&path)?;
+        text.map(|text| ring(&text, &path)).transpose()
+    }
+
+    /// The content of the file.
+    pub(super) fn text(&self) -> Result<String, OpenError> {
+        text(&self.path())
     }
 
     pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
         fault(&self.path(), why)
     }
+}
+
+/// The bytes of a key file, if there is one.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
+    check_key_file(path)?;
+    match read_plain(path, KEY_FILE_BYTES_MAX) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::io("read", path, error)),
+    }
+}
+
+/// The content of a key file that has to be there.
+pub(super) fn text(path: &Path) -> Result<String, OpenError> {
+    let content = read(path)?.ok_or_else(|| fault(path, "it is missing"))?;
+    String::from_utf8(content).map_err(|_other| fault(path, "it is not a text"))
+}
+
+/// The content of a key file with one more key, which is the newest, and its number.
+pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = ring(text.as_bytes(), file)?.newest();
+    let number = newest.checked_add(1);
+    let number = number.ok_or_else(|| fault(file, "there is no number above the newest"))?;
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let key = STANDARD.encode(random_key());
+    let content = format!("{text}{end}{number} {key}\n");
+    if content.len() as u64 > KEY_FILE_BYTES_MAX {
+        return Err(fault(file, "it is full; drop older keys with --forget"));
+    }
+    Ok((number, content))
+}
+
+/// The content of a key file without the keys before the newest, and its number.
+pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = ring(text.as_bytes(), file)?.newest();
+    let stays = |line: &&str| match line.trim().split_once(' ') {
+        Some((number, _)) if !line.trim_start().starts_with('#') => number == newest.to_string(),
+        _ => true,
+    };
+    let lines: Vec<_> = text.lines().filter(stays).collect();
+    Ok((newest, lines.join("\n") + "\n"))
 }
 
 /// A first key, and what its file holds.

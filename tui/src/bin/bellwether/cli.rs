@@ -266,6 +266,10 @@ pub(crate) enum Command {
     #[cfg(feature = "embedded")]
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Look after the keys that seal the secrets of a store.
+    #[cfg(feature = "embedded")]
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
     /// Print who changed what, the newest first, as a line of JSON each.
     Audit(AuditArguments),
     /// Manage the clients of a running service.
@@ -301,6 +305,18 @@ pub(crate) enum StoreCommand {
     },
     /// Say what is there: layout, size, the newest place, and which node has the store.
     Status,
+}
+
+/// What to do with the keys that seal secrets.
+#[cfg(feature = "embedded")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// Make another key, and seal and prove everything in the store with it. Stop the service first.
+    Rotate {
+        /// Remove the older keys from the file: backups made with them need a copy of it.
+        #[arg(long)]
+        forget: bool,
+    },
 }
 
 /// What to do with the settings.

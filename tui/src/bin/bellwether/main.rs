@@ -99,6 +99,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 maintenance::restore::run(arguments, &settings, io::stdout()).await
             }
             #[cfg(feature = "embedded")]
+            Some(Command::Secrets(command)) => {
+                log::to_standard_error(&settings);
+                maintenance::secrets::run(command, &settings, io::stdout()).await
+            }
+            #[cfg(feature = "embedded")]
             Some(Command::Store(command)) => {
                 log::to_standard_error(&settings);
                 maintenance::store::run(command, &settings, io::stdout()).await

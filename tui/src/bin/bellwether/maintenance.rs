@@ -4,4 +4,5 @@ pub(crate) mod backup;
 pub(crate) mod check;
 mod progress;
 pub(crate) mod restore;
+pub(crate) mod secrets;
 pub(crate) mod store;

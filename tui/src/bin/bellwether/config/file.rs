@@ -19,7 +19,7 @@ pub(crate) struct Values {
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SECTIONS: [&str; 13] = [
+const SERVICE_SECTIONS: [&str; 14] = [
     "store",
     "lifetime",
     "release",
@@ -27,6 +27,7 @@ const SERVICE_SECTIONS: [&str; 13] = [
     "audit",
     "egress",
     "smtp",
+    "oidc",
     "providers",
     "gateway",
     "cors",

@@ -1,6 +1,7 @@
 //! The settings that only the parts of the service read: backend, delivery, mail, gateway, metrics.
 
 mod database;
+mod oidc;
 mod unit;
 
 use std::{net::SocketAddr, time::Duration};
@@ -49,6 +50,7 @@ pub(crate) struct ServiceSettings {
     audit: AuditConfig,
     egress: EgressConfig,
     smtp: Smtp,
+    oidc: oidc::Oidc,
     providers: ProviderConfig,
     gateway: GatewayConfig,
     /// Where the metrics are shown and to whom.
@@ -277,6 +279,46 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.providers.pagerduty = value::url(value)?;
         Ok(())
     }),
+    Setting::new("oidc.issuer", |settings, value| {
+        settings.service.oidc.issuer = oidc::issuer(value)?;
+        Ok(())
+    }),
+    Setting::new("oidc.client_id", |settings, value| {
+        settings.service.oidc.client_id = value::text(value)?;
+        Ok(())
+    }),
+    Setting::new("oidc.audience", |settings, value| {
+        settings.service.oidc.audience = unit::text_or_empty(value)?;
+        Ok(())
+    }),
+    Setting::new("oidc.role_claim", |settings, value| {
+        settings.service.oidc.role_claim = value::text(value)?;
+        Ok(())
+    }),
+    Setting::new("oidc.admins", |settings, value| {
+        settings.service.oidc.admins = unit::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("oidc.editors", |settings, value| {
+        settings.service.oidc.editors = unit::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("oidc.operators", |settings, value| {
+        settings.service.oidc.operators = unit::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("oidc.viewers", |settings, value| {
+        settings.service.oidc.viewers = unit::list(value, value::text)?;
+        Ok(())
+    }),
+    Setting::new("oidc.name_claim", |settings, value| {
+        settings.service.oidc.name_claim = unit::text_or_empty(value)?;
+        Ok(())
+    }),
+    Setting::new("oidc.scopes", |settings, value| {
+        settings.service.oidc.scopes = value::text(value)?;
+        Ok(())
+    }),
     Setting::new("gateway.body_limit", |settings, value| {
         settings.service.gateway.body_limit_bytes = unit::size(value)?;
         Ok(())
@@ -422,6 +464,7 @@ impl ServiceSettings {
             return Err(ConfigError(format!("gateway: {error}")));
         }
         self.database.config()?;
+        self.oidc.config(&self.egress.authorities)?;
         self.smtp.config().map(|_| ())
     }
 }
@@ -493,6 +536,7 @@ impl super::Settings {
         own.push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
         own.extend(service.metrics.listen);
         config.smtp = service.smtp.config()?;
+        config.oidc = service.oidc.config(&service.egress.authorities)?;
         config.providers = service.providers.clone();
         Ok(config)
     }

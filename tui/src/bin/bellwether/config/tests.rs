@@ -104,6 +104,7 @@ fn the_default_file_tells_the_true_defaults() {
     assert_eq!(told.delivery, truth.delivery);
     assert_eq!(told.egress, truth.egress);
     assert_eq!(told.providers, truth.providers);
+    assert_eq!((told.oidc, truth.oidc), (None, None));
     assert_eq!(settings.traces(), None);
     let collector = [("BELLWETHER_TRACES_ENDPOINT", "http://127.0.0.1:4317")];
     let traces = |file: &str| load(&Flags::default(), &collector, file).unwrap().traces();

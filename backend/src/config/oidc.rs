@@ -1,0 +1,48 @@
+//! Where people sign in, and what they may do then.
+
+use super::Authorities;
+
+/// A provider of identities that people sign in at, by OpenID Connect.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OidcConfig {
+    /// Its address, as its tokens name it.
+    pub issuer: String,
+    /// The client that terminals are there.
+    pub client_id: String,
+    /// Whom a token has to be for; empty means the client. With another one, access tokens are taken
+    /// in place of ID tokens.
+    pub audience: String,
+    /// The claim that says what somebody is; dots lead into objects.
+    pub role_claim: String,
+    /// Its values that make somebody an admin.
+    pub admins: Vec<String>,
+    /// Its values that make somebody an editor.
+    pub editors: Vec<String>,
+    /// Its values that make somebody an operator.
+    pub operators: Vec<String>,
+    /// Its values that make somebody a viewer.
+    pub viewers: Vec<String>,
+    /// The claim with the name that somebody is known by; empty takes the first there is of `email`,
+    /// `preferred_username` and `sub`.
+    pub name_claim: String,
+    /// What is asked of the provider, parted by spaces.
+    pub scopes: String,
+    /// Authorities whose certificates are trusted beside those that the machine trusts.
+    pub authorities: Authorities,
+}
+
+impl OidcConfig {
+    /// Whom a token has to be for.
+    pub fn audience(&self) -> &str {
+        if self.audience.is_empty() {
+            &self.client_id
+        } else {
+            &self.audience
+        }
+    }
+
+    /// Whether access tokens are taken in place of ID tokens.
+    pub fn takes_access_token(&self) -> bool {
+        self.audience() != self.client_id
+    }
+}

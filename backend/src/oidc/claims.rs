@@ -1,0 +1,134 @@
+//! What a token that is signed well says: whether it counts here, whose it is, and what role that has.
+
+use serde_json::Value;
+
+use super::{Person, refused};
+use crate::{
+    config::OidcConfig,
+    domain::{Name, Role},
+    error::Error,
+    limits::TOKEN_CLOCK_LEEWAY,
+};
+
+/// Where a name is looked for when nothing is set.
+const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
+
+/// Who is let in by these claims.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] when they do not count here or now, [`Error::PermissionDenied`] when they
+/// give no role.
+pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
+    if claims["iss"] != config.issuer.as_str() {
+        return Err(refused("another provider has issued it"));
+    }
+    check_audience(claims, config)?;
+    let ends_ms = check_time(claims, now_ms)?;
+    let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
+    let subject = subject.ok_or_else(|| refused("it does not say whose it is (`sub`)"))?;
+    let name = name(claims, config)?;
+    Ok(Person {
+        role: role(claims, config, &name)?,
+        name,
+        subject: subject.to_owned(),
+        ends_ms,
+    })
+}
+
+fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
+    let audience = &claims["aud"];
+    let several = audience.as_array();
+    let is_meant = match several {
+        Some(several) => several.iter().any(|it| it == config.audience()),
+        None => audience == config.audience(),
+    };
+    if !is_meant {
+        return Err(refused("it is for another service"));
+    }
+    let is_shared = several.is_some_and(|several| several.len() > 1);
+    if is_shared && claims["azp"] != config.client_id.as_str() {
+        return Err(refused("it was handed to another service (`azp`)"));
+    }
+    Ok(())
+}
+
+/// When it ends, in milliseconds since 1970.
+fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
+    let leeway_ms = i64::try_from(TOKEN_CLOCK_LEEWAY.as_millis()).unwrap_or(i64::MAX);
+    let moment = |claim: &str| match &claims[claim] {
+        Value::Null => Ok(None),
+        // Fractions of a second are cut.
+        Value::Number(seconds) => {
+            #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+            let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
+            Ok(whole.map(|it| it.saturating_mul(1000)))
+        }
+        _ => Err(refused(&format!("its time `{claim}` cannot be read"))),
+    };
+    let ends_ms = moment("exp")?.ok_or_else(|| refused("it has no end (`exp`)"))?;
+    let ends_ms = ends_ms.saturating_add(leeway_ms);
+    if ends_ms <= now_ms {
+        return Err(Error::Unauthenticated(
+            "the token has ended; sign in again".into(),
+        ));
+    }
+    for claim in ["nbf", "iat"] {
+        let since_ms = moment(claim)?.unwrap_or(i64::MIN);
+        if since_ms.saturating_sub(leeway_ms) > now_ms {
+            return Err(refused(&format!("its time has not come yet (`{claim}`)")));
+        }
+    }
+    Ok(ends_ms)
+}
+
+fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
+    let (own, names) = ([&*config.name_claim], NAMES);
+    let names = if config.name_claim.is_empty() {
+        &names[..]
+    } else {
+        &own[..]
+    };
+    let named = names.iter().find_map(|claim| {
+        // An address that nobody proved may be anybody's.
+        if *claim == "email" && claims["email_verified"] == false {
+            return None;
+        }
+        Name::of_person(at(claims, claim)?.as_str()?)
+    });
+    named.ok_or_else(|| {
+        let names = names.join("`, `");
+        refused(&format!("it has no name that can be shown (`{names}`)"))
+    })
+}
+
+fn role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error> {
+    let claim = &config.role_claim;
+    let found = at(claims, claim).unwrap_or(&Value::Null);
+    let has = |wanted: &[String]| match found {
+        Value::Array(several) => several
+            .iter()
+            .any(|it| wanted.iter().any(|wanted| it == wanted.as_str())),
+        one => wanted.iter().any(|wanted| one == wanted.as_str()),
+    };
+    let roles = [
+        (Role::Admin, &config.admins),
+        (Role::Editor, &config.editors),
+        (Role::Operator, &config.operators),
+        (Role::Viewer, &config.viewers),
+    ];
+    let role = roles.into_iter().find(|(_, wanted)| has(wanted));
+    role.map(|(role, _)| role).ok_or_else(|| {
+        Error::PermissionDenied(format!(
+            "`{name}` has signed in and has no role here: nothing in the claim `{claim}` of the token \
+             stands for one; ask who runs the service"
+        ))
+    })
+}
+
+/// What a claim says; a name with dots that is none leads into objects.
+fn at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
+    claims.get(path).or_else(|| {
+        let mut parts = path.split('.');
+        parts.try_fold(claims, |value, part| value.get(part))
+    })
+}

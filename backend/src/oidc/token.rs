@@ -1,0 +1,219 @@
+//! A signed token (JWT): what it is made of, and whether a key signed it.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
+    RsaPublicKeyComponents, UnparsedPublicKey,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::refused;
+use crate::{error::Error, limits::TOKEN_BYTES_MAX};
+
+/// How a token may be signed: with a key of its own kind, of which only one half is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Rs256,
+    Ps256,
+    Es256,
+    EdDsa,
+}
+
+impl Algorithm {
+    fn find(word: &str) -> Option<Self> {
+        Some(match word {
+            "RS256" => Self::Rs256,
+            "PS256" => Self::Ps256,
+            "ES256" => Self::Es256,
+            "EdDSA" => Self::EdDsa,
+            _ => return None,
+        })
+    }
+}
+
+/// A key that a provider publishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PublicKey {
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    P256(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+/// A key with what it may be used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) id: String,
+    pub(super) key: PublicKey,
+    /// The only algorithm that it is for, where that is said.
+    pub(super) algorithm: Option<Algorithm>,
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    #[serde(default)]
+    kid: String,
+    #[serde(rename = "use", default)]
+    used_for: String,
+    alg: Option<String>,
+    #[serde(default)]
+    crv: String,
+    #[serde(default)]
+    n: String,
+    #[serde(default)]
+    e: String,
+    #[serde(default)]
+    x: String,
+    #[serde(default)]
+    y: String,
+}
+
+impl Key {
+    /// Reads one; none when it is of a kind that is not taken, or not for signatures.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let jwk = Jwk::deserialize(value).ok()?;
+        if !matches!(&*jwk.used_for, "" | "sig") {
+            return None;
+        }
+        let bytes = |text: &str| {
+            URL_SAFE_NO_PAD
+                .decode(text)
+                .ok()
+                .filter(|it| !it.is_empty())
+        };
+        let key = match (&*jwk.kty, &*jwk.crv) {
+            ("RSA", _) => PublicKey::Rsa {
+                n: bytes(&jwk.n)?,
+                e: bytes(&jwk.e)?,
+            },
+            ("EC", "P-256") => {
+                let (x, y) = (bytes(&jwk.x)?, bytes(&jwk.y)?);
+                if x.len() != 32 || y.len() != 32 {
+                    return None;
+                }
+                PublicKey::P256([&[4][..], &x, &y].concat())
+            }
+            ("OKP", "Ed25519") => PublicKey::Ed25519(bytes(&jwk.x)?),
+            _ => return None,
+        };
+        let algorithm = match jwk.alg {
+            None => None,
+            Some(word) => Some(Algorithm::find(&word)?),
+        };
+        Some(Self {
+            id: jwk.kid,
+            key,
+            algorithm,
+        })
+    }
+
+    /// Whether it can have signed by that algorithm.
+    pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
+        let is_kind = match self.key {
+            PublicKey::Rsa { .. } => matches!(algorithm, Algorithm::Rs256 | Algorithm::Ps256),
+            PublicKey::P256(_) => algorithm == Algorithm::Es256,
+            PublicKey::Ed25519(_) => algorithm == Algorithm::EdDsa,
+        };
+        is_kind && self.algorithm.is_none_or(|only| only == algorithm)
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    #[serde(default)]
+    kid: String,
+    /// What a reader has to understand, which is nothing here.
+    crit: Option<Value>,
+}
+
+/// A token as it was shown. Nothing in it counts before [`Token::verify`].
+#[derive(Debug)]
+pub(super) struct Token<'a> {
+    signed: &'a str,
+    signature: Vec<u8>,
+    key_id: String,
+    algorithm: Algorithm,
+    claims: Value,
+}
+
+impl<'a> Token<'a> {
+    /// Takes it apart.
+    ///
+    /// # Errors
+    /// When it is none, or signed in a way that is not taken.
+    pub(super) fn read(shown: &'a str) -> Result<Self, Error> {
+        if shown.len() > TOKEN_BYTES_MAX {
+            let size = shown.len();
+            let why = format!("it has {size} bytes; at most {TOKEN_BYTES_MAX} are taken");
+            return Err(refused(&why));
+        }
+        let unreadable = || refused("it cannot be read");
+        let (signed, signature) = shown.rsplit_once('.').ok_or_else(unreadable)?;
+        let (header, claims) = signed.split_once('.').ok_or_else(unreadable)?;
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
+        let header = decode(header).ok_or_else(unreadable)?;
+        let header: Header = serde_json::from_slice(&header)
+            .ok()
+            .ok_or_else(unreadable)?;
+        if header.crit.is_some() {
+            return Err(refused("it asks for what is not known here (`crit`)"));
+        }
+        let algorithm = Algorithm::find(&header.alg)
+            .ok_or_else(|| refused("it has to be signed by RS256, PS256, ES256 or EdDSA"))?;
+        let claims = decode(claims).and_then(|claims| serde_json::from_slice(&claims).ok());
+        Ok(Self {
+            signed,
+            signature: decode(signature).ok_or_else(unreadable)?,
+            key_id: header.kid,
+            algorithm,
+            claims: claims.filter(Value::is_object).ok_or_else(unreadable)?,
+        })
+    }
+
+    /// The key that it says it was signed with; may be empty.
+    pub(super) fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    pub(super) fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// What it says.
+    pub(super) fn claims(&self) -> &Value {
+        &self.claims
+    }
+
+    /// Whether that key signed it.
+    ///
+    /// # Errors
+    /// When it did not.
+    pub(super) fn verify(&self, key: &Key) -> Result<(), Error> {
+        let (message, signature) = (self.signed.as_bytes(), &*self.signature);
+        let is_good = match (&key.key, self.algorithm) {
+            _ if !key.fits(self.algorithm) => false,
+            (PublicKey::Rsa { n, e }, algorithm) => {
+                let way = match algorithm {
+                    Algorithm::Ps256 => &RSA_PSS_2048_8192_SHA256,
+                    _ => &RSA_PKCS1_2048_8192_SHA256,
+                };
+                let key = RsaPublicKeyComponents { n, e };
+                key.verify(way, message, signature).is_ok()
+            }
+            (PublicKey::P256(point), _) => {
+                let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
+                key.verify(message, signature).is_ok()
+            }
+            (PublicKey::Ed25519(point), _) => {
+                let key = UnparsedPublicKey::new(&ED25519, point);
+                key.verify(message, signature).is_ok()
+            }
+        };
+        if is_good {
+            return Ok(());
+        }
+        Err(refused("no key of the provider has signed it"))
+    }
+}

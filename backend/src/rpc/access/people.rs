@@ -1,0 +1,138 @@
+//! Who calls by a token: callers as those with a key are, until the token ends.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::Clock,
+    domain::{Rates, RecordId},
+    error::Error,
+    limits::TOKENS_KNOWN_MAX,
+    oidc::{Person, SignIns},
+    ops::client::{Caller, Meter, key_hash},
+};
+
+/// The people who called and whose tokens have not ended.
+#[derive(Debug)]
+pub struct People {
+    sign_ins: Arc<SignIns>,
+    clock: Arc<dyn Clock>,
+    known: Mutex<HashMap<[u8; 32], Known>>,
+    /// Wakes what ends them.
+    came: Notify,
+}
+
+#[derive(Debug)]
+struct Known {
+    ends_ms: i64,
+    ended: CancellationToken,
+    meter: Arc<Meter>,
+}
+
+impl People {
+    /// Takes whom these know.
+    pub fn new(sign_ins: Arc<SignIns>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            sign_ins,
+            clock,
+            known: Mutex::default(),
+            came: Notify::new(),
+        }
+    }
+
+    /// How they sign in.
+    pub fn sign_ins(&self) -> &Arc<SignIns> {
+        &self.sign_ins
+    }
+
+    /// Whether that can be a token, and is no key of a client.
+    pub fn takes(&self, shown: &str) -> bool {
+        self.sign_ins.takes(shown)
+    }
+
+    /// Whose token that is.
+    ///
+    /// # Errors
+    /// Those of [`SignIns::person`].
+    pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
+        // Looked at for each call: a key that the provider takes back counts no more.
+        let person = self.sign_ins.person(shown).await?;
+        Ok(self.caller(key_hash(shown), person))
+    }
+
+    fn caller(&self, token: [u8; 32], person: Person) -> Caller {
+        let now_ms = self.clock.now_ms();
+        let mut known = self.known();
+        if known.len() >= TOKENS_KNOWN_MAX && !known.contains_key(&token) {
+            let first = known.iter().min_by_key(|(_, it)| it.ends_ms);
+            let first = first.map(|(token, _)| *token);
+            if let Some(gone) = first.and_then(|first| known.remove(&first)) {
+                gone.ended.cancel();
+            }
+        }
+        let known = known.entry(token).or_insert_with(|| {
+            self.came.notify_one();
+            Known {
+                ends_ms: person.ends_ms,
+                ended: CancellationToken::new(),
+                meter: Arc::new(Meter::new(Rates::default(), now_ms)),
+            }
+        });
+        Caller {
+            id: id(&person.subject),
+            name: person.name,
+            role: person.role,
+            dialects: BTreeSet::new(),
+            scope: Arc::default(),
+            meter: Arc::clone(&known.meter),
+            revoked: known.ended.clone(),
+            signed_in_until_ms: Some(person.ends_ms),
+        }
+    }
+
+    /// Ends the calls of tokens that have ended, until the service stops.
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        loop {
+            let next_ms = self.end_over();
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = self.came.notified() => {}
+                () = self.clock.wait_until(next_ms), if next_ms != i64::MAX => {}
+            }
+        }
+    }
+
+    /// Answers when the next one ends.
+    fn end_over(&self) -> i64 {
+        let now_ms = self.clock.now_ms();
+        let mut known = self.known();
+        known.retain(|_, it| {
+            let is_over = it.ends_ms <= now_ms;
+            if is_over {
+                it.ended.cancel();
+            }
+            !is_over
+        });
+        let ends = known.values().map(|it| it.ends_ms);
+        ends.min().unwrap_or(i64::MAX)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], Known>> {
+        // It is whole between any two statements, so a panic elsewhere does not spoil it.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The same for all tokens of a person, whose share of what calls share it stands for.
+fn id(subject: &str) -> RecordId {
+    let hash = Sha256::digest([b"oidc:", subject.as_bytes()].concat());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    RecordId::from_bytes(bytes)
+}

@@ -1,0 +1,54 @@
+//! Gives a store another key: a new one seals and proves everything anew, and the older ones go on to
+//! open what was sealed with them, such as backups.
+
+use std::path::Path;
+
+use super::{
+    OpenError, database,
+    folder::Folder,
+    key_file::{KeyFile, append, newest_alone},
+    open,
+};
+use crate::config::Config;
+
+/// Which key a store is sealed with now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotated {
+    /// The number of the new key.
+    pub number: u32,
+}
+
+/// Adds a key to those of the store, seals and proves everything with it, and with `forget` removes the
+/// older ones from the file. No service may have the store meanwhile. When it ends early the store opens
+/// with the file as it is, and whoever opens it next finishes.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn rotate_key(config: &Config, forget: bool) -> Result<Rotated, OpenError> {
+    let number = change(config, append).await?;
+    let store = open(config).await?;
+    store.engine().close().await;
+    if forget {
+        change(config, newest_alone).await?;
+    }
+    Ok(Rotated { number })
+}
+
+/// Changes the content of the key file; answers the number of the newest key in it.
+async fn change(
+    config: &Config,
+    change: fn(&str, &Path) -> Result<(u32, String), OpenError>,
+) -> Result<u32, OpenError> {
+    if let Some(database) = &config.database {
+        return database::change_keys(database, change).await;
+    }
+    let folder = Folder::claim(&config.data_dir)?;
+    let file = KeyFile::of(&folder);
+    if !folder.has_store() {
+        return Err(file.fault("there is no store beside it"));
+    }
+    let (number, content) = change(&file.text()?, &file.path())?;
+    folder.write_private(super::key_file::NAME, content.as_bytes())?;
+    folder.sync()?;
+    Ok(number)
+}

@@ -1,0 +1,80 @@
+//! One request to a provider: bounded in time and size, without redirects.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+
+use super::{Fault, check_address};
+
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
+
+/// What requests are made with.
+#[derive(Debug, Clone)]
+pub(super) struct Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+
+impl Http {
+    pub(super) fn new<'a>(
+        authorities: impl IntoIterator<Item = &'a CertificateDer<'static>>,
+    ) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        roots.add_parsable_certificates(authorities.into_iter().cloned());
+        // The provider is named, since a process can hold only one default.
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider knows the default protocol versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Self(
+            Client::builder(TokioExecutor::new())
+                .pool_max_idle_per_host(0)
+                .build(connector),
+        )
+    }
+
+    /// Asks for what is at that address; status and body.
+    pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
+        let url = check_address(address).map_err(Fault::Unfit)?;
+        let request = Request::get(url.as_str())
+            .header(header::ACCEPT, "application/json")
+            .body(Full::default());
+        let request = request.map_err(|error| Fault::Unfit(error.to_string()))?;
+        let asking = async {
+            let answer = self.0.request(request).await;
+            let answer = answer.map_err(|error| Fault::Away(innermost(&error)))?;
+            let status = answer.status().as_u16();
+            let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
+            let body = body.collect().await;
+            let body = body.map_err(|error| Fault::Unfit(error.to_string()))?;
+            Ok((status, body.to_bytes().to_vec()))
+        };
+        let seconds = TIMEOUT.as_secs();
+        let answer = tokio::time::timeout(TIMEOUT, asking).await;
+        answer.unwrap_or_else(|_elapsed| Err(Fault::Away(format!("no answer within {seconds} s"))))
+    }
+}
+
+/// What lies at the bottom of an error.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(deeper) = last.source() {
+        last = deeper;
+    }
+    last.to_string()
+}

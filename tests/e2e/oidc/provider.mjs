@@ -1,0 +1,68 @@
+// A provider of identities on a loopback port, which tells its address in a line. `/approve` does what a
+// person does in a browser who lets a terminal sign in.
+import { createServer } from 'node:http';
+import Provider from 'oidc-provider';
+
+const server = createServer();
+await new Promise((listening) => server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', listening));
+const issuer = `http://127.0.0.1:${server.address().port}`;
+const people = JSON.parse(process.argv[3] ?? '{"ada": ["ops-leads"]}');
+
+const provider = new Provider(issuer, {
+  clients: [
+    {
+      client_id: 'bellwether',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+      redirect_uris: [],
+      response_types: [],
+    },
+    {
+      client_id: 'another',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+      redirect_uris: [],
+      response_types: [],
+    },
+  ],
+  features: { deviceFlow: { enabled: true }, devInteractions: { enabled: false } },
+  conformIdTokenClaims: false,
+  claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['groups'] },
+  ttl: { IdToken: Number(process.argv[4] ?? 600) },
+  findAccount: (_, id) => ({
+    accountId: id,
+    claims: () => ({ sub: id, email: `${id}@example.org`, email_verified: true, groups: people[id] ?? [] }),
+  }),
+});
+
+async function approve(url) {
+  const [userCode, account] = [url.searchParams.get('user_code'), url.searchParams.get('account')];
+  const code = await provider.DeviceCode.findByUserCode(userCode.replace('-', ''), { ignoreExpiration: true });
+  const grant = new provider.Grant({ accountId: account, clientId: code.clientId });
+  grant.addOIDCScope(code.params.scope);
+  Object.assign(code, {
+    accountId: account,
+    authTime: Math.floor(Date.now() / 1000),
+    grantId: await grant.save(),
+    scope: code.params.scope,
+    claims: {},
+  });
+  await code.save();
+}
+
+const answer = provider.callback();
+server.on('request', async (request, response) => {
+  const url = new URL(request.url, issuer);
+  if (url.pathname !== '/approve') {
+    if (url.pathname === '/jwks') console.log('keys');
+    return answer(request, response);
+  }
+  try {
+    await approve(url);
+    response.end('approved');
+  } catch (error) {
+    response.statusCode = 500;
+    response.end(String(error));
+  }
+});
+console.log(issuer);

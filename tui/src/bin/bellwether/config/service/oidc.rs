@@ -1,0 +1,86 @@
+//! The settings of where people sign in.
+
+use bellwether_backend::config::{Authorities, OidcConfig};
+use bellwether_proto::oidc::check_issuer;
+use toml::Value;
+
+use super::unit;
+use crate::config::{ConfigError, value::Read};
+
+/// Where people sign in, as far as it was said.
+#[derive(Debug, Clone)]
+pub(super) struct Oidc {
+    pub(super) issuer: String,
+    pub(super) client_id: String,
+    pub(super) audience: String,
+    pub(super) role_claim: String,
+    pub(super) admins: Vec<String>,
+    pub(super) editors: Vec<String>,
+    pub(super) operators: Vec<String>,
+    pub(super) viewers: Vec<String>,
+    pub(super) name_claim: String,
+    pub(super) scopes: String,
+}
+
+impl Default for Oidc {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            client_id: "bellwether".into(),
+            audience: String::new(),
+            role_claim: "groups".into(),
+            admins: Vec::new(),
+            editors: Vec::new(),
+            operators: Vec::new(),
+            viewers: Vec::new(),
+            name_claim: String::new(),
+            scopes: "openid email profile".into(),
+        }
+    }
+}
+
+/// The address of a provider; empty when nobody signs in.
+pub(super) fn issuer(value: &Value) -> Read<String> {
+    let issuer = unit::text_or_empty(value)?;
+    if !issuer.is_empty() {
+        check_issuer(&issuer)?;
+    }
+    Ok(issuer)
+}
+
+impl Oidc {
+    /// Where people sign in; none when no provider is named.
+    ///
+    /// # Errors
+    /// When nobody could have a role.
+    pub(super) fn config(
+        &self,
+        authorities: &Authorities,
+    ) -> Result<Option<OidcConfig>, ConfigError> {
+        if self.issuer.is_empty() {
+            return Ok(None);
+        }
+        let roles = [&self.admins, &self.editors, &self.operators, &self.viewers];
+        if roles.iter().all(|values| values.is_empty()) {
+            return Err(ConfigError(
+                "oidc.admins, oidc.editors, oidc.operators, oidc.viewers: missing, and oidc.issuer is \
+                 given: name the values of the claim that stand for a role, such as [\"ops-leads\"]"
+                    .into(),
+            ));
+        }
+        let this = self.clone();
+        Ok(Some(OidcConfig {
+            issuer: this.issuer,
+            client_id: this.client_id,
+            audience: this.audience,
+            role_claim: this.role_claim,
+            admins: this.admins,
+            editors: this.editors,
+            operators: this.operators,
+            viewers: this.viewers,
+            name_claim: this.name_claim,
+            scopes: this.scopes,
+            authorities: authorities.clone(),
+        }))
+    }
+}

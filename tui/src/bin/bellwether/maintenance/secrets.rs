@@ -1,0 +1,42 @@
+//! `bellwether secrets`: gives a store another key to seal its secrets with.
+
+use std::io::Write;
+
+use bellwether_backend::store::open::rotate_key;
+
+use crate::{
+    cli::SecretsCommand,
+    config::Settings,
+    failure::{Failure, sentence},
+};
+
+/// Does it.
+///
+/// # Errors
+/// When the store is in use, is not there, or its key file cannot be read or written.
+pub(crate) async fn run(
+    command: SecretsCommand,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<(), Failure> {
+    let SecretsCommand::Rotate { forget } = command;
+    let config = settings.backend_config()?;
+    let rotated = rotate_key(&config, forget).await;
+    let rotated = rotated.map_err(|error| Failure::new(sentence(&error)))?;
+    let file = match &config.database {
+        Some(database) => database.secret_key_file.clone(),
+        None => config.data_dir.join("secret.key"),
+    };
+    let file = file.display();
+    let older = if forget {
+        "the older keys are gone from it, and backups made with them need a copy of it as it was"
+    } else {
+        "the older keys are still in it, for backups made with them"
+    };
+    let number = rotated.number;
+    writeln!(
+        out,
+        "everything is sealed with key {number} of {file}; {older}"
+    )
+    .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+}
