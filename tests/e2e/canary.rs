@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use bellwether_tests::{
-    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+    eventually::eventually,
+    process,
+    receiver::Receiver,
+    rest::Rest,
+    tls::{Authority, Identity},
+    world::World,
 };
 use http::Method;
 use serde_json::{Value, json};
@@ -31,7 +36,7 @@ const TELLING: [&[&str]; 7] = [
     &["--snapshot", "destinations", "--size", "200x50"],
 ];
 
-fn destinations(receiver: &Receiver) -> Vec<Value> {
+fn destinations(receiver: &Receiver, identity: &Identity) -> Vec<Value> {
     let mut webhook = samples::webhook("hook", &receiver.url("/hook"));
     webhook["type"]["webhook"]["headers"] = json!({"authorization": HEADER});
     webhook["type"]["webhook"]["signingSecret"] = json!(SIGNING);
@@ -44,7 +49,14 @@ fn destinations(receiver: &Receiver) -> Vec<Value> {
         webhook
     };
     let token_url = receiver.url("/token");
+    let Identity {
+        certificate, key, ..
+    } = identity;
     vec![
+        secured(
+            "mtls",
+            json!({"mtls": {"certificate": certificate, "privateKey": key}}),
+        ),
         webhook,
         hidden,
         secured(
@@ -73,7 +85,8 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     ));
     let rest = world.rest();
     let mut answers = Vec::new();
-    for destination in destinations(&receiver) {
+    let identity = Authority::new().issue();
+    for destination in destinations(&receiver, &identity) {
         answers.extend(tried(&rest, &destination).await);
     }
     rest.post(
@@ -115,6 +128,8 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT,
     ];
     // As it is sent: the user, a colon and the password.
+    // A line of the key, as it stands in its file.
+    secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
     for secret in &secrets {

@@ -60,6 +60,7 @@ mod running;
 mod samples;
 mod scopes;
 mod script;
+mod secrets;
 mod settled;
 mod shadow;
 mod silences;

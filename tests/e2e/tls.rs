@@ -1,6 +1,7 @@
 //! Both listeners over TLS, as every kind of client meets them.
 
 mod clients;
+mod hostile;
 
 use std::{path::Path, time::Duration};
 

@@ -3,7 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
-use unicode_security::{RestrictionLevel, RestrictionLevelDetection as _};
+use unicode_security::{
+    GeneralSecurityProfile as _, RestrictionLevel, RestrictionLevelDetection as _,
+};
 
 /// Longest name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
@@ -90,7 +92,9 @@ impl Name {
 /// Whether a word is of one script, or of several that people write together: no letter stands among
 /// those that it only looks like.
 fn is_of_one_hand(word: &str) -> bool {
-    let letters: String = word.chars().filter(|c| c.is_alphabetic()).collect();
+    // Letters that stand in no identifier, such as the sign for a millionth, belong to no script here.
+    let is_judged = |c: &char| c.is_alphabetic() && c.identifier_allowed();
+    let letters: String = word.chars().filter(is_judged).collect();
     letters.detect_restriction_level() <= RestrictionLevel::ModeratelyRestrictive
 }
 

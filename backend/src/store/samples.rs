@@ -233,6 +233,13 @@ pub(crate) fn client(name_of_it: &str) -> Client {
 pub(crate) fn sender(name_of_it: &str) -> Client {
     Client {
         dialects: [Dialect::Prometheus, Dialect::Otlp].into(),
+        ..client(name_of_it)
+    }
+}
+
+/// A client that is kept to a part of its role, and that a certificate stands for.
+pub(crate) fn scoped_client(name_of_it: &str) -> Client {
+    Client {
         scope: KeyScope {
             tags: ["team:db".into()].into(),
             sources: ["cron".into()].into(),

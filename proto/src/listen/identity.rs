@@ -57,7 +57,7 @@ impl Hosts {
         let named = request
             .uri()
             .authority()
-            .map(|it| it.as_str())
+            .map(Authority::as_str)
             .or_else(header);
         let Some(host) = named.and_then(|it| it.parse::<Authority>().ok()) else {
             return false;

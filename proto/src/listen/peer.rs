@@ -58,11 +58,7 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
 }
 
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    let digits = Sha256::digest(certificate.as_ref())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
-    format!("sha256:{digits}")
+    format!("sha256:{:x}", Sha256::digest(certificate.as_ref()))
 }
 
 /// The networks of proxies that are believed about for whom they pass requests on.

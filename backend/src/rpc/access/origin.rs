@@ -1,6 +1,6 @@
 //! Where a call comes from, by what its connection shows or the gateway in this process says.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use bellwether_proto::listen::{FORWARDED_FOR, Peer, Proxies};
 use http::HeaderMap;
@@ -18,7 +18,8 @@ pub(super) struct Origin {
     pub(super) address: Option<IpAddr>,
     /// The address of a connection of one's own; none for what a gateway in this process passes on.
     pub(super) connected: Option<IpAddr>,
-    certificate: Option<Peer>,
+    /// Of a connection of one's own.
+    certificate: Option<Arc<[String]>>,
 }
 
 impl Origin {
@@ -28,19 +29,17 @@ impl Origin {
         Self {
             address: connected.or_else(|| headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()),
             connected,
-            certificate: peer.cloned(),
+            certificate: peer.map(|peer| Arc::clone(&peer.certificate)),
         }
     }
 
     /// What the certificate that was proved says of its holder.
     pub(super) fn certificate(&self, headers: &HeaderMap) -> Vec<CertificateName> {
         let parse = |text: &str| CertificateName::parse(text).ok();
-        match &self.certificate {
-            Some(peer) => peer.certificate.iter().filter_map(|it| parse(it)).collect(),
-            None => {
-                let said = headers.get_all(CLIENT_CERTIFICATE).iter();
-                said.filter_map(|it| parse(it.to_str().ok()?)).collect()
-            }
+        if let Some(names) = &self.certificate {
+            return names.iter().filter_map(|it| parse(it)).collect();
         }
+        let said = headers.get_all(CLIENT_CERTIFICATE).iter();
+        said.filter_map(|it| parse(it.to_str().ok()?)).collect()
     }
 }

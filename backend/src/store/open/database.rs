@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     OpenError, Whereabouts, folder, format, key_check,
-    key_file::{first_key, ring, text},
+    key_file::{Change, first_key, ring, text},
     trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
 };
 use crate::{
@@ -243,7 +243,7 @@ pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenEr
 /// Changes the key file of a store that no node uses; answers the number of the newest key in it.
 pub(super) async fn change_keys(
     database: &DatabaseConfig,
-    change: fn(&str, &Path) -> Result<(u32, String), OpenError>,
+    change: Change,
 ) -> Result<u32, OpenError> {
     let place = Place::of(database)?;
     let found = place.status().await?;

@@ -111,6 +111,11 @@ impl Folder {
         self.path.join(UNFINISHED)
     }
 
+    /// Whether there is a store in a folder that nobody took yet.
+    pub(super) fn holds_store(path: &Path) -> bool {
+        path.join(STORE).exists()
+    }
+
     pub(super) fn has_store(&self) -> bool {
         self.store_path().exists()
     }

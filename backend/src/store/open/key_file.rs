@@ -70,6 +70,9 @@ impl<'a> KeyFile<'a> {
     }
 }
 
+/// How the content of a key file is changed; answers the number of the newest key in it as well.
+pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
+
 /// The bytes of a key file, if there is one.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     check_key_file(path)?;

@@ -1,12 +1,10 @@
 //! Gives a store another key: a new one seals and proves everything anew, and the older ones go on to
 //! open what was sealed with them, such as backups.
 
-use std::path::Path;
-
 use super::{
     OpenError, database,
     folder::Folder,
-    key_file::{KeyFile, append, newest_alone},
+    key_file::{Change, KeyFile, NAME, append, newest_alone},
     open,
 };
 use crate::config::Config;
@@ -28,6 +26,8 @@ pub async fn rotate_key(config: &Config, forget: bool) -> Result<Rotated, OpenEr
     let number = change(config, append).await?;
     let store = open(config).await?;
     store.engine().close().await;
+    // It holds the folder.
+    drop(store);
     if forget {
         change(config, newest_alone).await?;
     }
@@ -35,20 +35,21 @@ pub async fn rotate_key(config: &Config, forget: bool) -> Result<Rotated, OpenEr
 }
 
 /// Changes the content of the key file; answers the number of the newest key in it.
-async fn change(
-    config: &Config,
-    change: fn(&str, &Path) -> Result<(u32, String), OpenError>,
-) -> Result<u32, OpenError> {
+async fn change(config: &Config, change: Change) -> Result<u32, OpenError> {
     if let Some(database) = &config.database {
         return database::change_keys(database, change).await;
     }
+    // Taking a folder would make it.
+    if !Folder::holds_store(&config.data_dir) {
+        return Err(OpenError::Key {
+            file: config.data_dir.join(NAME),
+            why: "there is no store beside it".into(),
+        });
+    }
     let folder = Folder::claim(&config.data_dir)?;
     let file = KeyFile::of(&folder);
-    if !folder.has_store() {
-        return Err(file.fault("there is no store beside it"));
-    }
     let (number, content) = change(&file.text()?, &file.path())?;
-    folder.write_private(super::key_file::NAME, content.as_bytes())?;
+    folder.write_private(NAME, content.as_bytes())?;
     folder.sync()?;
     Ok(number)
 }

@@ -166,6 +166,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     rule.destination_names.truncate(1);
     differences.record("rule", &rule, false);
     differences.record("client", &samples::client("console"), false);
+    differences.record("scoped client", &samples::scoped_client("console"), false);
     differences.record("sender", &samples::sender("console"), false);
     differences.record("occurrence", &samples::occurrence(1), false);
     let states = [

@@ -398,88 +398,96 @@ pub(crate) struct AuditArguments {
     pub(crate) until: Option<jiff::Timestamp>,
 }
 
+/// A client to be made.
+#[derive(Debug, Args)]
+pub(crate) struct NewClient {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it may do.
+    #[arg(long)]
+    pub(crate) role: Role,
+    /// How many calls it may make in a second [default: as many as it likes].
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub(crate) requests_per_second: u32,
+    /// How many events it may send in a second [default: as many as it likes].
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub(crate) events_per_second: u32,
+    /// What it may send as other services do, such as prometheus or pagerduty; several times.
+    #[arg(long = "dialect", value_name = "NAME")]
+    pub(crate) dialects: Vec<String>,
+    /// When its key ends, such as 2027-01-31T00:00:00Z [default: never].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires: Option<jiff::Timestamp>,
+    /// A tag: it changes only what carries this one, or another that is named; several times.
+    #[arg(long = "scope-tag", value_name = "TAG")]
+    pub(crate) scope_tags: Vec<String>,
+    /// A source: it sends only events of this one, or another that is named; several times.
+    #[arg(long = "scope-source", value_name = "SOURCE")]
+    pub(crate) scope_sources: Vec<String>,
+    /// A certificate that stands for it, such as dns:sender.example.net; several times.
+    #[arg(long = "certificate", value_name = "NAME")]
+    pub(crate) certificates: Vec<String>,
+}
+
+/// What of a client is to change.
+#[derive(Debug, Args)]
+pub(crate) struct ClientChange {
+    /// Its name.
+    pub(crate) name: String,
+    /// How many calls it may make in a second; 0 takes the limit away.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) requests_per_second: Option<u32>,
+    /// How many events it may send in a second; 0 takes the limit away.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) events_per_second: Option<u32>,
+    /// What it may send as other services do, in place of what it might before; several times.
+    #[arg(long = "dialect", value_name = "NAME")]
+    pub(crate) dialects: Vec<String>,
+    /// Allow it to send as here only.
+    #[arg(long, conflicts_with = "dialects")]
+    pub(crate) no_dialect: bool,
+    /// When its key ends, such as 2027-01-31T00:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires: Option<jiff::Timestamp>,
+    /// Let its key end never.
+    #[arg(long, conflicts_with = "expires")]
+    pub(crate) no_end: bool,
+    /// A tag that it is kept to, in place of those before; several times.
+    #[arg(long = "scope-tag", value_name = "TAG")]
+    pub(crate) scope_tags: Vec<String>,
+    /// A source that it is kept to, in place of those before; several times.
+    #[arg(long = "scope-source", value_name = "SOURCE")]
+    pub(crate) scope_sources: Vec<String>,
+    /// Keep it to no tags and no sources.
+    #[arg(long, conflicts_with_all = ["scope_tags", "scope_sources"])]
+    pub(crate) no_scope: bool,
+    /// A certificate that stands for it, in place of those before; several times.
+    #[arg(long = "certificate", value_name = "NAME")]
+    pub(crate) certificates: Vec<String>,
+    /// Let no certificate stand for it.
+    #[arg(long, conflicts_with = "certificates")]
+    pub(crate) no_certificate: bool,
+}
+
 /// What to do with clients.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
     /// Make a client and print its key, this once.
-    Create {
-        /// Its name.
-        name: String,
-        /// What it may do.
-        #[arg(long)]
-        role: Role,
-        /// How many calls it may make in a second [default: as many as it likes].
-        #[arg(
-            long,
-            value_name = "NUMBER",
-            default_value_t = 0,
-            hide_default_value = true
-        )]
-        requests_per_second: u32,
-        /// How many events it may send in a second [default: as many as it likes].
-        #[arg(
-            long,
-            value_name = "NUMBER",
-            default_value_t = 0,
-            hide_default_value = true
-        )]
-        events_per_second: u32,
-        /// What it may send as other services do, such as prometheus or pagerduty; several times.
-        #[arg(long = "dialect", value_name = "NAME")]
-        dialects: Vec<String>,
-        /// When its key ends, such as 2027-01-31T00:00:00Z [default: never].
-        #[arg(long, value_name = "TIME")]
-        expires: Option<jiff::Timestamp>,
-        /// A tag: it changes only what carries this one, or another that is named; several times.
-        #[arg(long = "scope-tag", value_name = "TAG")]
-        scope_tags: Vec<String>,
-        /// A source: it sends only events of this one, or another that is named; several times.
-        #[arg(long = "scope-source", value_name = "SOURCE")]
-        scope_sources: Vec<String>,
-        /// A certificate that stands for it, such as dns:sender.example.net; several times.
-        #[arg(long = "certificate", value_name = "NAME")]
-        certificates: Vec<String>,
-    },
-    /// Change how much a client may ask for, what it may send and when its key ends, from its next call
-    /// on.
+    Create(NewClient),
+    /// Change how much a client may ask for, what it may send and change, and when its key ends, from its
+    /// next call on.
     #[command(arg_required_else_help = true)]
-    Update {
-        /// Its name.
-        name: String,
-        /// How many calls it may make in a second; 0 takes the limit away.
-        #[arg(long, value_name = "NUMBER")]
-        requests_per_second: Option<u32>,
-        /// How many events it may send in a second; 0 takes the limit away.
-        #[arg(long, value_name = "NUMBER")]
-        events_per_second: Option<u32>,
-        /// What it may send as other services do, in place of what it might before; several times.
-        #[arg(long = "dialect", value_name = "NAME")]
-        dialects: Vec<String>,
-        /// Allow it to send as here only.
-        #[arg(long, conflicts_with = "dialects")]
-        no_dialect: bool,
-        /// When its key ends, such as 2027-01-31T00:00:00Z.
-        #[arg(long, value_name = "TIME")]
-        expires: Option<jiff::Timestamp>,
-        /// Let its key end never.
-        #[arg(long, conflicts_with = "expires")]
-        no_end: bool,
-        /// A tag that it is kept to, in place of those before; several times.
-        #[arg(long = "scope-tag", value_name = "TAG")]
-        scope_tags: Vec<String>,
-        /// A source that it is kept to, in place of those before; several times.
-        #[arg(long = "scope-source", value_name = "SOURCE")]
-        scope_sources: Vec<String>,
-        /// Keep it to no tags and no sources.
-        #[arg(long, conflicts_with_all = ["scope_tags", "scope_sources"])]
-        no_scope: bool,
-        /// A certificate that stands for it, in place of those before; several times.
-        #[arg(long = "certificate", value_name = "NAME")]
-        certificates: Vec<String>,
-        /// Let no certificate stand for it.
-        #[arg(long, conflicts_with = "certificates")]
-        no_certificate: bool,
-    },
+    Update(ClientChange),
     /// List the clients.
     List,
     /// Give a client another key and print it, this once; the one before is accepted for a while.

@@ -17,7 +17,7 @@ use tonic::{
 use bellwether_tui::{why_broken, why_unreachable};
 
 use crate::{
-    cli::{ClientCommand, Role},
+    cli::{ClientChange, ClientCommand, NewClient, Role},
     config::Settings,
     failure::Failure,
     key, ready, tls,
@@ -40,63 +40,13 @@ pub(crate) async fn run(
     let address = ready::grpc_address(settings);
     let mut service = connect(&address, settings).await?;
     let told = match command {
-        ClientCommand::Create {
-            name,
-            role,
-            requests_per_second,
-            events_per_second,
-            dialects,
-            expires,
-            scope_tags,
-            scope_sources,
-            certificates,
-        } => {
-            let request = CreateClientRequest {
-                scope_tags,
-                scope_sources,
-                certificates,
-                expire_time: expires.map(wire_time),
-                name,
-                role: wire::Role::from(role).into(),
-                requests_per_second,
-                events_per_second,
-                dialects,
-            };
+        ClientCommand::Create(new) => {
+            let request = CreateClientRequest::from(new);
             let answer = service.create_client(request).await.map_err(refused)?;
             writeln!(out, "{}", answer.into_inner().key)
         }
-        ClientCommand::Update {
-            name,
-            requests_per_second,
-            events_per_second,
-            dialects,
-            no_dialect,
-            expires,
-            no_end,
-            scope_tags,
-            scope_sources,
-            no_scope,
-            certificates,
-            no_certificate,
-        } => {
-            let texts = |none: bool, values: Vec<String>| {
-                (none || !values.is_empty()).then_some(wire::Texts { values })
-            };
-            let states_dialects = no_dialect || !dialects.is_empty();
-            let request = UpdateClientRequest {
-                name,
-                scope_tags: texts(no_scope, scope_tags),
-                scope_sources: texts(no_scope, scope_sources),
-                certificates: texts(no_certificate, certificates),
-                requests_per_second,
-                events_per_second,
-                dialects: states_dialects.then_some(wire::Dialects { names: dialects }),
-                expire_time: if no_end {
-                    Some(prost_types::Timestamp::default())
-                } else {
-                    expires.map(wire_time)
-                },
-            };
+        ClientCommand::Update(change) => {
+            let request = UpdateClientRequest::from(change);
             let answer = service.update_client(request).await.map_err(refused)?;
             let client = answer.into_inner().client.unwrap_or_default();
             writeln!(out, "{}", line(&client))
@@ -122,6 +72,46 @@ pub(crate) async fn run(
         }
     };
     told.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+}
+
+impl From<NewClient> for CreateClientRequest {
+    fn from(new: NewClient) -> Self {
+        Self {
+            name: new.name,
+            role: wire::Role::from(new.role).into(),
+            requests_per_second: new.requests_per_second,
+            events_per_second: new.events_per_second,
+            dialects: new.dialects,
+            expire_time: new.expires.map(wire_time),
+            scope_tags: new.scope_tags,
+            scope_sources: new.scope_sources,
+            certificates: new.certificates,
+        }
+    }
+}
+
+impl From<ClientChange> for UpdateClientRequest {
+    fn from(change: ClientChange) -> Self {
+        let texts = |none: bool, values: Vec<String>| {
+            (none || !values.is_empty()).then_some(wire::Texts { values })
+        };
+        let dialects = change.dialects;
+        let states_dialects = change.no_dialect || !dialects.is_empty();
+        Self {
+            name: change.name,
+            requests_per_second: change.requests_per_second,
+            events_per_second: change.events_per_second,
+            dialects: states_dialects.then_some(wire::Dialects { names: dialects }),
+            expire_time: if change.no_end {
+                Some(prost_types::Timestamp::default())
+            } else {
+                change.expires.map(wire_time)
+            },
+            scope_tags: texts(change.no_scope, change.scope_tags),
+            scope_sources: texts(change.no_scope, change.scope_sources),
+            certificates: texts(change.no_certificate, change.certificates),
+        }
+    }
 }
 
 type Service = ClientServiceClient<Connection>;

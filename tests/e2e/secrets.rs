@@ -1,0 +1,77 @@
+//! The keys that seal secrets: another one is made, and what was sealed goes on to open.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use bellwether_tests::{process::run, receiver::Receiver, world::World};
+use serde_json::json;
+
+use crate::samples;
+
+fn rotate(world: &World, further: &[&str]) -> Result<String, String> {
+    let output = run(world.command(&[&["secrets", "rotate"], further].concat()));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    if output.status.success() {
+        Ok(text(output.stdout))
+    } else {
+        Err(text(output.stderr))
+    }
+}
+
+/// The numbers of the keys in the file.
+fn numbers(world: &World) -> Vec<String> {
+    let text = fs::read_to_string(world.data_dir().join("secret.key")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| Some(line.split_once(' ')?.0.to_owned()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_sealed_with_another_key_and_opens_as_before() {
+    let receiver = Receiver::start().await;
+    let mut world = World::start();
+    let mut hook = samples::webhook("hook", &receiver.url("/hook"));
+    hook["type"]["webhook"]["headers"] = json!({"x-token": "hush-1"});
+    let rest = world.rest();
+    rest.post("/v1/notification/destinations", &hook).await.ok();
+    let in_use = rotate(&world, &[]).unwrap_err();
+    assert!(in_use.contains("use"), "{in_use}");
+    assert_eq!(numbers(&world), ["1"]);
+
+    world.terminate();
+    let before = fs::read(world.data_dir().join("secret.key")).unwrap();
+    let said = rotate(&world, &[]).unwrap();
+    assert!(said.contains("key 2 of"), "{said}");
+    assert_eq!(numbers(&world), ["1", "2"]);
+    let file = world.data_dir().join("secret.key");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let said = rotate(&world, &["--forget"]).unwrap();
+    assert!(said.contains("key 3 of"), "{said}");
+    assert_eq!(numbers(&world), ["3"]);
+    let checked = run(world.command(&["check"]));
+    assert!(checked.status.success(), "{checked:?}");
+
+    world.start_again();
+    let test = "/v1/notification/destinations:test";
+    let tested = world.rest().post(test, &json!({"name": "hook"})).await;
+    assert!(tested.status.is_success(), "{}", tested.text());
+    receiver.until_received(1).await;
+    assert_eq!(receiver.received()[0].header("x-token"), "hush-1");
+
+    // The key before opens the store no more.
+    world.terminate();
+    fs::write(&file, before).unwrap();
+    let checked = run(world.command(&["check"]));
+    assert!(!checked.status.success());
+}
+
+#[test]
+fn where_there_is_no_store_there_is_no_key_to_rotate() {
+    let mut world = World::start();
+    world.terminate();
+    fs::remove_dir_all(world.data_dir()).unwrap();
+    let refused = rotate(&world, &[]).unwrap_err();
+    assert!(!world.data_dir().exists(), "it was made");
+    assert!(refused.contains("there is no store"), "{refused}");
+}

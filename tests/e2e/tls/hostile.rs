@@ -1,0 +1,82 @@
+//! Who has no key and costs much, over TLS: others are served meanwhile, and the memory holds.
+
+use std::time::{Duration, Instant};
+
+use bellwether_tests::process;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use super::Secured;
+
+/// Connections of each kind.
+const MANY: usize = 300;
+/// Requests of the honest client, and how long the slowest but one of a hundred may take.
+const HONEST: usize = 100;
+const HONEST_P99_MAX: Duration = Duration::from_secs(1);
+const MEMORY_MAX_MIB: u64 = 512;
+
+/// The beginning of a handshake that says how much more will come.
+const HELLO: &[u8] = &[0x16, 0x03, 0x01, 0x40, 0x00, 0x01, 0x00, 0x3f, 0xfc];
+/// An HTTP/2 client that takes no byte of an answer, and asks.
+const NO_WINDOW: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_over_tls_take_nothing_from_who_has_a_key() {
+    let secured = Secured::start("");
+    let mut plain = Vec::new();
+    let mut agreed = Vec::new();
+    for part in ["rest", "grpc"] {
+        let address = secured.address(part);
+        for at in 0..MANY {
+            let Ok(mut stream) = TcpStream::connect(address).await else {
+                break;
+            };
+            // Every third says nothing at all, every third nothing that is TLS.
+            let begun = [HELLO, b"", b"GET / HTTP/1.1\r\n\r\n"][at % 3];
+            drop(stream.write_all(begun).await);
+            plain.push(stream);
+        }
+        for at in 0..MANY / 3 {
+            let protocol = ["h2", "http/1.1"][at % 2];
+            let connected = secured.authority.connect(address, &[protocol], None).await;
+            let Ok(mut stream) = connected else { continue };
+            let head = b"POST /v1/data-receiver/events HTTP/1.1\r\nhost: a\r\ncontent-length: 4000000\r\n\r\n[";
+            let begun = if at % 2 == 0 { NO_WINDOW } else { &head[..] };
+            drop(stream.write_all(begun).await);
+            agreed.push(stream);
+        }
+    }
+    assert!(agreed.len() >= MANY / 3, "{} agreed", agreed.len());
+
+    let key = secured.world.admin_key();
+    let request = format!(
+        "GET /v1/notification/rules HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         authorization: Bearer {key}\r\n\r\n"
+    );
+    let mut took = Vec::with_capacity(HONEST);
+    for _ in 0..HONEST {
+        let start = Instant::now();
+        let answer = secured.ask("rest", request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        took.push(start.elapsed());
+    }
+    took.sort();
+    let p99 = took[HONEST - 2];
+    let status = format!("/proc/{}/status", secured.world.service().id());
+    let status = std::fs::read_to_string(status).unwrap();
+    let peak = status.lines().find_map(|line| {
+        let kib = line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?;
+        kib.parse::<u64>().ok()
+    });
+    let peak = peak.expect("the kernel tells") / 1024;
+    assert!(
+        p99 < HONEST_P99_MAX && peak < MEMORY_MAX_MIB,
+        "{p99:?}, {peak} MiB"
+    );
+
+    // A store that was attacked is whole.
+    let mut secured = secured;
+    secured.world.kill();
+    let checked = process::run(secured.world.command(&["check"]));
+    assert!(checked.status.success(), "{checked:?}");
+    drop((plain, agreed));
+}
