@@ -65,10 +65,10 @@ impl Name {
         if matches!(text, "." | "..") {
             return Err("means a folder in an address; give another name".into());
         }
-        match text.starts_with(PERSON_PREFIX) {
-            true => Err("starts as the names of people who sign in do; give another name".into()),
-            false => Self::parse(text),
+        if text.starts_with(PERSON_PREFIX) {
+            return Err("starts as the names of people who sign in do; give another name".into());
         }
+        Self::parse(text)
     }
 
     /// The name as text.

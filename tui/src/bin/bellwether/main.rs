@@ -9,6 +9,7 @@ mod embedded;
 mod failure;
 mod key;
 mod log;
+mod login;
 #[cfg(feature = "embedded")]
 mod maintenance;
 #[cfg(feature = "embedded")]
@@ -19,6 +20,7 @@ mod ready;
 mod script;
 #[cfg(feature = "embedded")]
 mod serve;
+mod sign_ins;
 mod tls;
 mod version;
 
@@ -75,6 +77,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 log::to_standard_error(&settings);
                 clients::run(command, &settings, io::stdout()).await
             }
+            Some(Command::Login) => {
+                log::to_standard_error(&settings);
+                login::run(&settings, io::stdout()).await
+            }
+            Some(Command::Logout) => login::forget(&settings, io::stdout()).await,
             Some(Command::Config(ConfigCommand::Check)) => show_config(&settings),
             Some(Command::Script(command)) => {
                 log::to_standard_error(&settings);
