@@ -55,7 +55,7 @@ impl SignIns {
     }
 
     /// Whether that can be a token, and is no key of a client.
-    pub fn takes(&self, shown: &str) -> bool {
+    pub fn takes(shown: &str) -> bool {
         shown.split('.').count() == 3 && !shown.starts_with("bw_")
     }
 
@@ -82,7 +82,9 @@ impl SignIns {
 
 /// A token that is not good.
 fn refused(why: &str) -> Error {
-    Error::Unauthenticated(format!("the token is not good: {why}; sign in again"))
+    Error::Unauthenticated(format!(
+        "the token is not good: {why}; sign in again, as by `bellwether login`"
+    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Speaks with a provider of identities by `OpenID Connect`: what it says of itself, and its keys.
 
+mod device;
 mod http;
 
 use std::net::IpAddr;
@@ -7,6 +8,8 @@ use std::net::IpAddr;
 use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, de::DeserializeOwned};
 use url::Url;
+
+pub use self::device::{DeviceCode, Tokens};
 
 /// Asks a provider. Every request has 10 s, every answer 256 KiB; redirects are not followed, and only
 /// addresses with `https` are asked, or such of this machine.
@@ -23,6 +26,13 @@ pub struct Description {
     pub issuer: String,
     /// Where its keys are.
     pub jwks_uri: String,
+    /// Where a terminal asks for a code; none when it lets no terminal sign in.
+    pub device_authorization_endpoint: Option<String>,
+    /// Where it gives tokens.
+    pub token_endpoint: Option<String>,
+    /// What can be asked of it; may be less than all.
+    #[serde(default)]
+    pub scopes_supported: Vec<String>,
 }
 
 /// Why a provider gave nothing.

@@ -2,7 +2,9 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
 };
 
 use bellwether_tests::{
@@ -176,7 +178,8 @@ async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_
             .await;
         assert_eq!(answer.status, 401, "{}", answer.text());
     }
-    let log = std::fs::read_to_string(world.folder().join("log")).unwrap_or_default();
+    let log = world.service().log();
+    assert!(log.contains(" INFO "), "{log}");
     assert!(!log.contains(&ada), "a token is in the log");
 }
 
@@ -224,4 +227,220 @@ async fn nobody_signs_in_unless_it_is_set() {
         .get("/v1/notification/rules")
         .await;
     assert_eq!(answer.status, 401);
+}
+
+/// Somebody's terminal: a home of its own, without the service's data folder and its key.
+struct Terminal {
+    home: TempDir,
+    address: String,
+}
+
+impl Terminal {
+    fn new(world: &World) -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            address: format!("http://{}", world.service().address("grpc")),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = process::command(self.home.path(), arguments);
+        command.args(["--connect", &self.address]);
+        command
+    }
+
+    /// What a command says, and whether it went well.
+    fn run(&self, arguments: &[&str]) -> (bool, String) {
+        said(&process::run(self.command(arguments)))
+    }
+
+    /// Signs in, while a person does that with the code: `/approve?account=ada` or `/deny?`.
+    async fn login(&self, provider: &Provider, deed: &str) -> (bool, String) {
+        let mut command = self.command(&["login"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = [String::new(), String::new()];
+        for line in &mut lines {
+            told.read_line(line).unwrap();
+        }
+        let address = lines[0].trim().trim_start_matches("To sign in, open ");
+        assert!(address.starts_with(&provider.issuer), "{lines:?}");
+        let (_, code) = lines[1].trim().split_once("the code ").unwrap();
+        assert!(address.ends_with(code), "{lines:?}");
+        provider
+            .ask(&format!("{deed}&user_code={code}"), None)
+            .await;
+        let mut output = child.wait_with_output().unwrap();
+        std::io::Read::read_to_end(&mut told, &mut output.stdout).unwrap();
+        said(&output)
+    }
+
+    fn file(&self) -> PathBuf {
+        let state = self.home.path().join(".local/state/bellwether");
+        state.join("sign-ins.json")
+    }
+
+    /// What is kept of the only sign-in.
+    fn kept(&self) -> Value {
+        let text = std::fs::read_to_string(self.file()).unwrap();
+        let content: Value = serde_json::from_str(&text).unwrap();
+        let sign_ins = content["sign_ins"].as_object().unwrap();
+        assert_eq!(sign_ins.len(), 1);
+        sign_ins[&self.address].clone()
+    }
+
+    fn keep(&self, changed: &Value) {
+        let content = json!({"sign_ins": {&self.address: changed}});
+        std::fs::write(self.file(), content.to_string()).unwrap();
+    }
+}
+
+fn said(output: &Output) -> (bool, String) {
+    let text = [&*output.stdout, &*output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8(text).unwrap().trim().to_owned(),
+    )
+}
+
+fn no(sentence: &str) -> (bool, String) {
+    (false, format!("bellwether: {sentence}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let world = World::with_settings(&settings(&provider.issuer));
+    let terminal = Terminal::new(&world);
+    let (_, without) = terminal.run(&["client", "list"]);
+    assert!(
+        without.contains("no API key") && without.contains("`bellwether login`"),
+        "{without}"
+    );
+    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{told}");
+    let address = &terminal.address;
+    assert_eq!(
+        told,
+        format!("Signed in at {address} as oidc:ada@example.org, role admin.")
+    );
+    for command in [
+        &["client", "create", "a-sender", "--role", "ingest"][..],
+        &["client", "list"],
+        &["get", "rules"],
+        &["--snapshot", "rules"],
+    ] {
+        let (went_well, told) = terminal.run(command);
+        assert!(went_well, "{command:?}: {told}");
+    }
+    let (_, entries) = terminal.run(&["audit"]);
+    assert!(entries.contains("oidc:ada@example.org"), "{entries}");
+
+    let kept = terminal.kept();
+    assert_eq!(kept["issuer"], provider.issuer);
+    assert_eq!(kept["client_id"], "bellwether");
+    assert_eq!(kept["token_endpoint"], format!("{}/token", provider.issuer));
+    let mode = std::fs::metadata(terminal.file()).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+    let log = world.service().log();
+    assert!(!log.contains(kept["token"].as_str().unwrap()), "{log}");
+
+    // A key that somebody names is the one that counts.
+    let mut command = terminal.command(&["audit"]);
+    command.env("BELLWETHER_KEY", "bw_x");
+    let (went_well, told) = said(&process::run(command));
+    assert!(!went_well && told.contains("API key"), "{told}");
+
+    let signed_out = (true, format!("Signed out of {address}."));
+    assert_eq!(terminal.run(&["logout"]), signed_out);
+    let none = (true, format!("There was no sign-in at {address}."));
+    assert_eq!(terminal.run(&["logout"]), none);
+    let (_, without) = terminal.run(&["client", "list"]);
+    assert!(without.contains("no API key"), "{without}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
+    const ENDED: &str = "your sign-in has ended; run `bellwether login`";
+    // Less than what is left when a token is renewed.
+    let Some(provider) = Provider::start(port(), 50) else {
+        return;
+    };
+    let world = World::with_settings(&settings(&provider.issuer));
+    let terminal = Terminal::new(&world);
+    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{told}");
+    let first = terminal.kept();
+    assert!(first["refresh_token"].is_string(), "{first}");
+    let (went_well, told) = terminal.run(&["client", "list"]);
+    assert!(went_well, "{told}");
+    let second = terminal.kept();
+    // Within a second, a token is the same again; what renews it counts once.
+    assert!(second["refresh_token"].is_string(), "{second}");
+    assert_ne!(first["refresh_token"], second["refresh_token"]);
+
+    // Several at once do not take the renewing token from each other.
+    let commands = [0; 4].map(|_| {
+        let mut command = terminal.command(&["audit"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for command in commands {
+        let (went_well, told) = said(&command.wait_with_output().unwrap());
+        assert!(went_well, "{told}");
+    }
+
+    let mut past = terminal.kept();
+    past["ends"] = json!("2026-01-01T00:00:00Z");
+    let mut without = past.clone();
+    without.as_object_mut().unwrap().remove("refresh_token");
+    terminal.keep(&without);
+    assert_eq!(terminal.run(&["audit"]), no(ENDED));
+    let mut wrong = past.clone();
+    wrong["refresh_token"] = json!("wrong");
+    terminal.keep(&wrong);
+    assert_eq!(terminal.run(&["audit"]), no(ENDED));
+    terminal.keep(&past);
+    let (went_well, told) = terminal.run(&["audit"]);
+    assert!(went_well, "{told}");
+
+    terminal.keep(&past);
+    drop(provider);
+    let (went_well, told) = terminal.run(&["audit"]);
+    assert!(
+        !went_well && told.contains("was not renewed: the provider does not answer"),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_in_that_leads_to_nothing_says_why_and_keeps_nothing() {
+    let off = World::start();
+    let told = Terminal::new(&off).run(&["login"]);
+    assert_eq!(
+        told,
+        no("the service has no sign-in set up (`oidc.issuer`); use a key")
+    );
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let world = World::with_settings(&settings(&provider.issuer));
+    let terminal = Terminal::new(&world);
+    let denied = terminal.login(&provider, "/deny?").await;
+    assert_eq!(denied, no("the sign-in was declined at the provider"));
+    let (went_well, told) = terminal.login(&provider, "/approve?account=eve").await;
+    assert!(
+        !went_well && told.contains("`oidc:eve@example.org` has signed in"),
+        "{told}"
+    );
+    assert!(!terminal.file().exists());
+    drop(provider);
+    let (went_well, told) = terminal.run(&["login"]);
+    assert!(
+        !went_well && told.contains("the provider does not answer"),
+        "{told}"
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::Authorities;
 
-/// A provider of identities that people sign in at, by OpenID Connect.
+/// A provider of identities that people sign in at, by `OpenID Connect`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OidcConfig {
     /// Its address, as its tokens name it.

@@ -69,7 +69,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
-            "the token has ended; sign in again".into(),
+            "the token has ended; sign in again, as by `bellwether login`".into(),
         ));
     }
     for claim in ["nbf", "iat"] {

@@ -119,7 +119,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
     let sign_ins = provider.sign_ins();
     let person = async |changed: Value| {
         let token = signed(&header(), &provider.claims(&changed), &signer(1));
-        assert!(sign_ins.takes(&token));
+        assert!(SignIns::takes(&token));
         sign_ins.person(&token).await
     };
     let ada = person(json!({})).await.unwrap();
@@ -141,7 +141,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
             .unwrap_err();
         assert!(matches!(refused, Error::PermissionDenied(_)), "{refused}");
     }
-    assert!(!sign_ins.takes("bw_a.b.c") && !sign_ins.takes("plain"));
+    assert!(!SignIns::takes("bw_a.b.c") && !SignIns::takes("plain"));
 }
 
 #[tokio::test]

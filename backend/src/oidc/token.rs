@@ -44,7 +44,7 @@ pub(super) enum PublicKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) id: String,
-    pub(super) key: PublicKey,
+    pub(super) public: PublicKey,
     /// The only algorithm that it is for, where that is said.
     pub(super) algorithm: Option<Algorithm>,
 }
@@ -103,14 +103,14 @@ impl Key {
         };
         Some(Self {
             id: jwk.kid,
-            key,
+            public: key,
             algorithm,
         })
     }
 
     /// Whether it can have signed by that algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
-        let is_kind = match self.key {
+        let is_kind = match self.public {
             PublicKey::Rsa { .. } => matches!(algorithm, Algorithm::Rs256 | Algorithm::Ps256),
             PublicKey::P256(_) => algorithm == Algorithm::Es256,
             PublicKey::Ed25519(_) => algorithm == Algorithm::EdDsa,
@@ -192,7 +192,7 @@ impl<'a> Token<'a> {
     /// When it did not.
     pub(super) fn verify(&self, key: &Key) -> Result<(), Error> {
         let (message, signature) = (self.signed.as_bytes(), &*self.signature);
-        let is_good = match (&key.key, self.algorithm) {
+        let is_good = match (&key.public, self.algorithm) {
             _ if !key.fits(self.algorithm) => false,
             (PublicKey::Rsa { n, e }, algorithm) => {
                 let way = match algorithm {

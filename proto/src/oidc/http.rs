@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, header};
+use http::{Method, Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -11,6 +11,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use url::form_urlencoded;
 
 use super::{Fault, check_address};
 
@@ -50,10 +51,33 @@ impl Http {
 
     /// Asks for what is at that address; status and body.
     pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
+        self.ask(Method::GET, address, Bytes::new()).await
+    }
+
+    /// Sends a form there; status and body.
+    pub(super) async fn post(
+        &self,
+        address: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<(u16, Vec<u8>), Fault> {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(fields);
+        self.ask(Method::POST, address, form.finish().into()).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        address: &str,
+        body: Bytes,
+    ) -> Result<(u16, Vec<u8>), Fault> {
         let url = check_address(address).map_err(Fault::Unfit)?;
-        let request = Request::get(url.as_str())
-            .header(header::ACCEPT, "application/json")
-            .body(Full::default());
+        let mut request = Request::builder().method(&method).uri(url.as_str());
+        request = request.header(header::ACCEPT, "application/json");
+        if method == Method::POST {
+            request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        }
+        let request = request.body(Full::new(body));
         let request = request.map_err(|error| Fault::Unfit(error.to_string()))?;
         let asking = async {
             let answer = self.0.request(request).await;

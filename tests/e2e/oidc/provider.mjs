@@ -1,5 +1,5 @@
-// A provider of identities on a loopback port, which tells its address in a line. `/approve` does what a
-// person does in a browser who lets a terminal sign in.
+// A provider of identities on a loopback port, which tells its address in a line. `/approve` and `/deny` do
+// what a person does in a browser who lets a terminal sign in, or does not.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
@@ -35,6 +35,13 @@ const provider = new Provider(issuer, {
   }),
 });
 
+async function deny(url) {
+  const userCode = url.searchParams.get('user_code').replace('-', '');
+  const code = await provider.DeviceCode.findByUserCode(userCode, { ignoreExpiration: true });
+  Object.assign(code, { error: 'access_denied', errorDescription: 'no' });
+  await code.save();
+}
+
 async function approve(url) {
   const [userCode, account] = [url.searchParams.get('user_code'), url.searchParams.get('account')];
   const code = await provider.DeviceCode.findByUserCode(userCode.replace('-', ''), { ignoreExpiration: true });
@@ -53,12 +60,13 @@ async function approve(url) {
 const answer = provider.callback();
 server.on('request', async (request, response) => {
   const url = new URL(request.url, issuer);
-  if (url.pathname !== '/approve') {
+  const told = { '/approve': approve, '/deny': deny }[url.pathname];
+  if (!told) {
     if (url.pathname === '/jwks') console.log('keys');
     return answer(request, response);
   }
   try {
-    await approve(url);
+    await told(url);
     response.end('approved');
   } catch (error) {
     response.statusCode = 500;

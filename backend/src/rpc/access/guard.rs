@@ -28,6 +28,7 @@ use super::{
 use crate::{
     error::Error,
     limits::STRANGER_REQUEST_BYTES_MAX,
+    oidc::SignIns,
     ops::{
         audit::AuditLog,
         client::{Caller, Keys},
@@ -232,7 +233,7 @@ impl Guard {
         let address = origin.address;
         let found = match key_of(headers) {
             Ok(key) => match &self.people {
-                Some(people) if people.takes(key) => people.find(key).await.map(Some),
+                Some(people) if SignIns::takes(key) => people.find(key).await.map(Some),
                 _ => self.keys.find(key, address).await,
             },
             Err(none) => {

@@ -51,11 +51,6 @@ impl People {
         &self.sign_ins
     }
 
-    /// Whether that can be a token, and is no key of a client.
-    pub fn takes(&self, shown: &str) -> bool {
-        self.sign_ins.takes(shown)
-    }
-
     /// Whose token that is.
     ///
     /// # Errors

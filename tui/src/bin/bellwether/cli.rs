@@ -275,6 +275,11 @@ pub(crate) enum Command {
     /// Manage the clients of a running service.
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Sign in at the provider of identities of a service, in a browser on any machine; it takes that in
+    /// place of a key.
+    Login,
+    /// Forget what signing in at a service gave.
+    Logout,
     /// Look at the settings.
     #[command(subcommand)]
     Config(ConfigCommand),

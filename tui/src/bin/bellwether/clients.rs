@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long connecting may take, and how long a call may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients asked for at once.
 const PAGE: i32 = 1_000;
 
@@ -146,7 +146,20 @@ pub(crate) async fn open(
     settings: &Settings,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
-    let key = key::read(settings)?;
+    let key = key::read(settings, address).await?;
+    with_key(address, settings, &key, settle).await
+}
+
+/// Connects to a service with that key.
+///
+/// # Errors
+/// When nothing answers at the address.
+pub(crate) async fn with_key(
+    address: &str,
+    settings: &Settings,
+    key: &str,
+    settle: impl FnOnce(Endpoint) -> Endpoint,
+) -> Result<Connection, Failure> {
     let unreachable = |error: tonic::transport::Error| away(address, &why_unreachable(&error));
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
@@ -183,11 +196,7 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
 /// Name, role, when it was made, when and from where its key was last used, when it ends, its limits, the
 /// dialects it may send, what it is kept to and its certificates; parted by tabs.
 fn line(client: &wire::Client) -> String {
-    let role = client
-        .role()
-        .as_str_name()
-        .trim_start_matches("ROLE_")
-        .to_lowercase();
+    let role = role_word(client);
     let (made, mut used) = (time(client.create_time), time(client.last_used_time));
     if !client.last_used_address.is_empty() {
         used = format!("{used} from {}", client.last_used_address);
@@ -222,6 +231,12 @@ fn line(client: &wire::Client) -> String {
     format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
+/// A client's role as it is written in commands.
+pub(crate) fn role_word(client: &wire::Client) -> String {
+    let name = client.role().as_str_name();
+    name.trim_start_matches("ROLE_").to_lowercase()
+}
+
 /// A moment on the wire.
 pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
@@ -245,6 +260,8 @@ pub(crate) fn refused(status: Status) -> Failure {
     }
     let said = status.message();
     match status.code() {
+        // The service says of a token what is wrong with it, and what to do.
+        Code::Unauthenticated if said.starts_with("the token ") => Failure::not_allowed(said),
         Code::Unauthenticated => {
             Failure::not_allowed(format!("the service does not know this API key: {said}"))
         }

@@ -77,6 +77,8 @@ pub(crate) struct Settings {
     pub(crate) context: Option<Context>,
     /// Where the API key is.
     pub(crate) key: KeySource,
+    /// The file with what signing in gave; none when this user has no home folder.
+    pub(crate) sign_ins: Option<PathBuf>,
     /// Whether the console changes nothing.
     pub(crate) read_only: bool,
     /// Whether the console talks in lines instead of drawing screens.
@@ -196,6 +198,13 @@ pub(crate) enum KeySource {
     Given(String),
 }
 
+impl KeySource {
+    /// Whether nobody said where it is.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        *self == Self::DataDir
+    }
+}
+
 impl fmt::Debug for KeySource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -312,6 +321,12 @@ impl Settings {
     }
 
     fn check(&mut self) -> Result<(), ConfigError> {
+        // Not in the data folder, which is a service's.
+        self.sign_ins = convention().map(|folders| {
+            let own = folders.state_dir();
+            let own = own.unwrap_or_else(|| folders.config_dir());
+            own.join("sign-ins.json")
+        });
         if self.data_dir.as_os_str().is_empty() {
             self.data_dir = convention()
                 .map(|folders| folders.data_dir().to_owned())
@@ -348,6 +363,7 @@ impl Default for Settings {
             views: Vec::new(),
             context: None,
             key: KeySource::DataDir,
+            sign_ins: None,
             read_only: false,
             plain: false,
             mouse: true,

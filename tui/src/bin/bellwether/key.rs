@@ -1,20 +1,38 @@
-//! The API key that the console and `client` use: where it is, and what to say when it is not.
+//! What the console and the commands show to a service: a key that somebody gave, else the token of who
+//! signed in there, else the key in the data folder. Each is beaten by what was said more plainly: who runs
+//! `bellwether login` wants to be themselves, also on the machine whose data folder has a key.
 
 use std::path::PathBuf;
 
 use crate::{
     config::{KeySource, Settings},
     failure::Failure,
+    sign_ins,
 };
 
 /// The file in the data folder that a service writes its first key to.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
-/// Reads the API key from where the settings say it is.
+/// What is shown to the service at that address.
+///
+/// # Errors
+/// When a file cannot be read or is empty, or a sign-in has ended: then nobody is somebody else all at
+/// once by the key in the data folder.
+pub(crate) async fn read(settings: &Settings, address: &str) -> Result<String, Failure> {
+    if settings.key.is_unsaid()
+        && let Some(token) = sign_ins::token(settings, address).await?
+    {
+        return Ok(token);
+    }
+    of_settings(settings)
+}
+
+/// Reads the API key from where the settings say it is, whoever signed in: for a service that was started
+/// in this process, on whose address another one may have been before.
 ///
 /// # Errors
 /// When the file cannot be read or is empty.
-pub(crate) fn read(settings: &Settings) -> Result<String, Failure> {
+pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
     let path: PathBuf = match &settings.key {
         KeySource::Given(key) => return Ok(key.clone()),
         KeySource::File(path) => path.clone(),
@@ -23,8 +41,8 @@ pub(crate) fn read(settings: &Settings) -> Result<String, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(&path).map_err(|error| {
         Failure::new(format!(
-            "no API key: cannot read {shown} ({error}); name a file with --key-file, or set \
-             BELLWETHER_KEY"
+            "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
+             BELLWETHER_KEY, or sign in with `bellwether login`"
         ))
     })?;
     match text.trim() {

@@ -9,6 +9,7 @@ mod embedded;
 mod failure;
 mod key;
 mod log;
+mod login;
 #[cfg(feature = "embedded")]
 mod maintenance;
 #[cfg(feature = "embedded")]
@@ -19,6 +20,7 @@ mod ready;
 mod script;
 #[cfg(feature = "embedded")]
 mod serve;
+mod sign_ins;
 mod tls;
 mod version;
 
@@ -64,67 +66,78 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return output::write(&settings.keys.reference());
     }
     let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
+    let (command, wall) = (cli.command, cli.wall);
     let done = runtime.block_on(async {
-        match cli.command {
-            None => console(flags, cli.wall, settings.clone(), frame).await,
-            Some(Command::Audit(arguments)) => {
-                log::to_standard_error(&settings);
-                audit::run(arguments, &settings, io::stdout()).await
-            }
-            Some(Command::Client(command)) => {
-                log::to_standard_error(&settings);
-                clients::run(command, &settings, io::stdout()).await
-            }
-            Some(Command::Config(ConfigCommand::Check)) => show_config(&settings),
-            Some(Command::Script(command)) => {
-                log::to_standard_error(&settings);
-                script::run(command, &settings).await
-            }
-            #[cfg(feature = "embedded")]
-            Some(Command::Serve) => serve::run(&settings, embedded::Parts::Both).await,
-            #[cfg(feature = "embedded")]
-            Some(Command::Backend) => serve::run(&settings, embedded::Parts::Backend).await,
-            #[cfg(feature = "embedded")]
-            Some(Command::Gateway) => serve::run(&settings, embedded::Parts::Gateway).await,
-            #[cfg(feature = "embedded")]
-            Some(Command::Check(arguments)) => {
-                maintenance::check::run(arguments, &settings, io::stdout()).await
-            }
-            #[cfg(feature = "embedded")]
-            Some(Command::Backup(arguments)) => {
-                maintenance::backup::run(arguments, &settings, io::stdout()).await
-            }
-            #[cfg(feature = "embedded")]
-            Some(Command::Restore(arguments)) => {
-                maintenance::restore::run(arguments, &settings, io::stdout()).await
-            }
-            #[cfg(feature = "embedded")]
-            Some(Command::Secrets(command)) => {
-                log::to_standard_error(&settings);
-                maintenance::secrets::run(command, &settings, io::stdout()).await
-            }
-            #[cfg(feature = "embedded")]
-            Some(Command::Store(command)) => {
-                log::to_standard_error(&settings);
-                maintenance::store::run(command, &settings, io::stdout()).await
-            }
-            #[cfg(not(feature = "embedded"))]
-            Some(
-                Command::Serve
-                | Command::Backend
-                | Command::Gateway
-                | Command::Check(_)
-                | Command::Backup(_)
-                | Command::Restore(_),
-            ) => Err(Failure::new(
-                "this program was built without the service (feature `embedded`); it is a console \
-                 for a service that runs elsewhere",
-            )),
+        match command {
+            None => console(flags, wall, settings, frame).await,
+            Some(command) => carry_out(command, &settings).await,
         }
     });
     // A thread that waits for the disk or the keyboard does not hold the end up.
     runtime.shutdown_background();
     done
+}
+
+/// Carries out a command.
+async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        Command::Audit(arguments) => {
+            log::to_standard_error(settings);
+            audit::run(arguments, settings, io::stdout()).await
+        }
+        Command::Client(command) => {
+            log::to_standard_error(settings);
+            clients::run(command, settings, io::stdout()).await
+        }
+        Command::Login => {
+            log::to_standard_error(settings);
+            login::run(settings, io::stdout()).await
+        }
+        Command::Logout => login::forget(settings, io::stdout()).await,
+        Command::Config(ConfigCommand::Check) => show_config(settings),
+        Command::Script(command) => {
+            log::to_standard_error(settings);
+            script::run(command, settings).await
+        }
+        #[cfg(feature = "embedded")]
+        Command::Serve => serve::run(settings, embedded::Parts::Both).await,
+        #[cfg(feature = "embedded")]
+        Command::Backend => serve::run(settings, embedded::Parts::Backend).await,
+        #[cfg(feature = "embedded")]
+        Command::Gateway => serve::run(settings, embedded::Parts::Gateway).await,
+        #[cfg(feature = "embedded")]
+        Command::Check(arguments) => {
+            maintenance::check::run(arguments, settings, io::stdout()).await
+        }
+        #[cfg(feature = "embedded")]
+        Command::Backup(arguments) => {
+            maintenance::backup::run(arguments, settings, io::stdout()).await
+        }
+        #[cfg(feature = "embedded")]
+        Command::Restore(arguments) => {
+            maintenance::restore::run(arguments, settings, io::stdout()).await
+        }
+        #[cfg(feature = "embedded")]
+        Command::Secrets(command) => {
+            log::to_standard_error(settings);
+            maintenance::secrets::run(command, settings, io::stdout()).await
+        }
+        #[cfg(feature = "embedded")]
+        Command::Store(command) => {
+            log::to_standard_error(settings);
+            maintenance::store::run(command, settings, io::stdout()).await
+        }
+        #[cfg(not(feature = "embedded"))]
+        Command::Serve
+        | Command::Backend
+        | Command::Gateway
+        | Command::Check(_)
+        | Command::Backup(_)
+        | Command::Restore(_) => Err(Failure::new(
+            "this program was built without the service (feature `embedded`); it is a console \
+             for a service that runs elsewhere",
+        )),
+    }
 }
 
 /// What is drawn once, in place of the console.

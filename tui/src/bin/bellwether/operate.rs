@@ -12,7 +12,7 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key, output, tls,
+    key, output, sign_ins, tls,
 };
 
 /// A screen to write once instead of opening the console.
@@ -63,11 +63,11 @@ fn failed(error: bellwether_tui::Error) -> Failure {
 /// How the service at that address is reached.
 ///
 /// # Errors
-/// The address is none, there is no key, or authorities cannot be read.
-pub(crate) fn reach(settings: &Settings, address: &str) -> Result<Options, Failure> {
+/// The address is none, the key is none, or authorities cannot be read.
+pub(crate) fn reach(settings: &Settings, address: &str, key: &str) -> Result<Options, Failure> {
     let mut options = Options::new(address).map_err(failed)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
-    options.key = Some(Key::new(&key::read(settings)?).map_err(failed)?);
+    options.key = Some(Key::new(key).map_err(failed)?);
     Ok(options)
 }
 
@@ -78,7 +78,13 @@ async fn open(
     far: bool,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    let mut options = reach(settings, address)?;
+    let signed_in = far && sign_ins::is_kept(settings, address);
+    let key = if far {
+        key::read(settings, address).await?
+    } else {
+        key::of_settings(settings)?
+    };
+    let mut options = reach(settings, address, &key)?;
     options.keep_alive = far;
     if far {
         let others = settings.contexts.iter();
@@ -93,7 +99,7 @@ async fn open(
         });
     options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
-    options.shell = sending::shell(settings, address);
+    options.shell = sending::shell(settings, address, signed_in);
     options.sending = sending::command(&options.shell);
     options.mouse = settings.mouse;
     options.wall = settings.wall;

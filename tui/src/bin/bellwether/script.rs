@@ -13,7 +13,7 @@ mod send;
 mod trial;
 
 use crate::{
-    cli::script::Script, clients::away, config::Settings, failure::Failure, operate, ready,
+    cli::script::Script, clients::away, config::Settings, failure::Failure, key, operate, ready,
 };
 use bellwether_tui::api::{Api, CallError, CallErrorKind};
 
@@ -46,7 +46,8 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
 /// Connects to the running service that the settings mean.
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
-    let options = operate::reach(settings, &address)?;
+    let key = key::read(settings, &address).await?;
+    let options = operate::reach(settings, &address, &key)?;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Away {
             return away(&address, &error.message);

@@ -15,12 +15,13 @@ const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
 /// How a shell reaches the service at that gRPC address. Its REST address is known when it stands in
-/// the data folder of a service of this machine.
-pub(super) fn shell(settings: &Settings, address: &str) -> Shell {
+/// the data folder of a service of this machine. The command finds the token of who signed in by itself.
+pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shell {
     let noted = Addresses::read_note(&settings.data_dir);
     let noted = noted.filter(|noted| noted.grpc.as_deref() == Some(address));
     let file = match &settings.key {
         KeySource::Given(_) => None,
+        KeySource::DataDir if signed_in => None,
         KeySource::File(path) => Some(quoted(path)),
         KeySource::DataDir => Some(quoted(&settings.data_dir.join(key::ADMIN_KEY_FILE))),
     };

@@ -1,0 +1,88 @@
+//! `bellwether login` and `logout`: somebody signs in at the provider of identities of a service, and is
+//! known to it by that from then on, in place of a key.
+
+mod device;
+
+use std::io::Write;
+
+use bellwether_proto::v1::{
+    GetCallerRequest, GetSignInRequest, GetSignInResponse,
+    client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
+};
+use tonic::transport::Endpoint;
+
+use self::device::Asked;
+use crate::{
+    clients::{self, PATIENCE, away, refused, role_word},
+    config::Settings,
+    failure::Failure,
+    ready,
+    sign_ins::{self, Kept, SignIn},
+    tls,
+};
+
+/// Signs in at the provider of the service that the settings mean, and keeps what that gives.
+///
+/// # Errors
+/// When the service has no sign-in, nobody signs in, or the service gives them no role.
+pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
+    let address = ready::grpc_address(settings);
+    let kept = Kept::of(settings)?;
+    let told = ask(&address, settings).await?;
+    if told.issuer.is_empty() {
+        return Err(Failure::new(
+            "the service has no sign-in set up (`oidc.issuer`); use a key",
+        ));
+    }
+    let provider = sign_ins::provider(&told.issuer, settings)?;
+    let asked = Asked {
+        provider: &provider,
+        client_id: &told.client_id,
+        scopes: &told.scopes,
+    };
+    let (token_endpoint, tokens) = device::sign_in(&asked, &mut out).await?;
+    let sign_in = SignIn::new(&told, token_endpoint, tokens)?;
+    let key = sign_in.token.clone();
+    let connection = clients::with_key(&address, settings, &key, |it| it.timeout(PATIENCE)).await?;
+    let mut service = ClientServiceClient::new(connection);
+    let caller = service.get_caller(GetCallerRequest {}).await;
+    let caller = caller.map_err(refused)?.into_inner().client;
+    let caller = caller.unwrap_or_default();
+    let lock = kept.lock().await?;
+    kept.put(&lock, &address, sign_in)?;
+    let (name, role) = (&caller.name, role_word(&caller));
+    writeln!(out, "Signed in at {address} as {name}, role {role}.").map_err(|error| mute(&error))
+}
+
+/// Forgets what signing in at the service that the settings mean gave.
+///
+/// # Errors
+/// When it cannot be forgotten.
+pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
+    let address = ready::grpc_address(settings);
+    let kept = Kept::of(settings)?;
+    let lock = kept.lock().await?;
+    let told = if kept.remove(&lock, &address)? {
+        format!("Signed out of {address}.")
+    } else {
+        format!("There was no sign-in at {address}.")
+    };
+    writeln!(out, "{told}").map_err(|error| mute(&error))
+}
+
+/// How people sign in at the service. It is asked where a key may travel, since one will.
+async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Failure> {
+    let unreachable =
+        |error: tonic::transport::Error| away(address, &bellwether_tui::why_unreachable(&error));
+    let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
+    let endpoint = tls::secure(endpoint.timeout(PATIENCE), settings)?;
+    let channel = endpoint.connect_timeout(PATIENCE).connect().await;
+    let mut service = SignInServiceClient::new(channel.map_err(unreachable)?);
+    let told = service.get_sign_in(GetSignInRequest {}).await;
+    Ok(told.map_err(refused)?.into_inner())
+}
+
+/// Standard output is gone.
+fn mute(error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot write the answer: {error}"))
+}

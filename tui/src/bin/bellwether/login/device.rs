@@ -1,0 +1,131 @@
+//! Signing in from a terminal: a code that somebody enters in a browser, on whatever machine.
+
+use std::io::Write;
+
+use bellwether_proto::oidc::{DeviceCode, Fault, Provider, Tokens};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::mute;
+use crate::failure::Failure;
+
+/// By how much the pause between two questions grows when the provider wants that, or is away.
+const SLOWER: Duration = Duration::from_secs(5);
+/// The scope that gives what tokens are renewed with.
+const OFFLINE: &str = "offline_access";
+
+/// Who is asked for what.
+pub(super) struct Asked<'a> {
+    pub(super) provider: &'a Provider,
+    pub(super) client_id: &'a str,
+    pub(super) scopes: &'a str,
+}
+
+/// Says where to enter which code, and waits until somebody has. Returns where tokens are renewed, and
+/// the tokens.
+///
+/// # Errors
+/// When the provider lets no terminal sign in, or nobody signs in.
+pub(super) async fn sign_in(
+    asked: &Asked<'_>,
+    out: &mut impl Write,
+) -> Result<(String, Tokens), Failure> {
+    let described = asked.provider.describe().await.map_err(failed)?;
+    let (Some(device_endpoint), Some(token_endpoint)) = (
+        described.device_authorization_endpoint,
+        described.token_endpoint,
+    ) else {
+        return Err(Failure::new(
+            "the provider lets no terminal sign in (it names no \
+             `device_authorization_endpoint`); use a key",
+        ));
+    };
+    let scopes = with_offline(asked.scopes, &described.scopes_supported);
+    let code = asked
+        .provider
+        .device_code(&device_endpoint, asked.client_id, &scopes)
+        .await
+        .map_err(failed)?;
+    tell(&code, out).map_err(|error| mute(&error))?;
+    let tokens = wait(asked, &token_endpoint, &code).await?;
+    Ok((token_endpoint, tokens))
+}
+
+/// What is asked for, with what renews tokens where the provider has it.
+fn with_offline(scopes: &str, supported: &[String]) -> String {
+    let is_asked = scopes.split_whitespace().any(|it| it == OFFLINE);
+    if is_asked || !supported.iter().any(|it| it == OFFLINE) {
+        return scopes.to_owned();
+    }
+    format!("{scopes} {OFFLINE}")
+}
+
+fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
+    let user_code = &code.user_code;
+    match &code.full_address {
+        Some(address) => {
+            writeln!(out, "To sign in, open {address}")?;
+            writeln!(out, "and see that it shows the code {user_code}")?;
+        }
+        None => {
+            writeln!(out, "To sign in, open {}", code.address)?;
+            writeln!(out, "and enter the code {user_code}")?;
+        }
+    }
+    out.flush()
+}
+
+/// Asks until somebody has signed in, or the code has ended.
+async fn wait(asked: &Asked<'_>, endpoint: &str, code: &DeviceCode) -> Result<Tokens, Failure> {
+    let end = Instant::now() + code.life;
+    let mut pause = code.interval;
+    loop {
+        sleep(pause).await;
+        if Instant::now() >= end {
+            return Err(ended());
+        }
+        let provider = asked.provider;
+        let answer = provider.tokens_of_code(endpoint, asked.client_id, code);
+        match answer.await {
+            Ok(tokens) => return Ok(tokens),
+            Err(Fault::Away(_)) => pause += SLOWER,
+            Err(Fault::Refused { code, .. }) if code == "slow_down" => pause += SLOWER,
+            Err(Fault::Refused { code, .. }) if code == "authorization_pending" => {}
+            Err(Fault::Refused { code, .. }) if code == "expired_token" => return Err(ended()),
+            Err(Fault::Refused { code, .. }) if code == "access_denied" => {
+                return Err(Failure::not_allowed(
+                    "the sign-in was declined at the provider",
+                ));
+            }
+            Err(other) => return Err(failed(other)),
+        }
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new("nobody signed in before the code ended; run `bellwether login` again")
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands over"
+)]
+fn failed(fault: Fault) -> Failure {
+    match &fault {
+        Fault::Away(_) => Failure::away(fault.to_string()),
+        _ => Failure::new(fault.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_can_be_renewed_where_the_provider_has_that() {
+        let has = [OFFLINE.to_owned()];
+        assert_eq!(with_offline("openid", &[]), "openid");
+        assert_eq!(with_offline("openid", &has), "openid offline_access");
+        let asked = "offline_access openid";
+        assert_eq!(with_offline(asked, &has), asked);
+    }
+}

@@ -1,0 +1,37 @@
+//! What signing in at services gave this user: kept for each, renewed before it ends.
+
+mod kept;
+mod renew;
+
+use std::fs;
+
+use bellwether_proto::oidc::Provider;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+pub(crate) use self::{
+    kept::{Kept, SignIn},
+    renew::token,
+};
+use crate::{config::Settings, failure::Failure};
+
+/// Whether somebody signed in at that address, and nobody gave a key.
+pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
+    let kept = Kept::of(settings).and_then(|kept| kept.get(address));
+    settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
+}
+
+/// A provider of identities, trusted by the machine's authorities and those of `tls_ca`.
+///
+/// # Errors
+/// When those cannot be read.
+pub(crate) fn provider(issuer: &str, settings: &Settings) -> Result<Provider, Failure> {
+    let mut authorities = Vec::new();
+    if let Some(file) = &settings.tls.ca {
+        let text = fs::read(file).map_err(|error| {
+            let file = file.display();
+            Failure::usage(format!("tls_ca: cannot read {file}: {error}"))
+        })?;
+        authorities.extend(CertificateDer::pem_slice_iter(&text).flatten());
+    }
+    Ok(Provider::new(issuer, &authorities))
+}

@@ -1,0 +1,69 @@
+//! The token of who signed in, renewed before it ends.
+
+use bellwether_proto::oidc::Fault;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    kept::{Kept, SignIn},
+    provider,
+};
+use crate::{config::Settings, failure::Failure};
+
+/// A token that ends sooner than that is renewed.
+const SOON: SignedDuration = SignedDuration::from_secs(60);
+
+/// The token that somebody who signed in at that address shows; none when nobody did.
+///
+/// # Errors
+/// When the sign-in has ended.
+pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
+    if settings.sign_ins.is_none() {
+        return Ok(None);
+    }
+    let kept = Kept::of(settings)?;
+    match kept.get(address)? {
+        None => return Ok(None),
+        Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
+        Some(_) => {}
+    }
+    // Another command may have renewed it meanwhile: a provider gives new tokens once for an old one.
+    let lock = kept.lock().await?;
+    let Some(mut sign_in) = kept.get(address)? else {
+        return Ok(None);
+    };
+    if !ends_within(&sign_in, SOON) {
+        return Ok(Some(sign_in.token));
+    }
+    match renew(&mut sign_in, settings).await {
+        Ok(()) => kept.put(&lock, address, sign_in.clone())?,
+        Err(_failure) if !ends_within(&sign_in, SignedDuration::ZERO) => {}
+        Err(failure) => return Err(failure),
+    }
+    Ok(Some(sign_in.token))
+}
+
+fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
+    sign_in.ends.duration_since(Timestamp::now()) <= span
+}
+
+/// Asks the provider for further tokens.
+async fn renew(sign_in: &mut SignIn, settings: &Settings) -> Result<(), Failure> {
+    let Some(refresh_token) = &sign_in.refresh_token else {
+        return Err(ended());
+    };
+    let provider = provider(&sign_in.issuer, settings)?;
+    let (endpoint, client_id) = (&sign_in.token_endpoint, &sign_in.client_id);
+    let tokens = provider.renewed_tokens(endpoint, client_id, refresh_token);
+    match tokens.await.map(|tokens| sign_in.take(tokens)) {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
+        Err(fault) => Err(Failure::away(format!(
+            "your sign-in has ended and was not renewed: {fault}; try again, or run \
+             `bellwether login`"
+        ))),
+    }
+}
+
+fn ended() -> Failure {
+    Failure::not_allowed("your sign-in has ended; run `bellwether login`")
+}
