@@ -141,7 +141,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
             .unwrap_err();
         assert!(matches!(refused, Error::PermissionDenied(_)), "{refused}");
     }
-    assert!(!SignIns::takes("bw_a.b.c") && !sign_ins.takes("plain"));
+    assert!(!SignIns::takes("bw_a.b.c") && !SignIns::takes("plain"));
 }
 
 #[tokio::test]

@@ -77,10 +77,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 log::to_standard_error(&settings);
                 clients::run(command, &settings, io::stdout()).await
             }
-            Some(Command::Login) => {
-                log::to_standard_error(&settings);
-                login::run(&settings, io::stdout()).await
-            }
+            Some(Command::Login) => login::run(&settings, io::stdout()).await,
             Some(Command::Logout) => login::forget(&settings, io::stdout()).await,
             Some(Command::Config(ConfigCommand::Check)) => show_config(&settings),
             Some(Command::Script(command)) => {
