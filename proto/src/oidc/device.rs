@@ -20,8 +20,8 @@ const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// What a person has to do who signs in, and what the terminal asks with meanwhile.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeviceCode {
-    /// What the terminal shows to the provider; secret.
-    pub device_code: String,
+    /// What the terminal shows to the provider.
+    pub secret: String,
     /// What the person enters, fit for a terminal.
     pub user_code: String,
     /// Where.
@@ -93,7 +93,7 @@ impl Answer {
             full_address: full_address.transpose()?,
             life: Duration::from_secs(self.expires_in).min(LIFE_MAX),
             interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
-            device_code: self.device_code,
+            secret: self.device_code,
             user_code: self.user_code,
         })
     }
@@ -128,7 +128,7 @@ impl Provider {
         let fields = [
             ("grant_type", DEVICE_CODE_GRANT),
             ("client_id", client_id),
-            ("device_code", &code.device_code),
+            ("device_code", &code.secret),
         ];
         read(&self.http.post(endpoint, &fields).await?)
     }

@@ -446,6 +446,10 @@ pub(crate) struct NewClient {
 
 /// What of a client is to change.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a flag each, as they are given"
+)]
 pub(crate) struct ClientChange {
     /// Its name.
     pub(crate) name: String,

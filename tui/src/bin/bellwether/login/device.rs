@@ -61,15 +61,12 @@ fn with_offline(scopes: &str, supported: &[String]) -> String {
 
 fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     let user_code = &code.user_code;
-    match &code.full_address {
-        Some(address) => {
-            writeln!(out, "To sign in, open {address}")?;
-            writeln!(out, "and see that it shows the code {user_code}")?;
-        }
-        None => {
-            writeln!(out, "To sign in, open {}", code.address)?;
-            writeln!(out, "and enter the code {user_code}")?;
-        }
+    if let Some(address) = &code.full_address {
+        writeln!(out, "To sign in, open {address}")?;
+        writeln!(out, "and see that it shows the code {user_code}")?;
+    } else {
+        writeln!(out, "To sign in, open {}", code.address)?;
+        writeln!(out, "and enter the code {user_code}")?;
     }
     out.flush()
 }
