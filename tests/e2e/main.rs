@@ -23,6 +23,7 @@ mod events;
 mod explain;
 mod flapping;
 mod foreign;
+mod front;
 mod generated;
 mod groups;
 mod grpc;

@@ -1,5 +1,6 @@
 //! Clients: named keys with a role, and the first one, which a new service makes for itself.
 
+mod draft;
 mod keys;
 mod meter;
 
@@ -15,12 +16,9 @@ use tokio::{
 
 use crate::{
     clock::{Clock, millis},
-    domain::{
-        CertificateName, Client, Dialect, KeyScope, Name, PreviousKey, Rates, RecordId, Role,
-        Secret,
-    },
-    error::{Error, Violation},
-    limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX, PAGE_SIZE_MAX},
+    domain::{CertificateName, Client, KeyScope, Name, PreviousKey, Rates, RecordId, Role, Secret},
+    error::Error,
+    limits::PAGE_SIZE_MAX,
     ops::{
         commit::commit,
         page::{Page, PageRequest, Scope},
@@ -29,6 +27,7 @@ use crate::{
     store::{Changes, Direction, Lane, Store, Stored, engine::Range},
 };
 
+pub use draft::{ClientDraft, ClientEdit};
 pub use keys::{Caller, Keys};
 pub use meter::{Limit, Meter, Unit};
 
@@ -36,12 +35,6 @@ pub use meter::{Limit, Meter, Unit};
 const KEY_PREFIX: &str = "bw_";
 /// Clients of one service.
 const CLIENTS_MAX: usize = 10_000;
-/// Certificates that stand for one client.
-const CERTIFICATES_MAX: usize = 8;
-/// Tags, and sources, that one client is kept to.
-const SCOPE_TAGS_MAX: usize = 20;
-const SCOPE_SOURCES_MAX: usize = 100;
-const SCOPE_TEXT_BYTES_MAX: usize = 1_024;
 /// The file in the data folder that holds the key of the first client.
 pub const ADMIN_KEY_FILE: &str = "admin.key";
 /// The name of the first client.
@@ -66,56 +59,6 @@ fn new_key() -> Secret {
 /// How long the key before is accepted when nothing else is said, and at most.
 const OVERLAP_DEFAULT: Duration = Duration::from_secs(24 * 3_600);
 const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
-
-/// A client as it is asked for.
-#[derive(Debug, Clone, Default)]
-pub struct ClientDraft {
-    /// Its name.
-    pub name: String,
-    /// What it may do; required.
-    pub role: Option<Role>,
-    /// How much it may ask for.
-    pub rates: Rates,
-    /// What it may speak besides the native interface.
-    pub dialects: Vec<String>,
-    /// When its key ends.
-    pub expire_ms: Option<i64>,
-    /// The tags that it is kept to.
-    pub scope_tags: Vec<String>,
-    /// The sources that it is kept to.
-    pub scope_sources: Vec<String>,
-    /// The certificates that stand for it.
-    pub certificates: Vec<String>,
-}
-
-#[cfg(test)]
-impl ClientDraft {
-    /// A client with a name and a role, and nothing else said of it.
-    pub(crate) fn new(name: &str, role: Role) -> Self {
-        Self {
-            name: name.into(),
-            role: Some(role),
-            ..Self::default()
-        }
-    }
-}
-
-/// What is to change of a client; what is not stated stays.
-#[derive(Debug, Clone, Default)]
-pub struct ClientEdit {
-    /// How much it may ask for; zero takes a limit away.
-    pub rates: Rates,
-    /// What it may speak besides the native interface.
-    pub dialects: Option<Vec<String>>,
-    /// When its key ends; zero takes the end away.
-    pub expire_ms: Option<i64>,
-    /// The tags that it is kept to; none keeps it to none.
-    pub scope_tags: Option<Vec<String>>,
-    /// The sources that it is kept to; none keeps it to none.
-    pub scope_sources: Option<Vec<String>>,
-    /// The certificates that stand for it.
-    pub certificates: Option<Vec<String>>,
-}
 
 /// Manages clients.
 #[derive(Debug, Clone)]
@@ -142,39 +85,13 @@ impl Clients {
     /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken,
     /// or when a name is that cannot be told from it.
     pub async fn create(&self, draft: &ClientDraft) -> Result<(Client, Secret), Error> {
-        let mut faults = Faults::default();
-        let name = faults.of("name", Name::parse_new(&draft.name));
-        if draft.role.is_none() {
-            faults.add(
-                "role",
-                "is required: ingest, viewer, operator, editor or admin",
-            );
-        }
-        let past = draft.expire_ms.and_then(|at_ms| self.past(at_ms));
-        faults.0.extend(rate_faults(draft.rates));
-        faults.0.extend(past);
-        let dialects = faults.take(known(&draft.dialects));
-        let certificates = faults.take(certificates(&draft.certificates));
-        let scope = KeyScope {
-            tags: faults.take(scope("scopeTags", &draft.scope_tags, SCOPE_TAGS_MAX)),
-            sources: faults.take(scope(
-                "scopeSources",
-                &draft.scope_sources,
-                SCOPE_SOURCES_MAX,
-            )),
-        };
-        if let Some(role) = draft.role {
-            faults.0.extend(scope_faults(role, &scope));
-        }
-        let (Some(name), Some(role), []) = (name, draft.role, &*faults.0) else {
-            return Err(Error::Invalid(faults.0));
-        };
+        let (name, role, wanted) = draft.read(self.clock.now_ms())?;
         let key = new_key();
         let client = Client {
             rates: draft.rates,
-            dialects,
-            scope,
-            certificates,
+            dialects: wanted.dialects,
+            scope: wanted.scope,
+            certificates: wanted.certificates,
             expire_ms: draft.expire_ms,
             ..self.client(name, role, &key)
         };
@@ -189,45 +106,18 @@ impl Clients {
     /// # Errors
     /// [`Error::Invalid`] naming the wrong fields, [`Error::NotFound`].
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
-        let mut faults = Faults::default();
-        faults.0.extend(rate_faults(edit.rates));
-        let expire_ms = edit.expire_ms.filter(|at_ms| *at_ms != 0);
-        faults
-            .0
-            .extend(expire_ms.and_then(|at_ms| self.past(at_ms)));
-        let dialects = edit.dialects.as_deref();
-        let dialects = dialects.map(|names| faults.take(known(names)));
-        let named = edit.certificates.as_deref();
-        let named = named.map(|names| faults.take(certificates(names)));
-        let mut texts = |field, given: Option<&[String]>, most| {
-            given.map(|given| faults.take(scope(field, given, most)))
-        };
-        let tags = texts("scopeTags", edit.scope_tags.as_deref(), SCOPE_TAGS_MAX);
-        let sources = edit.scope_sources.as_deref();
-        let sources = texts("scopeSources", sources, SCOPE_SOURCES_MAX);
-        if !faults.0.is_empty() {
-            return Err(Error::Invalid(faults.0));
-        }
+        let wanted = edit.read(self.clock.now_ms())?;
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
         let name = Name::parse(name).map_err(|_fault| absent())?;
         let _making = self.making.lock().await;
         let decide = async || {
             let stored = self.find(&name).await?.ok_or_else(absent)?;
             let mut client = stored.value.clone();
-            client.rates = edit.rates.over(stored.value.rates);
-            set(&mut client.dialects, dialects.as_ref());
-            set(&mut client.scope.tags, tags.as_ref());
-            set(&mut client.scope.sources, sources.as_ref());
-            set(&mut client.certificates, named.as_ref());
-            let misplaced = scope_faults(client.role, &client.scope);
-            if !misplaced.is_empty() {
-                return Err(Error::Invalid(misplaced));
-            }
-            if named.is_some() {
+            wanted.change(&mut client)?;
+            if client.certificates != stored.value.certificates {
                 self.check_certificates(&client).await?;
             }
-            if let Some(at_ms) = edit.expire_ms {
-                client.expire_ms = Some(at_ms).filter(|at_ms| *at_ms != 0);
+            if edit.expire_ms.is_some() {
                 self.keep_an_admin(&stored.value, &client).await?;
             }
             let mut changes = self.store.changes();
@@ -286,12 +176,6 @@ impl Clients {
         };
         let (client, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok((client, key))
-    }
-
-    /// What is wrong with the end of a key.
-    fn past(&self, at_ms: i64) -> Option<Violation> {
-        let is_past = at_ms <= self.clock.now_ms();
-        is_past.then(|| Violation::new("expireTime", "is in the past; to end a key now, revoke it"))
     }
 
     /// Refuses an end for the last key of the role `admin` that has none: when it came, nobody could
@@ -487,94 +371,6 @@ impl Clients {
     }
 }
 
-/// Everything that is wrong with what was asked.
-#[derive(Debug, Default)]
-struct Faults(Vec<Violation>);
-
-impl Faults {
-    fn add(&mut self, field: &str, fault: impl Into<String>) {
-        self.0.push(Violation::new(field, fault));
-    }
-
-    fn of<T>(&mut self, field: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|fault| self.add(field, fault)).ok()
-    }
-
-    fn take<T: Default>(&mut self, read: Result<T, Violation>) -> T {
-        read.unwrap_or_else(|fault| {
-            self.0.push(fault);
-            T::default()
-        })
-    }
-}
-
-impl Rates {
-    /// These over others: what is not stated stays, and zero takes a limit away.
-    fn over(self, old: Self) -> Self {
-        let rate = |wanted: Option<u32>, old| match wanted {
-            None => old,
-            Some(wanted) => Some(wanted).filter(|rate| *rate > 0),
-        };
-        Self {
-            requests_per_second: rate(self.requests_per_second, old.requests_per_second),
-            events_per_second: rate(self.events_per_second, old.events_per_second),
-        }
-    }
-}
-
-fn set<T: Clone>(field: &mut T, to: Option<&T>) {
-    if let Some(to) = to {
-        field.clone_from(to);
-    }
-}
-
-/// The certificates of these names.
-fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
-    let fault = |fault| Violation::new("certificates", fault);
-    if names.len() > CERTIFICATES_MAX {
-        let found = names.len();
-        return Err(fault(format!(
-            "are {found}; at most {CERTIFICATES_MAX} are taken"
-        )));
-    }
-    let read = names.iter().map(|name| CertificateName::parse(name));
-    read.collect::<Result<_, _>>().map_err(fault)
-}
-
-/// The texts that a client is kept to.
-fn scope(field: &str, texts: &[String], most: usize) -> Result<BTreeSet<String>, Violation> {
-    if texts.len() > most {
-        let found = texts.len();
-        let fault = format!("are {found}; at most {most} are taken");
-        return Err(Violation::new(field, fault));
-    }
-    let wrong = |text: &&String| text.is_empty() || text.len() > SCOPE_TEXT_BYTES_MAX;
-    match texts.iter().find(wrong) {
-        None => Ok(texts.iter().cloned().collect()),
-        Some(text) => {
-            let (found, most) = (text.len(), SCOPE_TEXT_BYTES_MAX);
-            let fault = format!("hold one of {found} bytes; each has 1 to {most}");
-            Err(Violation::new(field, fault))
-        }
-    }
-}
-
-/// What a role has no use for: a limit that limits nothing would only look like one.
-fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
-    let mut faults = Vec::new();
-    if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
-        let role = role.word();
-        let fault = format!("can be given to the roles operator and editor; this one is {role}");
-        faults.push(Violation::new("scopeTags", fault));
-    }
-    if !scope.sources.is_empty() && role != Role::Ingest {
-        let role = role.word();
-        let fault = format!("can be given to the role ingest; this one is {role}");
-        faults.push(Violation::new("scopeSources", fault));
-    }
-    faults
-}
-
 /// Refuses a client whose certificate stands for one of these already.
 fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> Result<(), Error> {
     let shared = |other: &Client| {
@@ -590,41 +386,6 @@ fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> R
             "`{certificate}` stands for the client `{other}` already"
         ))),
     }
-}
-
-/// The dialects of these names.
-fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
-    let dialects = names.iter().map(|name| {
-        Dialect::of_word(name).ok_or_else(|| {
-            let words = Dialect::ALL.map(Dialect::word).join(", ");
-            Violation::new("dialects", format!("`{name}` is none of {words}"))
-        })
-    });
-    dialects.collect()
-}
-
-/// What is wrong with rates.
-fn rate_faults(rates: Rates) -> Vec<Violation> {
-    let limits = [
-        (
-            "requestsPerSecond",
-            rates.requests_per_second,
-            CLIENT_REQUESTS_PER_SECOND_MAX,
-        ),
-        (
-            "eventsPerSecond",
-            rates.events_per_second,
-            CLIENT_EVENTS_PER_SECOND_MAX,
-        ),
-    ];
-    let above = limits
-        .into_iter()
-        .filter_map(|(field, rate, most)| Some((field, rate.filter(|rate| *rate > most)?, most)));
-    above
-        .map(|(field, rate, most)| {
-            Violation::new(field, format!("is {rate}; at most {most} can be given"))
-        })
-        .collect()
 }
 
 /// Writes the key so that it is on disk, whole, before anybody relies on it.

@@ -257,16 +257,10 @@ pub(super) async fn change_keys(
         )));
     }
     let (number, content) = change(&text(&place.key_file)?, &place.key_file)?;
-    let unfinished = place.key_file.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(OpenError::io("write", &unfinished, error));
-        }
-        _ => {}
-    }
-    write_new(&unfinished, content.as_bytes())?;
-    let renamed = fs::rename(&unfinished, &place.key_file);
-    renamed.map_err(|error| OpenError::io("write", &place.key_file, error))?;
+    folder::write_private(&place.key_file, content.as_bytes())?;
+    // Before anything is sealed with it: a key that is not on disk loses what it sealed.
+    sync_folder_of(&place.key_file)
+        .map_err(|error| OpenError::io("write", &place.key_file, error))?;
     Ok(number)
 }
 
@@ -276,9 +270,13 @@ fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
         let mut file = folder::private_file().create_new(true).open(path)?;
         file.write_all(content)?;
         file.sync_all()?;
-        // The name is on disk once its folder is.
-        let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        sync_folder_of(path)
     };
     written().map_err(|error| OpenError::io("write", path, error))
+}
+
+/// The name of a file is on disk once its folder is.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -160,14 +160,7 @@ impl Folder {
     /// Writes a file that only its owner may read: whole, or not at all. It has its name for good
     /// once the folder is synced.
     pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
-        let (path, unfinished) = (self.path.join(name), self.path.join(format!("{name}.new")));
-        let write = || {
-            let mut file = new_file(&unfinished)?;
-            file.write_all(content)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)
-        };
-        write().map_err(|error| OpenError::io("write", &path, error))
+        write_private(&self.path.join(name), content)
     }
 
     /// What an error of the engine means for the store's file.
@@ -178,6 +171,21 @@ impl Folder {
             source => OpenError::Store { file, source },
         }
     }
+}
+
+/// Writes a file that only its owner may read: whole, or not at all. It has its name for good once its
+/// folder is synced.
+pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    let write = || {
+        let mut file = new_file(&unfinished)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)
+    };
+    write().map_err(|error| OpenError::io("write", path, error))
 }
 
 /// How to open a file that only its owner may read; a link to elsewhere is not followed.
