@@ -1,6 +1,6 @@
 //! The named indexes, and what their keys are made of.
 
-use super::Kind;
+use super::kind::Kind;
 
 /// The named indexes. An entry is a key that sorts, and the key of the record it leads to; each
 /// entry's key is unique, so a key that could repeat ends with the record's key.
