@@ -36,6 +36,8 @@ pub const PROVIDER_KEYS_MAX: usize = 64;
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
 /// How long it is not asked again, whatever tokens are shown.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
+/// Sign-ins by browsers that ask a provider at once, whatever strangers begin.
+pub const BROWSER_SIGN_INS_MAX: usize = 16;
 
 /// Attempts that are kept to tell how a destination fares.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;

@@ -1,5 +1,6 @@
 //! People who sign in at a provider of identities: their token says who they are and what they may do.
 
+mod browser;
 mod claims;
 mod keyring;
 mod token;
@@ -9,12 +10,14 @@ use std::sync::Arc;
 use bellwether_proto::oidc::Provider;
 use tokio_util::sync::CancellationToken;
 
+pub use self::browser::SignInStart;
 use crate::{
     clock::Clock,
     config::OidcConfig,
     domain::{Name, Role},
     error::Error,
 };
+use browser::Browsers;
 use keyring::Keyring;
 
 /// Somebody whose token is good.
@@ -36,6 +39,7 @@ pub struct SignIns {
     config: OidcConfig,
     clock: Arc<dyn Clock>,
     keyring: Keyring,
+    browsers: Browsers,
 }
 
 impl SignIns {
@@ -43,6 +47,7 @@ impl SignIns {
     pub fn new(config: OidcConfig, clock: Arc<dyn Clock>) -> Self {
         let provider = Provider::new(&config.issuer, config.authorities.certificates());
         Self {
+            browsers: Browsers::new(provider.clone()),
             keyring: Keyring::new(provider),
             config,
             clock,

@@ -4,6 +4,12 @@ use std::time::Duration;
 
 /// Bytes of the form on the page that a link leads to: a key and what is asked for.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
+/// How long the gateway goes by what the backend said of signing in.
+pub(crate) const SIGN_IN_KNOWN: Duration = Duration::from_secs(60);
+/// How long a browser may be away to sign in, in seconds.
+pub(crate) const SIGN_IN_SECONDS: u32 = 600;
+/// Bytes of a token that a browser keeps; most take 4,096 for a cookie with its name.
+pub(crate) const SESSION_BYTES: usize = 4_000;
 /// Open events on the first page.
 pub(crate) const LISTED_EVENTS: i32 = 50;
 /// Members of a group on such a page.

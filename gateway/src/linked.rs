@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::docs::{ICON_LINK, escaped};
@@ -48,13 +49,16 @@ pub(crate) struct Notice {
     is_refusal: bool,
 }
 
-/// What a page without anything to show asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asking {
-    /// A key.
+/// How who looks at a page is let in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// By a key.
+    #[default]
     Key,
-    /// Nothing: a key would not help.
-    Nothing,
+    /// By a key, or by signing in, which leads back to this path.
+    SignIn(String),
+    /// They have signed in.
+    SignedIn,
 }
 
 impl Notice {
@@ -82,8 +86,8 @@ impl Notice {
 
 /// The page about what was found: `{event, timeline}`, `{group, members}` or `{overview, open, more}`,
 /// as in REST.
-pub(crate) fn page(found: &Value, notice: Option<&Notice>) -> String {
-    let mut out = Page::default();
+pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> String {
+    let mut out = Page::new(entry);
     let title = match (&found["group"], &found["overview"]) {
         (Value::Object(_), _) => out.group(found),
         (_, Value::Object(_)) => out.service(found),
@@ -100,31 +104,36 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>) -> String {
             bdi(&notice.text)
         )
     });
-    whole(&title, &format!("{}{}", notice.unwrap_or_default(), out.0))
+    out.end();
+    whole(
+        &title,
+        &format!("{}{}", notice.unwrap_or_default(), out.html),
+    )
 }
 
 /// The page for who has shown no key yet.
-pub(crate) fn welcome() -> String {
-    let mut out = Page::default();
-    out.0
-        .push_str("<h1>Bellwether</h1><p>What is open, for who has a key.</p>");
+pub(crate) fn welcome(entry: Entry) -> String {
+    let mut out = Page::new(entry);
+    out.html
+        .push_str("<h1>Bellwether</h1><p>What is open, for who may see it.</p>");
     out.form(&[("show", "Show")]);
-    out.0.push_str(DOCUMENTS);
-    whole("Bellwether", &out.0)
+    out.html.push_str(DOCUMENTS);
+    whole("Bellwether", &out.html)
 }
 
-/// The page that says why nothing is shown.
-pub(crate) fn refusal(why: &str, asking: Asking) -> String {
-    let mut out = Page::default();
+/// The page that says why nothing is shown; without an entry where another one would not help.
+pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
+    let helps = entry.is_some();
+    let mut out = Page::new(entry.unwrap_or_default());
     let _ = write!(
-        out.0,
+        out.html,
         "<h1>Nothing to see here</h1><p class=\"notice refused\">{}</p>",
         bdi(why)
     );
-    if asking == Asking::Key {
+    if helps {
         out.form(&[("show", "Show")]);
     }
-    whole("Bellwether", &out.0)
+    whole("Bellwether", &out.html)
 }
 
 fn whole(title: &str, body: &str) -> String {
@@ -137,10 +146,27 @@ fn whole(title: &str, body: &str) -> String {
     )
 }
 
-#[derive(Debug, Default)]
-struct Page(String);
+#[derive(Debug)]
+struct Page {
+    html: String,
+    entry: Entry,
+}
 
 impl Page {
+    fn new(entry: Entry) -> Self {
+        let html = String::new();
+        Self { html, entry }
+    }
+
+    /// Lets who has signed in sign out.
+    fn end(&mut self) {
+        if self.entry == Entry::SignedIn {
+            self.html.push_str(
+                "<form method=\"post\" action=\"/sign-out\"><button>Sign out</button></form>",
+            );
+        }
+    }
+
     /// Writes an event; answers its title.
     fn event(&mut self, found: &Value) -> String {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
@@ -194,7 +220,7 @@ impl Page {
             severity.as_str()
         };
         let _ = write!(
-            self.0,
+            self.html,
             "<h1>{}</h1><p class=\"state\"><span class=\"{shown}\">{severity}</span><span>{status}\
              </span>{}</p>",
             bdi(&title),
@@ -220,14 +246,14 @@ impl Page {
         let counts = SEVERITIES.map(open);
         let all: i64 = counts.iter().map(|(_, count)| count).sum();
         let title = format!("{all} open");
-        let _ = write!(self.0, "<h1>{title}</h1><p class=\"state\">");
+        let _ = write!(self.html, "<h1>{title}</h1><p class=\"state\">");
         for (severity, count) in counts.iter().filter(|(_, count)| *count > 0) {
             let _ = write!(
-                self.0,
+                self.html,
                 "<span class=\"{severity}\">{count} {severity}</span>"
             );
         }
-        self.0.push_str("</p>");
+        self.html.push_str("</p>");
         let destinations = rows(&overview["destinations"], |it| {
             let state = word(&it["health"]["state"], "");
             let waiting = it["waitingCount"].as_i64().unwrap_or(0);
@@ -241,7 +267,7 @@ impl Page {
         let open = found["open"].as_array().into_iter().flatten();
         let mut open = open.peekable();
         if open.peek().is_some() {
-            self.0.push_str("<h2>Open events</h2><table>");
+            self.html.push_str("<h2>Open events</h2><table>");
         }
         for event in open {
             let occurrence = &event["occurrences"][0];
@@ -254,7 +280,7 @@ impl Page {
             let severity = word(&occurrence["severity"], "SEVERITY_");
             let id = text(&occurrence["id"]);
             let _ = write!(
-                self.0,
+                self.html,
                 "<tr><td class=\"state\"><span class=\"{severity}\">{severity}</span><td>\
                  <a href=\"/events/{}\">{}</a><td>{}</tr>",
                 escaped(&id),
@@ -262,12 +288,12 @@ impl Page {
                 time(&occurrence["lastSeen"])
             );
         }
-        self.0.push_str("</table>");
+        self.html.push_str("</table>");
         if found["more"] == true {
-            self.0.push_str("<p>&hellip; and more.</p>");
+            self.html.push_str("<p>&hellip; and more.</p>");
         }
         self.form(&[("show", "Show again")]);
-        self.0.push_str(DOCUMENTS);
+        self.html.push_str(DOCUMENTS);
         title
     }
 
@@ -292,7 +318,7 @@ impl Page {
         };
         let state = word(&group["state"], "");
         let _ = write!(
-            self.0,
+            self.html,
             "<h1>{}</h1><p class=\"state\"><span>{state}</span>{}</p>",
             bdi(&title),
             if group["acknowledged"] == true {
@@ -326,28 +352,28 @@ impl Page {
             .as_str()
             .is_some_and(|token| !token.is_empty());
         if more {
-            self.0.push_str("<p>&hellip; and more.</p>");
+            self.html.push_str("<p>&hellip; and more.</p>");
         }
         title
     }
 
     fn table(&mut self, rows: &[(&str, String)]) {
-        self.0.push_str("<table>");
+        self.html.push_str("<table>");
         for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-            let _ = write!(self.0, "<tr><td>{name}<td>{}</tr>", bdi(value));
+            let _ = write!(self.html, "<tr><td>{name}<td>{}</tr>", bdi(value));
         }
-        self.0.push_str("</table>");
+        self.html.push_str("</table>");
     }
 
     fn rows(&mut self, title: &str, rows: &[(String, String)]) {
         if rows.is_empty() {
             return;
         }
-        let _ = write!(self.0, "<h2>{title}</h2><table>");
+        let _ = write!(self.html, "<h2>{title}</h2><table>");
         for (name, value) in rows {
-            let _ = write!(self.0, "<tr><td>{}<td>{}</tr>", bdi(name), bdi(value));
+            let _ = write!(self.html, "<tr><td>{}<td>{}</tr>", bdi(name), bdi(value));
         }
-        self.0.push_str("</table>");
+        self.html.push_str("</table>");
     }
 
     fn pairs(&mut self, title: &str, pairs: &Value) {
@@ -360,11 +386,11 @@ impl Page {
 
     fn block(&mut self, title: &str, whole: &str) {
         if !whole.is_empty() {
-            let _ = write!(self.0, "<h2>{title}</h2><pre>{}</pre>", bdi(whole));
+            let _ = write!(self.html, "<h2>{title}</h2><pre>{}</pre>", bdi(whole));
         }
     }
 
-    /// The form for who has a key.
+    /// The form for who may change it.
     fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
@@ -374,17 +400,27 @@ impl Page {
     }
 
     fn form(&mut self, actions: &[(&str, &str)]) {
-        self.0.push_str(
-            "<form method=\"post\"><label>Key <input type=\"password\" name=\"key\" required \
-             autocomplete=\"current-password\" spellcheck=\"false\"></label>",
-        );
+        if let Entry::SignIn(path) = &self.entry {
+            let path = utf8_percent_encode(path, NON_ALPHANUMERIC);
+            let _ = write!(
+                self.html,
+                "<p><a href=\"/sign-in?to={path}\">Sign in</a>, or show a key.</p>"
+            );
+        }
+        self.html.push_str("<form method=\"post\">");
+        if self.entry != Entry::SignedIn {
+            self.html.push_str(
+                "<label>Key <input type=\"password\" name=\"key\" required \
+                 autocomplete=\"current-password\" spellcheck=\"false\"></label>",
+            );
+        }
         for (action, label) in actions {
             let _ = write!(
-                self.0,
+                self.html,
                 "<button name=\"do\" value=\"{action}\">{label}</button>"
             );
         }
-        self.0.push_str("</form>");
+        self.html.push_str("</form>");
     }
 }
 
@@ -454,7 +490,11 @@ mod tests {
 
     #[test]
     fn a_page_tells_of_the_event_and_lets_nothing_of_it_become_markup() {
-        let page = page(&event("</title><script>alert(1)</script>\" onload=x"), None);
+        let page = page(
+            &event("</title><script>alert(1)</script>\" onload=x"),
+            None,
+            Entry::Key,
+        );
         assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
         for part in [
             "&lt;script&gt;",
@@ -473,7 +513,7 @@ mod tests {
     fn what_is_over_is_not_acknowledged() {
         let mut found = event("x");
         found["event"]["occurrences"][0]["status"] = "STATUS_CLOSED".into();
-        assert!(!page(&found, None).contains("<form"));
+        assert!(!page(&found, None, Entry::Key).contains("<form"));
     }
 
     #[test]
@@ -486,7 +526,7 @@ mod tests {
             "members": [{"eventName": "disk", "severity": "SEVERITY_INFO", "status": "STATUS_OPEN"}],
             "nextPageToken": "x",
         });
-        let page = page(&found, Some(&Notice::done(true)));
+        let page = page(&found, Some(&Notice::done(true)), Entry::Key);
         for part in [
             "2 open: host=&lt;i&gt;",
             "info, open",
@@ -512,7 +552,7 @@ mod tests {
             }]}],
             "more": true,
         });
-        let page = page(&found, None);
+        let page = page(&found, None, Entry::Key);
         for part in [
             "3 open",
             "2 critical",
@@ -523,12 +563,35 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        assert!(welcome().contains("/docs"));
+        assert!(welcome(Entry::Key).contains("/docs"));
     }
 
     #[test]
     fn a_key_is_asked_for_only_where_it_helps() {
-        assert!(refusal("show a key", Asking::Key).contains("type=\"password\""));
-        assert!(!refusal("it is gone", Asking::Nothing).contains("<form"));
+        assert!(refusal("show a key", Some(Entry::Key)).contains("type=\"password\""));
+        assert!(!refusal("it is gone", None).contains("<form"));
+    }
+
+    #[test]
+    fn who_signed_in_is_asked_for_no_key_and_others_can_sign_in_where_that_is_set_up() {
+        let shown = page(&event("x"), None, Entry::SignedIn);
+        assert!(
+            !shown.contains("password") && !shown.contains("/sign-in"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("/sign-out") && shown.contains("acknowledge"),
+            "{shown}"
+        );
+        let asked = page(&event("x"), None, Entry::SignIn("/events/a=:1".to_owned()));
+        assert!(
+            asked.contains("href=\"/sign-in?to=%2Fevents%2Fa%3D%3A1\""),
+            "{asked}"
+        );
+        assert!(
+            asked.contains("password") && !asked.contains("/sign-out"),
+            "{asked}"
+        );
+        assert!(!welcome(Entry::Key).contains("/sign-in"));
     }
 }

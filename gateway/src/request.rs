@@ -10,8 +10,14 @@ mod page;
 mod recognition;
 mod reply;
 mod sender;
+mod session;
+mod sign_in;
 
-use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex},
+};
 
 use bellwether_proto::{
     json::{descriptor, plan::Plan},
@@ -42,6 +48,7 @@ use linked::Linked;
 use page::Page;
 use recognition::Recognised;
 use reply::Reply;
+use sign_in::Step;
 
 /// What senders of the published interface may also send, and this service does not take in.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
@@ -78,6 +85,8 @@ pub(crate) struct Handler {
     strange_memory: Arc<Pool<Holder>>,
     openapi: Bytes,
     docs: Bytes,
+    /// Where people sign in by a browser, and when the backend said so.
+    sign_in_page: Mutex<Option<(Instant, String)>>,
 }
 
 /// What a request asks for.
@@ -86,6 +95,7 @@ enum Target<'p> {
     Sender(usize, Vec<&'p str>),
     Page(Page),
     Linked(Linked, &'p str),
+    SignIn(Step),
     Problem(Problem),
 }
 
@@ -150,6 +160,7 @@ impl Handler {
             strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
             openapi: document.to_string().into(),
             docs: docs::page(&document).into(),
+            sign_in_page: Mutex::default(),
             plan,
             operations,
             router,
@@ -189,6 +200,7 @@ impl Handler {
             }
             Target::Page(page) => (None, page.path()),
             Target::Linked(what, _) => (None, what.path()),
+            Target::SignIn(step) => (None, step.path()),
             Target::Problem(_) => (None, UNMATCHED),
         };
         let deadline = start + self.config.deadline;
@@ -252,6 +264,13 @@ impl Handler {
                 }
             };
         }
+        if let Some(step) = Step::find(path) {
+            return if *method == step.method() {
+                Target::SignIn(step)
+            } else {
+                Target::Problem(Problem::wrong_method(vec![step.method()]))
+            };
+        }
         match self.router.find(method, path) {
             Found::Operation(at, captures) => Target::Operation(at, captures),
             Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
@@ -294,6 +313,7 @@ impl Handler {
             Target::Linked(what, id) => {
                 return self.linked(what, id, request, exchange, permit).await;
             }
+            Target::SignIn(step) => return self.sign_in(step, &request, exchange, permit).await,
             Target::Sender(at, captures) => {
                 return self.sender(at, &captures, request, exchange, permit).await;
             }

@@ -1,5 +1,6 @@
 //! Speaks with a provider of identities by `OpenID Connect`: what it says of itself, and its keys.
 
+mod code;
 mod device;
 mod http;
 
@@ -9,7 +10,10 @@ use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, de::DeserializeOwned};
 use url::Url;
 
-pub use self::device::{DeviceCode, Tokens};
+pub use self::{
+    code::CodeRequest,
+    device::{DeviceCode, Tokens},
+};
 
 /// Asks a provider. Every request has 10 s, every answer 256 KiB; redirects are not followed, and only
 /// addresses with `https` are asked, or such of this machine.
@@ -28,6 +32,8 @@ pub struct Description {
     pub jwks_uri: String,
     /// Where a terminal asks for a code; none when it lets no terminal sign in.
     pub device_authorization_endpoint: Option<String>,
+    /// Where a browser is sent; none when it lets no browser sign in.
+    pub authorization_endpoint: Option<String>,
     /// Where it gives tokens.
     pub token_endpoint: Option<String>,
     /// What can be asked of it; may be less than all.

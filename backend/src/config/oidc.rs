@@ -27,6 +27,9 @@ pub struct OidcConfig {
     pub name_claim: String,
     /// What is asked of the provider, parted by spaces.
     pub scopes: String,
+    /// The address of the page that people sign in at by a browser, without a path; empty when they do
+    /// not.
+    pub page: String,
     /// Authorities whose certificates are trusted beside those that the machine trusts.
     pub authorities: Authorities,
 }
@@ -39,6 +42,11 @@ impl OidcConfig {
         } else {
             &self.audience
         }
+    }
+
+    /// Where a browser comes back to; the page's address has to be given.
+    pub fn redirect_uri(&self) -> String {
+        format!("{}/signed-in", self.page)
     }
 
     /// Whether access tokens are taken in place of ID tokens.

@@ -253,7 +253,9 @@ pub static METHODS: &[Method] = methods! {
         UpdateRule: Editor Change, update rule;
     }
     "bellwether.v1.SignInService" {
+        FinishSignIn: Nothing Read;
         GetSignIn: Nothing Read;
+        StartSignIn: Nothing Read;
     }
     "bellwether.v1.SilenceService" {
         CommentSilence: Operator Change, comment silence;

@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use bellwether_proto::v1::{
-    GetSignInRequest, GetSignInResponse, sign_in_service_server::SignInService,
+    FinishSignInRequest, FinishSignInResponse, GetSignInRequest, GetSignInResponse,
+    StartSignInRequest, StartSignInResponse, sign_in_service_server::SignInService,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::oidc::SignIns;
+use crate::{error::Error, oidc::SignIns};
+
+/// Bytes of what a browser brings from a provider.
+const CODE_BYTES_MAX: usize = 4096;
+/// Bytes of what proves that it was sent there.
+const VERIFIER_BYTES_MAX: usize = 128;
 
 /// Tells how people sign in.
 #[derive(Debug)]
@@ -17,6 +23,13 @@ impl SignInApi {
     /// Tells of these; of nothing where nobody signs in.
     pub fn new(sign_ins: Option<Arc<SignIns>>) -> Self {
         Self(sign_ins)
+    }
+
+    fn set_up(&self) -> Result<&SignIns, Error> {
+        let why = "nobody signs in here (`oidc.issuer`)";
+        self.0
+            .as_deref()
+            .ok_or_else(|| Error::FailedPrecondition(why.into()))
     }
 }
 
@@ -33,8 +46,41 @@ impl SignInService for SignInApi {
                 client_id: config.client_id.clone(),
                 scopes: config.scopes.clone(),
                 takes_access_token: config.takes_access_token(),
+                page: config.page.clone(),
             }
         });
         Ok(Response::new(told.unwrap_or_default()))
+    }
+
+    async fn start_sign_in(
+        &self,
+        _request: Request<StartSignInRequest>,
+    ) -> Result<Response<StartSignInResponse>, Status> {
+        let start = self.set_up()?.start().await?;
+        Ok(Response::new(StartSignInResponse {
+            address: start.address,
+            state: start.state,
+            verifier: start.verifier,
+        }))
+    }
+
+    async fn finish_sign_in(
+        &self,
+        request: Request<FinishSignInRequest>,
+    ) -> Result<Response<FinishSignInResponse>, Status> {
+        let FinishSignInRequest { code, verifier } = request.into_inner();
+        let fields = [
+            ("code", &code, CODE_BYTES_MAX),
+            ("verifier", &verifier, VERIFIER_BYTES_MAX),
+        ];
+        for (field, text, most) in fields {
+            if text.is_empty() || text.len() > most {
+                let why = format!("{field}: expected 1 to {most} bytes");
+                return Err(Error::invalid(field, why).into());
+            }
+        }
+        let (token, person) = self.set_up()?.finish(&code, &verifier).await?;
+        let end_time = person.ends_ms;
+        Ok(Response::new(FinishSignInResponse { token, end_time }))
     }
 }

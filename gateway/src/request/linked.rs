@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Holder, Reply, body, headers};
+use super::{Exchange, Handler, Holder, Reply, body, headers, session};
 use crate::{
     limits,
-    linked::{self, Asking, Notice},
+    linked::{self, Entry, Notice},
     problem::Problem,
 };
 
@@ -85,18 +85,46 @@ impl Handler {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
         };
+        let path = request.uri().path().to_owned();
+        let sign_in_page = self.sign_in_page(exchange).await;
+        let session = session::token(&sign_in_page, request.headers()).map(str::to_owned);
+        let has_session = session.is_some();
+        let is_signed = pairs(request.uri().query().unwrap_or_default().as_bytes())
+            .any(|(name, value)| name == "sign" && !value.is_empty());
         let showing = async {
-            match (request.method(), what) {
-                (&Method::POST, _) => self.with_key(what, &id, request, exchange, permit).await,
-                (_, Linked::Service) => Ok((Value::Null, None)),
+            match (request.method(), what, session) {
+                (&Method::POST, _, session) => {
+                    let form = self.form(request, session, exchange).await?;
+                    self.with_key(what, &id, form, exchange, permit).await
+                }
+                (_, _, Some(token)) if !is_signed => {
+                    let asked = Form {
+                        key: token,
+                        ..Form::default()
+                    };
+                    self.with_key(what, &id, asked, exchange, permit).await
+                }
+                (_, Linked::Service, _) => Ok((Value::Null, None)),
                 _ => self.signed(&id, request, exchange, permit).await,
             }
         };
         let shown = tokio::time::timeout_at(exchange.deadline, showing).await;
+        let stranger = if sign_in_page.is_empty() {
+            Entry::Key
+        } else {
+            Entry::SignIn(path)
+        };
+        let entry = if has_session {
+            Entry::SignedIn
+        } else {
+            stranger.clone()
+        };
         match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
-            Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome()),
-            Ok((found, notice)) => page(StatusCode::OK, linked::page(&found, notice.as_ref())),
-            Err(problem) => refused(&problem),
+            Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome(entry)),
+            Ok((found, notice)) => {
+                page(StatusCode::OK, linked::page(&found, notice.as_ref(), entry))
+            }
+            Err(problem) => refused(&problem, stranger),
         }
     }
 
@@ -129,19 +157,37 @@ impl Handler {
         Ok((asking.await?, None))
     }
 
-    /// What the key in a form may see, after what it asks to be done.
+    /// A form, by the key in it, or without one by who signed in.
+    async fn form(
+        &self,
+        request: Request<Incoming>,
+        session: Option<String>,
+        exchange: Exchange<'_>,
+    ) -> Result<Form, Problem> {
+        let is_own = session::is_of_this_page(request.headers());
+        let mut memory = body::Memory::new(&self.strange_memory, Holder::at(exchange.peer));
+        let body = request.into_body();
+        let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
+        let mut form = Form::read(&body.await?);
+        if let (true, Some(token)) = (form.key.is_empty(), session) {
+            if !is_own {
+                let why = "the form was sent from another page";
+                return Err(Problem::new(Code::PermissionDenied, why));
+            }
+            form.key = token;
+        }
+        Ok(form)
+    }
+
+    /// What a key may see, after what is asked to be done.
     async fn with_key(
         &self,
         what: Linked,
         id: &str,
-        request: Request<Incoming>,
+        form: Form,
         exchange: Exchange<'_>,
         permit: &mut Option<Place<Holder>>,
     ) -> Result<Shown, Problem> {
-        let mut memory = body::Memory::new(&self.strange_memory, Holder::at(exchange.peer));
-        let body = request.into_body();
-        let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
-        let form = Form::read(&body.await?);
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
             .map_err(|_unfit| Problem::new(Code::Unauthenticated, "that is no key"))?;
@@ -290,7 +336,7 @@ impl Handler {
     }
 
     /// Calls a method of our own; answers its name and the encoded answer.
-    async fn ask_own(
+    pub(super) async fn ask_own(
         &self,
         method: &str,
         request: &impl Message,
@@ -352,7 +398,7 @@ impl Form {
 }
 
 /// The pairs of a query or a form; what is not text is passed over.
-fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
+pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     let decode = |part: &[u8]| {
         let spaced: Vec<u8> = part
             .iter()
@@ -369,12 +415,9 @@ fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
 }
 
 /// The page that says why nothing is shown; one that asks for a key where that helps.
-fn refused(problem: &Problem) -> Reply {
-    let asking = match problem.code {
-        Code::Unauthenticated => Asking::Key,
-        _ => Asking::Nothing,
-    };
-    let mut reply = page(problem.status, linked::refusal(&problem.message, asking));
+pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
+    let entry = (problem.code == Code::Unauthenticated).then_some(entry);
+    let mut reply = page(problem.status, linked::refusal(&problem.message, entry));
     reply.code = problem.code;
     let told = problem.headers();
     for name in [header::ALLOW, header::RETRY_AFTER] {

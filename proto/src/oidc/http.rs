@@ -60,9 +60,10 @@ impl Http {
         address: &str,
         fields: &[(&str, &str)],
     ) -> Result<(u16, Vec<u8>), Fault> {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
-        self.ask(Method::POST, address, form.finish().into()).await
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        self.ask(Method::POST, address, form.into()).await
     }
 
     async fn ask(

@@ -13,9 +13,9 @@ const provider = new Provider(issuer, {
     {
       client_id: 'bellwether',
       token_endpoint_auth_method: 'none',
-      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
-      redirect_uris: [],
-      response_types: [],
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token', 'authorization_code'],
+      redirect_uris: ['http://127.0.0.1:9/signed-in'],
+      response_types: ['code'],
     },
     {
       client_id: 'another',
@@ -25,6 +25,7 @@ const provider = new Provider(issuer, {
       response_types: [],
     },
   ],
+  interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   features: { deviceFlow: { enabled: true }, devInteractions: { enabled: false } },
   conformIdTokenClaims: false,
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['groups'] },
@@ -57,10 +58,29 @@ async function approve(url) {
   await code.save();
 }
 
+// Whoever comes by a browser is this person, and agrees.
+let person = 'ada';
+
+function come(url) {
+  person = url.searchParams.get('account');
+}
+
+async function agree(request, response) {
+  const { params } = await provider.interactionDetails(request, response);
+  if (person === 'nobody') {
+    return provider.interactionFinished(request, response, { error: 'access_denied' });
+  }
+  const grant = new provider.Grant({ accountId: person, clientId: params.client_id });
+  grant.addOIDCScope(params.scope);
+  const consent = { grantId: await grant.save() };
+  await provider.interactionFinished(request, response, { login: { accountId: person }, consent });
+}
+
 const answer = provider.callback();
 server.on('request', async (request, response) => {
   const url = new URL(request.url, issuer);
-  const told = { '/approve': approve, '/deny': deny }[url.pathname];
+  const told = { '/approve': approve, '/deny': deny, '/come': come }[url.pathname];
+  if (url.pathname.startsWith('/interaction/')) return agree(request, response);
   if (!told) {
     if (url.pathname === '/jwks') console.log('keys');
     return answer(request, response);

@@ -319,6 +319,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.oidc.scopes = value::text(value)?;
         Ok(())
     }),
+    Setting::new("oidc.page", |settings, value| {
+        settings.service.oidc.page = oidc::page(value)?;
+        Ok(())
+    }),
     Setting::new("gateway.body_limit", |settings, value| {
         settings.service.gateway.body_limit_bytes = unit::size(value)?;
         Ok(())

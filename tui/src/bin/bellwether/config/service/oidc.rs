@@ -1,7 +1,7 @@
 //! The settings of where people sign in.
 
 use bellwether_backend::config::{Authorities, OidcConfig};
-use bellwether_proto::oidc::check_issuer;
+use bellwether_proto::oidc::{check_address, check_issuer};
 use toml::Value;
 
 use super::unit;
@@ -20,6 +20,7 @@ pub(super) struct Oidc {
     pub(super) viewers: Vec<String>,
     pub(super) name_claim: String,
     pub(super) scopes: String,
+    pub(super) page: String,
 }
 
 impl Default for Oidc {
@@ -35,6 +36,7 @@ impl Default for Oidc {
             viewers: Vec::new(),
             name_claim: String::new(),
             scopes: "openid email profile".into(),
+            page: String::new(),
         }
     }
 }
@@ -46,6 +48,20 @@ pub(super) fn issuer(value: &Value) -> Read<String> {
         check_issuer(&issuer)?;
     }
     Ok(issuer)
+}
+
+/// The address of the page, without its last slash; empty when nobody signs in by a browser.
+pub(super) fn page(value: &Value) -> Read<String> {
+    let page = unit::text_or_empty(value)?;
+    if page.is_empty() {
+        return Ok(page);
+    }
+    check_issuer(&page)?;
+    let url = check_address(&page)?;
+    if url.path() != "/" {
+        return Err("expected an address without a path".into());
+    }
+    Ok(url.origin().ascii_serialization())
 }
 
 impl Oidc {
@@ -80,6 +96,7 @@ impl Oidc {
             viewers: this.viewers,
             name_claim: this.name_claim,
             scopes: this.scopes,
+            page: this.page,
             authorities: authorities.clone(),
         }))
     }

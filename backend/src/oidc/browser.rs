@@ -1,0 +1,167 @@
+//! Somebody signs in by a browser: where it is sent, and who came back.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bellwether_proto::oidc::{CodeRequest, Description, Fault, Provider};
+use rand::RngCore as _;
+use sha2::{Digest as _, Sha256};
+use tokio::{sync::Semaphore, time::Instant};
+
+use super::{Person, SignIns, refused, token::Token};
+use crate::{
+    error::Error,
+    limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
+};
+
+/// Where a browser is sent, and what is kept in it until it comes back.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignInStart {
+    /// The address at the provider.
+    pub address: String,
+    /// What it brings back from there.
+    pub state: String,
+    /// What proves that it is the one that was sent.
+    pub verifier: String,
+}
+
+impl fmt::Debug for SignInStart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SignInStart")
+            .finish_non_exhaustive()
+    }
+}
+
+/// Asks the provider on behalf of browsers.
+#[derive(Debug)]
+pub(super) struct Browsers {
+    provider: Provider,
+    places: Semaphore,
+    /// What the provider said of itself, and when; held while it is asked.
+    described: tokio::sync::Mutex<Option<(Instant, Description)>>,
+}
+
+impl Browsers {
+    pub(super) fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            places: Semaphore::new(BROWSER_SIGN_INS_MAX),
+            described: tokio::sync::Mutex::default(),
+        }
+    }
+
+    async fn description(&self) -> Result<Description, Error> {
+        let mut described = self.described.lock().await;
+        if let Some((at, known)) = described.as_ref()
+            && at.elapsed() < PROVIDER_KEYS_INTERVAL
+        {
+            return Ok(known.clone());
+        }
+        let found = self
+            .provider
+            .describe()
+            .await
+            .map_err(|fault| told(&fault))?;
+        *described = Some((Instant::now(), found.clone()));
+        Ok(found)
+    }
+}
+
+impl SignIns {
+    /// Begins a sign-in by a browser.
+    ///
+    /// # Errors
+    /// [`Error::FailedPrecondition`] when nobody signs in by a browser, [`Error::Unavailable`] when the
+    /// provider does not answer or too many sign in at once.
+    pub async fn start(&self) -> Result<SignInStart, Error> {
+        let (_place, description) = self.browser().await?;
+        let endpoint = needed(description.authorization_endpoint, "authorization_endpoint")?;
+        let (state, verifier) = (random(), random());
+        let asked = CodeRequest {
+            client_id: &self.config.client_id,
+            scopes: &self.config.scopes,
+            redirect_uri: &self.config.redirect_uri(),
+            state: &state,
+            challenge: &challenge(&verifier),
+        };
+        let address = asked
+            .address(&endpoint)
+            .map_err(|fault| told(&fault))?
+            .into();
+        Ok(SignInStart {
+            address,
+            state,
+            verifier,
+        })
+    }
+
+    /// Ends a sign-in by a browser: what stands for a key from then on, and whose it is.
+    ///
+    /// # Errors
+    /// As of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`] when the provider does
+    /// not take the code.
+    pub async fn finish(&self, code: &str, verifier: &str) -> Result<(String, Person), Error> {
+        let (_place, description) = self.browser().await?;
+        let endpoint = needed(description.token_endpoint, "token_endpoint")?;
+        let redirect_uri = self.config.redirect_uri();
+        let client_id = &self.config.client_id;
+        let provider = &self.browsers.provider;
+        let tokens =
+            provider.tokens_of_redirect(&endpoint, client_id, &redirect_uri, code, verifier);
+        let tokens = tokens.await.map_err(|fault| told(&fault))?;
+        // It came from the provider itself, so what it says of the sign-in counts without its signature.
+        if let Some(token) = &tokens.id_token
+            && Token::read(token)?.claims()["nonce"] != challenge(verifier)
+        {
+            return Err(refused("it is of another sign-in (`nonce`)"));
+        }
+        let token = if self.config.takes_access_token() {
+            tokens.access_token
+        } else {
+            tokens.id_token
+        };
+        let token = token.ok_or_else(|| refused("the provider gave none"))?;
+        let person = self.person(&token).await?;
+        Ok((token, person))
+    }
+
+    /// A place, and what the provider says of itself.
+    async fn browser(&self) -> Result<(impl Drop, Description), Error> {
+        if self.config.page.is_empty() {
+            let why = "nobody signs in by a browser here (`oidc.page`)";
+            return Err(Error::FailedPrecondition(why.into()));
+        }
+        let place = self.browsers.places.try_acquire();
+        let place = place
+            .map_err(|_full| Error::Unavailable("too many sign in at once; try again".into()))?;
+        Ok((place, self.browsers.description().await?))
+    }
+}
+
+fn needed(endpoint: Option<String>, name: &str) -> Result<String, Error> {
+    endpoint.ok_or_else(|| {
+        Error::Unavailable(format!(
+            "the provider of identities lets no browser sign in: it names no `{name}`"
+        ))
+    })
+}
+
+fn told(fault: &Fault) -> Error {
+    match fault {
+        Fault::Refused { .. } => Error::Unauthenticated(fault.to_string()),
+        Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(fault.to_string()),
+    }
+}
+
+/// 256 random bits, fit for addresses.
+fn random() -> String {
+    let mut bytes = [0; 32];
+    rand::rng().fill_bytes(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// What the provider sees of a verifier at first.
+fn challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
+}

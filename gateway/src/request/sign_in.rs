@@ -1,0 +1,292 @@
+//! Signing in by a browser: it is sent to the provider of identities, comes back with a code, and keeps
+//! the token that this gives in a cookie, which counts for the pages alone and never for REST.
+
+use std::sync::PoisonError;
+
+use bellwether_proto::{
+    listen::Place,
+    v1::{
+        FinishSignInRequest, FinishSignInResponse, GetSignInRequest, GetSignInResponse,
+        StartSignInRequest, StartSignInResponse,
+    },
+};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use prost::Message;
+use tokio::time::Instant;
+use tonic::Code;
+
+use super::{
+    Exchange, Handler, Holder, Reply, headers,
+    linked::{Linked, pairs, refused},
+    session::Cookie,
+};
+use crate::{limits, linked::Entry, problem::Problem};
+
+/// A step of signing in or out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The browser is sent to the provider.
+    Start,
+    /// It comes back.
+    Finish,
+    /// It forgets who signed in.
+    End,
+}
+
+/// What a browser keeps while it is away.
+#[derive(Debug, PartialEq, Eq)]
+struct Away {
+    state: String,
+    verifier: String,
+    /// Where it goes then.
+    to: String,
+}
+
+impl Step {
+    /// The step of a path.
+    pub(super) fn find(path: &str) -> Option<Self> {
+        let steps = [Self::Start, Self::Finish, Self::End];
+        steps.into_iter().find(|step| step.path() == path)
+    }
+
+    /// The path.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Start => "/sign-in",
+            Self::Finish => "/signed-in",
+            Self::End => "/sign-out",
+        }
+    }
+
+    /// How it is asked for.
+    pub(super) fn method(self) -> Method {
+        match self {
+            Self::Start | Self::Finish => Method::GET,
+            Self::End => Method::POST,
+        }
+    }
+}
+
+impl Away {
+    fn written(&self) -> String {
+        let to = utf8_percent_encode(&self.to, NON_ALPHANUMERIC);
+        format!("{}.{}.{to}", self.state, self.verifier)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '.');
+        let mut part = || parts.next().map(str::to_owned);
+        let (state, verifier, to) = (part()?, part()?, part()?);
+        let to = percent_decode_str(&to).decode_utf8().ok()?;
+        Some(Self {
+            state,
+            verifier,
+            to: page_of(&to),
+        })
+    }
+}
+
+impl Handler {
+    /// The address of the page that people sign in at; empty when they do not, or it is not known.
+    pub(super) async fn sign_in_page(&self, exchange: Exchange<'_>) -> String {
+        let known = || {
+            self.sign_in_page
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((at, page)) = known().as_ref()
+            && at.elapsed() < limits::SIGN_IN_KNOWN
+        {
+            return page.clone();
+        }
+        let asked = self.ask_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
+        let Ok(GetSignInResponse { page, .. }) = asked.await else {
+            return String::new();
+        };
+        *known() = Some((Instant::now(), page.clone()));
+        page
+    }
+
+    /// Answers a step of signing in or out.
+    pub(super) async fn sign_in(
+        &self,
+        step: Step,
+        request: &Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Place<Holder>>,
+    ) -> Reply {
+        let page = self.sign_in_page(exchange).await;
+        if page.is_empty() {
+            return self.problem(&Problem::unknown_path());
+        }
+        let taken = match step {
+            Step::End => return leave(&page),
+            Step::Start | Step::Finish => self.admit(Holder::at(exchange.peer)),
+        };
+        let query = request.uri().query().unwrap_or_default();
+        let stepping = async {
+            *permit = Some(taken?);
+            if step == Step::Start {
+                self.start(&page, query, exchange).await
+            } else {
+                self.finish(&page, query, request.headers(), exchange).await
+            }
+        };
+        let stepped = tokio::time::timeout_at(exchange.deadline, stepping).await;
+        let stepped = stepped.unwrap_or_else(|_elapsed| Err(Problem::deadline()));
+        stepped.unwrap_or_else(|problem| refused(&problem, Entry::SignIn("/".to_owned())))
+    }
+
+    async fn start(
+        &self,
+        page: &str,
+        query: &str,
+        exchange: Exchange<'_>,
+    ) -> Result<Reply, Problem> {
+        let begun = self.ask_sign_in("StartSignIn", &StartSignInRequest {}, exchange);
+        let begun: StartSignInResponse = begun.await?;
+        let away = Away {
+            state: begun.state,
+            verifier: begun.verifier,
+            to: page_of(&parameter(query, "to")),
+        };
+        let kept = Cookie::Away.kept(page, &away.written(), limits::SIGN_IN_SECONDS.into());
+        sent_to(&begun.address, [kept])
+    }
+
+    async fn finish(
+        &self,
+        page: &str,
+        query: &str,
+        headers: &HeaderMap,
+        exchange: Exchange<'_>,
+    ) -> Result<Reply, Problem> {
+        let away = Cookie::Away.read(page, headers).and_then(Away::read);
+        let away = away.filter(|away| away.state == parameter(query, "state"));
+        let Some(away) = away else {
+            let why = "this sign-in was not begun in this browser, or took longer than ten minutes";
+            return Err(Problem::new(Code::Unauthenticated, why));
+        };
+        let error = parameter(query, "error");
+        if !error.is_empty() {
+            let why = match error.as_str() {
+                "access_denied" => "the sign-in was declined at the provider".to_owned(),
+                _ => format!("the provider refuses: {error}"),
+            };
+            return Err(Problem::new(Code::Unauthenticated, why));
+        }
+        let asked = FinishSignInRequest {
+            code: parameter(query, "code"),
+            verifier: away.verifier,
+        };
+        let ended = self.ask_sign_in("FinishSignIn", &asked, exchange);
+        let FinishSignInResponse { token, end_time } = ended.await?;
+        if token.len() > limits::SESSION_BYTES {
+            let why = format!(
+                "the provider's token has {} bytes, and a browser keeps {} of one; let it give fewer \
+                 claims",
+                token.len(),
+                limits::SESSION_BYTES
+            );
+            return Err(Problem::new(Code::FailedPrecondition, why));
+        }
+        let left_ms = end_time.saturating_sub(Timestamp::now().as_millisecond());
+        let cookies = [
+            Cookie::Session.kept(page, &token, left_ms / 1000),
+            Cookie::Away.kept(page, "", 0),
+        ];
+        sent_to(&away.to, cookies)
+    }
+
+    async fn ask_sign_in<T: Message + Default>(
+        &self,
+        method: &str,
+        asked: &impl Message,
+        exchange: Exchange<'_>,
+    ) -> Result<T, Problem> {
+        let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+        let method = format!("SignInService/{method}");
+        let (_, answer) = self.ask_own(&method, asked, metadata, exchange).await?;
+        T::decode(answer).map_err(|_unreadable| Problem::internal())
+    }
+}
+
+/// That path, if a page is there, so that nobody is led elsewhere.
+fn page_of(path: &str) -> String {
+    let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
+    let path = if is_page { path } else { "/" };
+    path.to_owned()
+}
+
+fn parameter(query: &str, name: &str) -> String {
+    let found = pairs(query.as_bytes()).find(|(found, _)| found == name);
+    found.map(|(_, value)| value).unwrap_or_default()
+}
+
+fn leave(page: &str) -> Reply {
+    sent_to("/", [Cookie::Session.kept(page, "", 0)])
+        .unwrap_or_else(|problem| refused(&problem, Entry::Key))
+}
+
+/// Sends the browser there, with what it is to keep.
+fn sent_to(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
+    let value = |text: &str| HeaderValue::try_from(text).map_err(|_unfit| Problem::internal());
+    let mut headers = HeaderMap::new();
+    headers.insert(header::LOCATION, value(address)?);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let no_referrer = HeaderValue::from_static("no-referrer");
+    headers.insert(header::REFERRER_POLICY, no_referrer);
+    for cookie in cookies {
+        let mut cookie = value(&cookie)?;
+        cookie.set_sensitive(true);
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    Ok(Reply::bare(StatusCode::SEE_OTHER, headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_from_here_to_another_place() {
+        for (path, expected) in [
+            ("/events/abc=:1", "/events/abc=:1"),
+            ("/", "/"),
+            ("", "/"),
+            ("//evil.example.net", "/"),
+            ("https://evil.example.net", "/"),
+            ("/events/a\r\nset-cookie: x=y", "/"),
+            ("/docs", "/"),
+        ] {
+            assert_eq!(page_of(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_browser_keeps_comes_back_as_it_was() {
+        let away = Away {
+            state: "s-_".to_owned(),
+            verifier: "v".to_owned(),
+            to: "/events/a;b=:1".to_owned(),
+        };
+        let kept = Cookie::Away.kept("https://a.example.net", &away.written(), 600);
+        let pair = kept.split(';').next().unwrap();
+        assert_eq!(
+            pair,
+            "__Host-bellwether-sign-in=s-_.v.%2Fevents%2Fa%3Bb%3D%3A1"
+        );
+        assert!(
+            kept.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
+            "{kept}"
+        );
+        let mut headers = HeaderMap::new();
+        headers.append(header::COOKIE, format!("x=y; {pair}").parse().unwrap());
+        let read = |page: &str| Cookie::Away.read(page, &headers).and_then(Away::read);
+        assert_eq!(read("https://a.example.net"), Some(away));
+        assert_eq!(read("http://127.0.0.1:8480"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! Signing in by a browser: an authorization code (RFC 6749), proved by who asked for it (RFC 7636).
+
+use url::Url;
+
+use super::{Fault, Provider, Tokens, check_address, read};
+
+/// What a browser is sent to a provider with.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeRequest<'a> {
+    /// The client that it signs in for.
+    pub client_id: &'a str,
+    /// What is asked for, parted by spaces.
+    pub scopes: &'a str,
+    /// Where it is sent back to.
+    pub redirect_uri: &'a str,
+    /// What it brings back, so that it is known which sign-in that ends.
+    pub state: &'a str,
+    /// SHA-256 of the verifier, in base64 for addresses. It is also the nonce of the ID token.
+    pub challenge: &'a str,
+}
+
+impl CodeRequest<'_> {
+    /// Where the browser is sent.
+    ///
+    /// # Errors
+    /// When the provider's address is none that a browser should be sent to.
+    pub fn address(&self, endpoint: &str) -> Result<Url, Fault> {
+        let mut url = check_address(endpoint)
+            .map_err(|why| Fault::Unfit(format!("where to sign in: {why}")))?;
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", self.client_id)
+            .append_pair("scope", self.scopes)
+            .append_pair("redirect_uri", self.redirect_uri)
+            .append_pair("state", self.state)
+            .append_pair("nonce", self.challenge)
+            .append_pair("code_challenge", self.challenge)
+            .append_pair("code_challenge_method", "S256");
+        Ok(url)
+    }
+}
+
+impl Provider {
+    /// Asks for the tokens of who came back with a code.
+    ///
+    /// # Errors
+    /// When the provider gives none.
+    pub async fn tokens_of_redirect(
+        &self,
+        endpoint: &str,
+        client_id: &str,
+        redirect_uri: &str,
+        code: &str,
+        verifier: &str,
+    ) -> Result<Tokens, Fault> {
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("client_id", client_id),
+            ("redirect_uri", redirect_uri),
+            ("code", code),
+            ("code_verifier", verifier),
+        ];
+        read(&self.http.post(endpoint, &fields).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_is_sent_only_where_nobody_listens() {
+        let asked = CodeRequest {
+            client_id: "a&b",
+            scopes: "openid email",
+            redirect_uri: "https://bw.example.net/signed-in",
+            state: "s",
+            challenge: "c",
+        };
+        let url = asked
+            .address("https://login.example.net/auth?realm=x")
+            .unwrap();
+        let query = url.query().unwrap();
+        assert!(
+            query.starts_with("realm=x&response_type=code&client_id=a%26b&"),
+            "{query}"
+        );
+        assert!(
+            query.ends_with("&nonce=c&code_challenge=c&code_challenge_method=S256"),
+            "{query}"
+        );
+        for wrong in ["http://login.example.net/auth", "javascript:alert(1)", ""] {
+            assert!(asked.address(wrong).is_err(), "{wrong}");
+        }
+    }
+}
