@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use rand::rngs::StdRng;
 use tokio::{
@@ -29,9 +29,11 @@ use crate::{
     domain::{RecordId, Transcript},
     error::Error,
     ops::delivery::Holds,
-    store::Store,
+    store::{Changes, EngineError, Lane, Store, engine::Applied},
 };
 
+/// Times a commit is planned anew because somebody else changed what it rests on.
+const TRIES_MAX: usize = 16;
 /// How long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How long attempts under way may take to end when the service stops.
@@ -163,7 +165,7 @@ impl Dispatcher {
         };
         self.follower.follow(&mut followed).await?;
         self.follower.cancel_for_gone(queues, notices).await?;
-        self.ledger.commit(queues, notices, true).await?;
+        self.commit(true).await?;
         for destination in self.queues.ids() {
             self.begin_next(destination);
         }
@@ -264,8 +266,48 @@ impl Dispatcher {
 
     /// Records the ends there are, and leases nothing.
     async fn record(&mut self) -> Result<(), Error> {
-        let (queues, notices) = (&mut self.queues, &mut self.notices);
-        Ok(self.ledger.commit(queues, notices, false).await?)
+        Ok(self.commit(false).await?)
+    }
+
+    /// Records the ends there are and, when asked to, leases what is due into the queues. While the
+    /// disk writes, attempts end and others begin.
+    async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
+        for _ in 0..TRIES_MAX {
+            let (queues, notices) = (&mut self.queues, &mut self.notices);
+            let mut plan = self.ledger.plan(queues, notices, leasing).await?;
+            let changes = plan.take_changes(&self.store);
+            let mut applied = None;
+            if !changes.is_empty() {
+                match self.apply(changes).await {
+                    Ok(done) => applied = Some(done),
+                    Err(EngineError::Conflict(_)) => {
+                        let (queues, notices) = (&mut self.queues, &self.notices);
+                        self.ledger.read_again(queues, notices).await?;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let (queues, notices) = (&mut self.queues, &mut self.notices);
+            self.ledger.adopt(plan, applied, queues, notices);
+            return Ok(());
+        }
+        Err(EngineError::conflict())
+    }
+
+    async fn apply(&mut self, changes: Changes) -> Result<Applied, EngineError> {
+        let store = self.store.clone();
+        let mut applied = pin!(store.apply(Lane::Bulk, changes));
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut applied => return done,
+                Some(ended) = self.attempts.join_next_with_id() => {
+                    self.collect(ended);
+                    self.collect_ended();
+                }
+            }
+        }
     }
 }
 

@@ -21,11 +21,8 @@ use crate::{
         counter::{Subject, Tally},
     },
     ops::delivery::attempt::attempt_key,
-    store::{Changes, EngineError, Lane, Store, Stored, engine::Applied, record::bytes::id_at},
+    store::{Changes, EngineError, Store, Stored, engine::Applied, record::bytes::id_at},
 };
-
-/// Times a commit is planned anew because somebody else changed what it rests on.
-const TRIES_MAX: usize = 16;
 
 /// What is leased here, and what of it is not recorded yet.
 #[derive(Debug)]
@@ -69,7 +66,7 @@ enum End {
 
 /// What one commit does, and what follows from it once it is on disk.
 #[derive(Debug)]
-struct Plan {
+pub(crate) struct Plan {
     changes: Changes,
     /// The deliveries whose ends are recorded, with when they are due next.
     ends: Vec<(RecordId, Option<i64>)>,
@@ -90,6 +87,11 @@ struct Plan {
 }
 
 impl Plan {
+    /// What there is to commit, which may be nothing.
+    pub(crate) fn take_changes(&mut self, store: &Store) -> Changes {
+        std::mem::replace(&mut self.changes, store.changes())
+    }
+
     /// Counts an attempt that failed.
     fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
         let rule = delivery.rule.map(Subject::Rule);
@@ -187,50 +189,34 @@ impl Ledger {
         Some(unrecorded.destination)
     }
 
-    /// Records the ends there are and, when asked to, leases what is due into the queues.
-    pub(crate) async fn commit(
+    /// Plans to record the ends there are and, when asked to, to lease what is due.
+    pub(crate) async fn plan(
         &mut self,
         queues: &mut Queues,
-        notices: &mut Notices,
+        notices: &Notices,
         leasing: bool,
-    ) -> Result<(), EngineError> {
-        for _ in 0..TRIES_MAX {
-            let mut plan = Plan {
-                changes: self.store.changes(),
-                ends: Vec::new(),
-                paused: Vec::new(),
-                dead: Vec::new(),
-                dead_digests: Vec::new(),
-                due: budget::DueIds::default(),
-                budgets: budget::Budgets::default(),
-                left: Vec::new(),
-                leases: Vec::new(),
-            };
-            self.plan_ends(&mut plan, queues).await?;
-            if leasing {
-                self.plan_leases(&mut plan, queues, notices).await?;
-            }
-            self.plan_budgets(&mut plan, queues).await?;
-            let changes = std::mem::replace(&mut plan.changes, self.store.changes());
-            let mut applied = None;
-            if !changes.is_empty() {
-                match self.store.apply(Lane::Bulk, changes).await {
-                    Ok(done) => applied = Some(done),
-                    Err(EngineError::Conflict(_)) => {
-                        self.read_again(queues, notices).await?;
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            self.adopt(plan, applied, queues, notices);
-            return Ok(());
+    ) -> Result<Plan, EngineError> {
+        let mut plan = Plan {
+            changes: self.store.changes(),
+            ends: Vec::new(),
+            paused: Vec::new(),
+            dead: Vec::new(),
+            dead_digests: Vec::new(),
+            due: budget::DueIds::default(),
+            budgets: budget::Budgets::default(),
+            left: Vec::new(),
+            leases: Vec::new(),
+        };
+        self.plan_ends(&mut plan, queues).await?;
+        if leasing {
+            self.plan_leases(&mut plan, queues, notices).await?;
         }
-        Err(EngineError::conflict())
+        self.plan_budgets(&mut plan, queues).await?;
+        Ok(plan)
     }
 
     /// Reads the deliveries that ended, which somebody else may have changed.
-    async fn read_again(
+    pub(crate) async fn read_again(
         &mut self,
         queues: &mut Queues,
         notices: &Notices,
@@ -253,8 +239,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes over into memory what is on disk now.
-    fn adopt(
+    /// Takes over into memory what is on disk now; attempts may have ended since it was planned.
+    pub(crate) fn adopt(
         &mut self,
         plan: Plan,
         applied: Option<Applied>,

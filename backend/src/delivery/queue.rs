@@ -11,7 +11,10 @@ use crate::{
     destination::Report,
     domain::{Attempt, Delivery, Destination, Outcome, RecordId},
     ops::delivery::Hold,
-    store::Stored,
+    store::{
+        Stored,
+        record::bytes::{Key, id_at},
+    },
 };
 
 /// Leases that a quick destination may hold for each attempt that may be under way, so that the
@@ -95,10 +98,13 @@ impl DestinationQueue {
         self.destination.is_none() && !self.unreadable
     }
 
-    /// Takes note of a delivery that waits, wherever it stands.
+    /// Takes note of a delivery that waits; what is due before it is known already.
     pub(crate) fn expect(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
-        self.cursor.clear();
+        if let Some(destination) = id_at(&self.cursor, 0) {
+            let earliest = Key::new().id(destination).moment(due_ms).build();
+            self.cursor = std::mem::take(&mut self.cursor).min(earliest);
+        }
     }
 
     /// When it may go on; none when there is nothing to do before something else happens.
@@ -179,5 +185,31 @@ impl DestinationQueue {
         if self.running == 0 && !waiting {
             self.width = Width::default();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_goes_back_to_what_is_due_before_it_and_stays_for_what_is_due_later() {
+        let destination = RecordId::from_parts(1, 1);
+        let at = |due_ms| Key::new().id(destination).moment(due_ms).build();
+        let mut queue = DestinationQueue::new("hook".into(), None, 0);
+        queue.expect(5);
+        assert!(queue.cursor.is_empty(), "it is at the beginning");
+        queue.cursor = Key::new()
+            .id(destination)
+            .moment(100)
+            .id(destination)
+            .build();
+        queue.expect(101);
+        assert!(queue.cursor > at(100));
+        queue.expect(100);
+        assert_eq!(queue.cursor, at(100));
+        queue.expect(50);
+        queue.expect(70);
+        assert_eq!((queue.cursor, queue.due_ms), (at(50), 5));
     }
 }
