@@ -40,7 +40,7 @@ pub struct Span {
 
 /// What a calendar is at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct CalendarStatus {
     /// Whether the moment is in a window.
     pub in_window: bool,
     /// When that changes next, in milliseconds since 1970; none when it does not for as long as was
@@ -74,7 +74,7 @@ pub struct Prepared {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     from_ms: i64,
-    standing: Standing,
+    standing: CalendarStatus,
 }
 
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Prepared {
     }
 
     /// What it is at a moment.
-    pub fn at(&self, now_ms: i64) -> Standing {
+    pub fn at(&self, now_ms: i64) -> CalendarStatus {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let still = known.filter(|it| {
             let until_ms = it.standing.changes_ms;
@@ -141,7 +141,7 @@ impl Prepared {
         standing
     }
 
-    fn looked_up(&self, now_ms: i64) -> Standing {
+    fn looked_up(&self, now_ms: i64) -> CalendarStatus {
         let mut in_window = false;
         let mut left = CALENDAR_CANDIDATES_MAX;
         for horizon in HORIZONS {
@@ -156,7 +156,7 @@ impl Prepared {
             };
             // A span that goes on where looking ends may be longer.
             if let Some(changes_ms) = changes_ms.filter(|it| *it < found.until_ms) {
-                return Standing {
+                return CalendarStatus {
                     in_window,
                     changes_ms: Some(changes_ms),
                 };
@@ -165,7 +165,7 @@ impl Prepared {
                 break;
             }
         }
-        Standing {
+        CalendarStatus {
             in_window,
             changes_ms: None,
         }

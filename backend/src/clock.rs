@@ -85,10 +85,10 @@ pub(crate) fn millis(duration: Duration) -> i64 {
 
 /// A clock that stands still until it is moved: for tests.
 #[derive(Debug, Default)]
-pub struct ManualClock(watch::Sender<Reading>);
+pub struct ManualClock(watch::Sender<ManualTime>);
 
 #[derive(Debug, Default)]
-struct Reading {
+struct ManualTime {
     now_ms: i64,
     passed: Duration,
 }
@@ -97,7 +97,7 @@ impl ManualClock {
     /// A clock that shows that time, in milliseconds since 1970.
     pub fn at(now_ms: i64) -> Self {
         let passed = Duration::ZERO;
-        Self(watch::Sender::new(Reading { now_ms, passed }))
+        Self(watch::Sender::new(ManualTime { now_ms, passed }))
     }
 
     /// Lets time pass, and wakes those who wait for the time it then shows.
@@ -126,10 +126,11 @@ impl Clock for ManualClock {
     }
 
     async fn wait_until(&self, at_ms: i64) {
-        let offset_ms = |reading: &Reading| reading.now_ms - millis(reading.passed);
+        let offset_ms = |reading: &ManualTime| reading.now_ms - millis(reading.passed);
         let mut reading = self.0.subscribe();
         let before_ms = offset_ms(&reading.borrow());
-        let is_over = |reading: &Reading| reading.now_ms >= at_ms || offset_ms(reading) < before_ms;
+        let is_over =
+            |reading: &ManualTime| reading.now_ms >= at_ms || offset_ms(reading) < before_ms;
         // The sender lives as long as this call, so waiting cannot fail.
         drop(reading.wait_for(is_over).await);
     }

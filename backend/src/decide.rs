@@ -55,7 +55,7 @@ pub use flapping::{hand_over, told as told_flapping};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
 pub use hold::{HOLDS, HoldCondition, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
-pub use notify::{Notices, Told, as_told, notify, sending_state};
+pub use notify::{MemberNotice, Notices, as_notified, notify, sending_state};
 pub use past::{Past, Wanted};
 pub use silences::{LoadedSilence, Silences};
 pub use snapshot::{LoadedTrigger, Match, Snapshot};

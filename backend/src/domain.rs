@@ -37,7 +37,7 @@ pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, Dige
 pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
-pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastTold, Pending};
+pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
     IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
@@ -50,7 +50,7 @@ pub use occurrence::{
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
-pub use revision::{Revision, RevisionId, RevisionOf, Was};
+pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};

@@ -495,7 +495,7 @@ pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
 /// Events that a client may be allowed in a second.
 pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;
 /// Refused calls of one address or client within a minute that make an event.
-pub const REFUSALS_TOLD_FROM: u32 = 20;
+pub const REFUSALS_REPORTED_FROM: u32 = 20;
 /// Addresses and clients whose refused calls are counted at once.
 pub const REFUSED_SUBJECTS_MAX: usize = 256;
 /// Addresses and clients with events of their own about refused calls, within an hour.

@@ -13,7 +13,9 @@ pub(crate) mod samples;
 pub mod seal;
 pub mod verify;
 
-pub use engine::{Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, Standing};
+pub use engine::{
+    Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
+};
 pub use follow::LogFollower;
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, StagedStore, Store, Stored};

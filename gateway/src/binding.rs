@@ -17,7 +17,7 @@ use crate::{
 
 /// The parts of an HTTP request that a message is made of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct RequestParts<'a> {
     /// Captured segments of the path, still encoded.
     pub(crate) captures: &'a [&'a str],
     /// The query string, without the question mark.
@@ -35,7 +35,7 @@ pub(crate) struct Parts<'a> {
 pub(crate) fn request(
     plan: &Plan,
     operation: &Operation,
-    parts: Parts<'_>,
+    parts: RequestParts<'_>,
 ) -> Result<Read, Problem> {
     let mut violations = Violations::default();
     let mut out = query::read(plan, operation, parts.query, &mut violations);

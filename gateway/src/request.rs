@@ -48,7 +48,7 @@ use linked::Linked;
 use page::Page;
 use recognition::Recognised;
 use reply::Reply;
-use sign_in::Step;
+use sign_in::SignInStep;
 
 /// What senders of the published interface may also send, and this service does not take in.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
@@ -95,7 +95,7 @@ enum Target<'p> {
     Sender(usize, Vec<&'p str>),
     Page(Page),
     Linked(Linked, &'p str),
-    SignIn(Step),
+    SignIn(SignInStep),
     Problem(Problem),
 }
 
@@ -264,7 +264,7 @@ impl Handler {
                 }
             };
         }
-        if let Some(step) = Step::find(path) {
+        if let Some(step) = SignInStep::find(path) {
             return if *method == step.method() {
                 Target::SignIn(step)
             } else {

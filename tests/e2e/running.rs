@@ -24,7 +24,7 @@ fn stdout(command: Command) -> (i32, String, String) {
 }
 
 /// Reads what a service manager is told, until it is told this.
-fn is_told(manager: &UnixDatagram, wanted: &str) -> String {
+fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
     let start = Instant::now();
     let mut bytes = [0; 1024];
     while start.elapsed() < PATIENCE {
@@ -62,15 +62,15 @@ fn a_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
     let log = home.path().join("log");
     let service = Service::start(serve, &log);
 
-    is_told(&manager, "READY=1");
-    is_told(&manager, "WATCHDOG=1");
-    is_told(&manager, "WATCHDOG=1");
+    expect_notice(&manager, "READY=1");
+    expect_notice(&manager, "WATCHDOG=1");
+    expect_notice(&manager, "WATCHDOG=1");
     signal("-HUP", service.id());
-    let told = is_told(&manager, "RELOADING=1");
+    let told = expect_notice(&manager, "RELOADING=1");
     assert!(told.contains("MONOTONIC_USEC="), "{told}");
-    is_told(&manager, "READY=1");
+    expect_notice(&manager, "READY=1");
     assert_eq!(service.terminate().code(), Some(0));
-    is_told(&manager, "STOPPING=1");
+    expect_notice(&manager, "STOPPING=1");
 
     let log = fs::read_to_string(log).unwrap();
     let started = log.lines().find(|line| line.contains("serving")).unwrap();

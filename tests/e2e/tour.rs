@@ -198,7 +198,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
 
 async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
     guide.happens("SEVERITY_CRITICAL", "disk is gone").await;
-    let told = guide.is_told(2).await;
+    let told = guide.is_notified(2).await;
     guide.all_has_ended().await;
     assert_eq!(told.json()["rule"]["message"], "disk is gone on db-1");
     assert_eq!(told.json()["clear"], false);
@@ -226,7 +226,7 @@ async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
 async fn its_end_is_told_as_well(guide: &mut Guide) {
     guide.press("2").sees(&["disk is gone"]).press("a");
     guide.sees(&["✓ acknowledged"]);
-    let told = guide.is_told(3).await;
+    let told = guide.is_notified(3).await;
     assert_eq!(told.json()["event"]["acknowledged"], true);
 
     guide
@@ -237,7 +237,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
         "`a` says that somebody looks at it, `c` that it has ended.",
     );
     guide.press("y").sees(&["✓ closed", "No open events"]);
-    let told = guide.is_told(4).await;
+    let told = guide.is_notified(4).await;
     assert_eq!(told.json()["clear"], true);
     assert_eq!(told.json()["event"]["status"], 3);
 
@@ -281,7 +281,7 @@ impl Guide {
     }
 
     /// Waits until the receiver has as many messages, and gives the last.
-    async fn is_told(&mut self, count: usize) -> Received {
+    async fn is_notified(&mut self, count: usize) -> Received {
         eventually("the message", async || {
             let mut received = self.receiver.received();
             (received.len() == count).then(|| received.pop().expect("there are some"))

@@ -32,7 +32,7 @@ pub(crate) enum Outward {
 
 /// How a console stands with its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ServiceStatus {
     /// What is shown was read.
     Up,
     /// The service is away; why, for people.
@@ -255,22 +255,22 @@ impl<B: Backend> Console<B> {
     }
 
     /// Whether what is on the screen was read; why not, otherwise.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> ServiceStatus {
         let shown = self.model.store.failure(&self.model.page.route);
         let failure = match &self.model.link {
             Connection::Up => shown,
             Connection::Down { failure, .. } => Some(failure),
             Connection::Connecting => {
-                return Standing::Away("no answer in time".to_owned());
+                return ServiceStatus::Away("no answer in time".to_owned());
             }
         };
         match failure {
-            None => Standing::Up,
+            None => ServiceStatus::Up,
             Some(failure) => match failure.kind {
                 FailureKind::Unauthenticated | FailureKind::Denied => {
-                    Standing::NotAllowed(failure.sentence())
+                    ServiceStatus::NotAllowed(failure.sentence())
                 }
-                _ => Standing::Away(failure.sentence()),
+                _ => ServiceStatus::Away(failure.sentence()),
             },
         }
     }

@@ -7,7 +7,7 @@ use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    console::{Console, Outward, Standing},
+    console::{Console, Outward, ServiceStatus},
     keymap::{self, Action},
     model::message::Msg,
     options::Options,
@@ -111,7 +111,7 @@ pub struct Snapshot {
     /// The frame with its colours, as an SVG.
     pub picture: String,
     /// How the console stands with the service.
-    pub standing: Standing,
+    pub standing: ServiceStatus,
 }
 
 /// The screens, and the actions that lead to them.

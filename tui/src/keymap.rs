@@ -9,7 +9,7 @@ mod table;
 
 pub(crate) use actions::{Action, Entry, Need, Place};
 pub use binding::Keymap;
-pub(crate) use binding::Step;
+pub(crate) use binding::Meaning;
 pub use chord::Unknown;
 pub(crate) use chord::{normal, parse, shown};
 pub use setting::{KeyProblem, KeySetting};

@@ -21,7 +21,7 @@ mod theme;
 mod view;
 
 pub use client::{Unlisted, listing, why_broken, why_unreachable};
-pub use console::Standing;
+pub use console::ServiceStatus;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{Background, Colour, Context, Depth, Error, Key, Options, Shell, Theme, View};
@@ -44,6 +44,6 @@ pub async fn run(options: Options) -> Result<Option<String>, Error> {
 ///
 /// # Errors
 /// Standard input cannot be read.
-pub async fn run_plain(options: Options) -> Result<Standing, Error> {
+pub async fn run_plain(options: Options) -> Result<ServiceStatus, Error> {
     plain::run(options).await
 }

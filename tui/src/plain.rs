@@ -25,7 +25,7 @@ use self::{
     talk::Talk,
 };
 use crate::{
-    console::{Console, Outward, Standing},
+    console::{Console, Outward, ServiceStatus},
     limits,
     model::message::Msg,
     options::{Error, Options},
@@ -40,7 +40,7 @@ const SIZE: (u16, u16) = (200, 50);
 ///
 /// # Errors
 /// Standard input cannot be read, or signals cannot be listened to.
-pub(crate) async fn run(options: Options) -> Result<Standing, Error> {
+pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let editor = options.editor.clone();
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let Ok(mut console) = Console::start(options, backend);

@@ -190,7 +190,7 @@ fn a_span_includes_its_start_and_not_its_end_and_spans_that_touch_are_one() {
         ("2027-01-04T16:59:59.999Z", true, "2027-01-04T17:00:00Z"),
         ("2027-01-08T17:00:00Z", false, "2027-01-11T07:00:00Z"),
     ] {
-        let expected = Standing {
+        let expected = CalendarStatus {
             in_window,
             changes_ms: Some(ms(changes)),
         };
@@ -315,7 +315,7 @@ fn looking_up_a_moment_costs_little_however_old_and_rare_a_rule_is() {
         .collect();
     let wide = prepared("UTC", &many);
     assert!(wide.between(at, at + 400 * 24 * 3_600_000).until_ms < at);
-    let expected = Standing {
+    let expected = CalendarStatus {
         in_window: true,
         changes_ms: None,
     };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    calendar::{Prepared, Standing},
+    calendar::{CalendarStatus, Prepared},
     domain::{Calendar, Name},
 };
 
@@ -51,7 +51,7 @@ impl Calendars {
 
 impl LoadedCalendar {
     /// What it is at a moment.
-    pub fn at(&self, now_ms: i64) -> Standing {
+    pub fn at(&self, now_ms: i64) -> CalendarStatus {
         self.prepared.at(now_ms)
     }
 }

@@ -35,7 +35,7 @@ pub enum GroupAsk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupAt {
     /// When its last message was decided that is not `clear`, in milliseconds since 1970.
-    pub told_ms: i64,
+    pub notified_ms: i64,
     /// When the next message goes out at the earliest, in milliseconds since 1970.
     pub next_ms: i64,
     /// Whether something of it is open, or about to join.

@@ -12,7 +12,7 @@ use super::{
     waiting::Waiting,
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, HoldKind, LastTold,
+    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, HoldKind, LastNotified,
     MemberChange, Name, Notified, Occurrence, Opening, Pending, RecordId, Rule, Status, ThreadOf,
     Trigger, delivery::RuleContent,
 };
@@ -24,13 +24,13 @@ pub struct Notices {
     pub deliveries: Vec<Delivery>,
     /// Rules whose `event` destinations the loop guard stopped.
     pub stopped: Vec<Name>,
-    /// What there is to tell with the group of [`StepKind::Tell`]; none when nothing.
-    pub told: Option<Told>,
+    /// What there is to tell with the group of [`StepKind::NotifyGroup`]; none when nothing.
+    pub told: Option<MemberNotice>,
 }
 
 /// What a message about a group tells of one of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct MemberNotice {
     /// What became of it.
     pub change: MemberChange,
 }
@@ -125,11 +125,11 @@ struct News {
     /// Whether it waits for nothing.
     is_owed: bool,
     /// What they were told last; none for an opening.
-    last_told: Option<LastTold>,
+    last_notified: Option<LastNotified>,
 }
 
 /// Where what a rule tells of stands to its groups.
-struct Place {
+struct GroupPlace {
     /// Whether it was told of with a group that is not over.
     is_member: bool,
     /// Whether it is to join one, if the rule has any.
@@ -138,7 +138,7 @@ struct Place {
     group: Option<HeldBy>,
 }
 
-impl Place {
+impl GroupPlace {
     fn is_in_group(&self) -> bool {
         self.is_member || self.joins
     }
@@ -164,7 +164,7 @@ impl Writer<'_> {
                 continue;
             };
             let clear = news.clear;
-            let is_opening = news.last_told.is_none() && !news.is_owed;
+            let is_opening = news.last_notified.is_none() && !news.is_owed;
             let group = if is_opening {
                 rule.and_then(|it| self.joining(it))
             } else {
@@ -180,7 +180,7 @@ impl Writer<'_> {
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
                 let before = self.step.transition.before.unwrap_or(self.current());
-                let told = news.last_told.or(news.is_owed.then_some(before));
+                let told = news.last_notified.or(news.is_owed.then_some(before));
                 self.waiting.wait(named, told, false, held_by);
                 continue;
             }
@@ -201,7 +201,7 @@ impl Writer<'_> {
                 if is_opening {
                     entry.shadow = rule.is_some_and(|it| it.shadow);
                 }
-                self.notices.told = Some(Told { change });
+                self.notices.told = Some(MemberNotice { change });
                 continue;
             }
             if is_opening {
@@ -246,26 +246,26 @@ impl Writer<'_> {
                 (owed && sends).then_some(News {
                     clear: true,
                     is_owed: true,
-                    last_told: None,
+                    last_notified: None,
                 })
             }
             Status::Open if entry.cleared => Some(News {
                 clear: false,
                 is_owed: false,
-                last_told: None,
+                last_notified: None,
             }),
             Status::Open => {
                 let follows = rule.is_some_and(|it| it.enabled && it.send_updates);
                 let waited = self.waiting.before(entry.rule);
-                let last_told = waited.and_then(|it| it.last_told);
-                let last_told = last_told.or(transition.before);
+                let last_notified = waited.and_then(|it| it.last_notified);
+                let last_notified = last_notified.or(transition.before);
                 let current = self.current();
-                let is_other = last_told.is_some_and(|it| it != current);
+                let is_other = last_notified.is_some_and(|it| it != current);
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
                 ((is_other || has_settled) && follows).then_some(News {
                     clear: true,
                     is_owed: false,
-                    last_told: last_told.or(Some(current)),
+                    last_notified: last_notified.or(Some(current)),
                 })
             }
             Status::Suppressed => None,
@@ -293,8 +293,8 @@ impl Writer<'_> {
     }
 
     /// The state that receivers hear of.
-    fn current(&self) -> LastTold {
-        LastTold {
+    fn current(&self) -> LastNotified {
+        LastNotified {
             severity: self.occurrence.severity,
             acknowledged: self.occurrence.acknowledged,
         }
@@ -303,7 +303,7 @@ impl Writer<'_> {
     /// The group of a rule that a message is being made about.
     fn tells(&self, rule: RecordId) -> Option<RecordId> {
         match self.step.kind {
-            StepKind::Tell { rule: of, group } if of == rule => Some(group),
+            StepKind::NotifyGroup { rule: of, group } if of == rule => Some(group),
             _ => None,
         }
     }
@@ -430,7 +430,7 @@ impl Writer<'_> {
         let rule = found.rule;
         let waited = self.waiting.before(rule.id);
         let known = notified.iter().position(|entry| entry.rule == rule.id);
-        let with_group = known.and_then(|at| self.as_group_told(&notified[at]));
+        let with_group = known.and_then(|at| self.as_group_notified(&notified[at]));
         let case = Case {
             rule,
             occurrence: self.occurrence,
@@ -471,7 +471,7 @@ impl Writer<'_> {
             .filter(|_| !clear && place.is_in_group());
         let sent = if tells.is_some() {
             let change = place.change();
-            self.notices.told = Some(Told { change });
+            self.notices.told = Some(MemberNotice { change });
             let all = destinations.iter();
             all.map(|it| (it.id, it.name.clone())).collect()
         } else {
@@ -489,7 +489,7 @@ impl Writer<'_> {
     }
 
     /// Where what a rule tells of stands to its groups.
-    fn place(&self, rule: &Rule, entry: Option<&Notified>) -> Place {
+    fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
         // What was told of with a group that is over joins another one.
@@ -499,7 +499,7 @@ impl Writer<'_> {
             _ if joins => self.joining(rule),
             _ => None,
         };
-        Place {
+        GroupPlace {
             is_member,
             joins,
             group,
@@ -530,10 +530,10 @@ impl Writer<'_> {
     }
 
     /// What a rule told, as repeats count it: a message about a group stands for all of its members.
-    fn as_group_told(&self, entry: &Notified) -> Option<Notified> {
+    fn as_group_notified(&self, entry: &Notified) -> Option<Notified> {
         let group = self.group_of(entry)?;
-        (group.told_ms > entry.last_ms).then(|| Notified {
-            last_ms: group.told_ms,
+        (group.notified_ms > entry.last_ms).then(|| Notified {
+            last_ms: group.notified_ms,
             ..entry.clone()
         })
     }
@@ -546,7 +546,9 @@ impl Writer<'_> {
         (clear, thread): (bool, Option<ThreadOf>),
         (state, end_ms): (DeliveryState, Option<i64>),
     ) {
-        let shown = self.shown.get_or_insert_with(|| as_told(self.occurrence));
+        let shown = self
+            .shown
+            .get_or_insert_with(|| as_notified(self.occurrence));
         let of_rule = self.snapshot.rule(rule);
         shown.flapping = flapping::told(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
@@ -601,7 +603,7 @@ fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String)
 }
 
 /// An occurrence as messages carry it.
-pub fn as_told(occurrence: &Occurrence) -> Occurrence {
+pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
     Occurrence {
         history: Vec::new(),
         notified: Vec::new(),

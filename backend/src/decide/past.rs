@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Causes, Snapshot};
 use crate::domain::{
-    GroupKey, Name, Occurrence, RecordId, Revision, RevisionId, RevisionOf, Rule, Trigger, Was,
+    GroupKey, Name, Occurrence, RecordId, Revised, Revision, RevisionId, RevisionOf, Rule, Trigger,
 };
 
 /// Triggers and rules that are not in force any more, as far as messages still tell of them, and what
@@ -92,14 +92,14 @@ impl Past {
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
         match revision.was {
-            Was::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
-            Was::Rule(rule) => {
+            Revised::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
+            Revised::Rule(rule) => {
                 if revision.deleted {
                     self.deleted.insert(rule.id, rule.clone());
                 }
                 self.rules.insert(id, rule);
             }
-            Was::Silence(_) => {}
+            Revised::Silence(_) => {}
         }
     }
 

@@ -17,7 +17,7 @@ pub enum StepKind {
     /// An operator wants what waits of that rule sent, whatever holds it.
     Release(RecordId),
     /// A message about that group of the rule is made, and tells of what waits for it.
-    Tell {
+    NotifyGroup {
         /// The rule.
         rule: RecordId,
         /// The group.
@@ -28,7 +28,10 @@ pub enum StepKind {
 impl StepKind {
     /// Whether only what waits is decided.
     pub(super) fn is_look(self) -> bool {
-        matches!(self, Self::Look | Self::Release(_) | Self::Tell { .. })
+        matches!(
+            self,
+            Self::Look | Self::Release(_) | Self::NotifyGroup { .. }
+        )
     }
 }
 

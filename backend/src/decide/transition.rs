@@ -1,6 +1,6 @@
 //! What a step changed of an occurrence, as far as rules care.
 
-use crate::domain::{LastTold, Status};
+use crate::domain::{LastNotified, Status};
 
 /// What a step changed of an occurrence, as far as rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,7 +9,7 @@ pub struct Transition {
     pub from: Option<Status>,
     /// What receivers were told of before, if they were told; none when the step opened the
     /// occurrence.
-    pub before: Option<LastTold>,
+    pub before: Option<LastNotified>,
     /// Whether the severity is another one.
     pub severity_changed: bool,
     /// Whether it is acknowledged and was not before, or the other way round.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Snapshot, Step, StepKind};
 use crate::{
-    domain::{Held, HeldBy, HoldChange, LastTold, Name, Occurrence, Pending, RecordId, Status},
+    domain::{Held, HeldBy, HoldChange, LastNotified, Name, Occurrence, Pending, RecordId, Status},
     limits::HOLD_CHANGES_MAX,
 };
 
@@ -39,7 +39,7 @@ impl Waiting {
     pub(super) fn wait(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
-        last_told: Option<LastTold>,
+        last_notified: Option<LastNotified>,
         repeat_due: bool,
         mut held_by: Vec<HeldBy>,
     ) {
@@ -61,16 +61,16 @@ impl Waiting {
         if !is_as_before {
             self.note(rule, Held::Waits, held_by.clone());
         }
-        let told_before = before.as_ref().and_then(|it| it.last_told);
+        let notified_before = before.as_ref().and_then(|it| it.last_notified);
         // Of what is sent in this step they know now.
-        let told_before = told_before.filter(|_| !self.sent.contains(&rule));
+        let notified_before = notified_before.filter(|_| !self.sent.contains(&rule));
         self.after.push(Pending {
             rule,
             rule_name: rule_name.clone(),
-            is_opening: last_told.is_none(),
+            is_opening: last_notified.is_none(),
             since_ms: before.as_ref().map_or(self.now_ms, |it| it.since_ms),
             repeat_due: repeat_due || before.is_some_and(|it| it.repeat_due),
-            last_told: last_told.and(told_before.or(last_told)),
+            last_notified: last_notified.and(notified_before.or(last_notified)),
             held_by,
         });
     }

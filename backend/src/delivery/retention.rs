@@ -33,7 +33,7 @@ pub struct Retention {
 }
 
 /// What a step came to.
-struct Step {
+struct Swept {
     forgotten: usize,
     /// The last entry of the index that was looked at.
     last: Vec<u8>,
@@ -119,7 +119,7 @@ impl Retention {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let step = last.map(|last| Step {
+            let step = last.map(|last| Swept {
                 forgotten,
                 last,
                 unreadable,

@@ -35,7 +35,7 @@ pub struct Group {
     /// When its last message was decided, in milliseconds since 1970.
     pub last_ms: i64,
     /// When its last message was decided that is not `clear`, in milliseconds since 1970.
-    pub told_ms: i64,
+    pub notified_ms: i64,
     /// When its last open member was told to be closed, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// Whether its messages are only recorded.

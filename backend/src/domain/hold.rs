@@ -92,7 +92,7 @@ pub struct Pending {
     /// Whether a repeat fell due meanwhile.
     pub repeat_due: bool,
     /// For what is no opening: what those who know were told last.
-    pub last_told: Option<LastTold>,
+    pub last_notified: Option<LastNotified>,
     /// What holds it back, in the order in which it was asked; never empty.
     pub held_by: Vec<HeldBy>,
 }
@@ -120,7 +120,7 @@ impl Pending {
 
 /// The state that receivers know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LastTold {
+pub struct LastNotified {
     /// The severity.
     pub severity: Severity,
     /// Whether it was acknowledged.

@@ -89,13 +89,13 @@ pub struct Occurrence {
 
 impl Occurrence {
     /// Whether a message tells that it flaps.
-    pub fn is_told_flapping(&self) -> bool {
+    pub fn is_notified_flapping(&self) -> bool {
         self.flapping.iter().any(|it| it.since_ms.is_some())
     }
 
     /// Whether a message tells that it flaps no more.
-    pub fn is_told_settled(&self) -> bool {
-        !self.flapping.is_empty() && !self.is_told_flapping()
+    pub fn is_notified_settled(&self) -> bool {
+        !self.flapping.is_empty() && !self.is_notified_flapping()
     }
 
     /// The identity that callers see.

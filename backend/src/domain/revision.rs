@@ -6,7 +6,7 @@ use crate::domain::{Name, RecordId, Rule, Silence, Trigger};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     /// What it was.
-    pub was: Was,
+    pub was: Revised,
     /// When it was replaced or deleted, in milliseconds since 1970.
     pub until_ms: i64,
     /// Whether it was deleted then.
@@ -15,7 +15,7 @@ pub struct Revision {
 
 /// What a revision keeps.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Was {
+pub enum Revised {
     /// A trigger.
     Trigger(Trigger),
     /// A rule.
@@ -50,27 +50,27 @@ impl Revision {
     /// The kind of thing it is of.
     pub fn of(&self) -> RevisionOf {
         match self.was {
-            Was::Trigger(_) => RevisionOf::Trigger,
-            Was::Rule(_) => RevisionOf::Rule,
-            Was::Silence(_) => RevisionOf::Silence,
+            Revised::Trigger(_) => RevisionOf::Trigger,
+            Revised::Rule(_) => RevisionOf::Rule,
+            Revised::Silence(_) => RevisionOf::Silence,
         }
     }
 
     /// Which revision it is.
     pub fn id(&self) -> RevisionId {
         match &self.was {
-            Was::Trigger(trigger) => trigger.into(),
-            Was::Rule(rule) => rule.into(),
-            Was::Silence(silence) => silence.into(),
+            Revised::Trigger(trigger) => trigger.into(),
+            Revised::Rule(rule) => rule.into(),
+            Revised::Silence(silence) => silence.into(),
         }
     }
 
     /// Since when it was in force, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         match &self.was {
-            Was::Trigger(trigger) => trigger.update_ms,
-            Was::Rule(rule) => rule.update_ms,
-            Was::Silence(silence) => silence.update_ms,
+            Revised::Trigger(trigger) => trigger.update_ms,
+            Revised::Rule(rule) => rule.update_ms,
+            Revised::Silence(silence) => silence.update_ms,
         }
     }
 }

@@ -114,9 +114,9 @@ impl<'a> Facts<'a> {
             return None;
         }
         match (self.content.clear, occurrence.status) {
-            (false, _) => occurrence.is_told_flapping().then_some("flapping"),
+            (false, _) => occurrence.is_notified_flapping().then_some("flapping"),
             (true, _) if self.is_over() => Some("closed"),
-            (true, _) if occurrence.is_told_settled() => Some("settled, still open"),
+            (true, _) if occurrence.is_notified_settled() => Some("settled, still open"),
             (true, _) if self.is_acknowledged() => Some("acknowledged"),
             (true, _) => Some("changed"),
         }
@@ -294,7 +294,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "is_closed": occurrence.status == Status::Closed,
         "acknowledged": occurrence.acknowledged,
         "assignee": occurrence.assignee.as_ref().map_or("", |it| it.as_str()),
-        "flapping": occurrence.is_told_flapping(),
+        "flapping": occurrence.is_notified_flapping(),
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),
         "start_time": domain_json::time(occurrence.start_ms),

@@ -205,8 +205,8 @@ impl AuditLog {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = now_ms.saturating_sub(refusals.since_ms) >= millis(REFUSALS_WINDOW);
         let mut entries = Vec::new();
-        for (refused, (count, is_told)) in &mut refusals.counts {
-            if *count == 0 || (*is_told && !is_over && !all) {
+        for (refused, (count, is_reported)) in &mut refusals.counts {
+            if *count == 0 || (*is_reported && !is_over && !all) {
                 continue;
             }
             let by = By {
@@ -221,7 +221,7 @@ impl AuditLog {
                 reason: refused.reason.clone(),
                 ..by.entry(AuditAction::Refused)
             });
-            *is_told = true;
+            *is_reported = true;
         }
         if is_over {
             refusals.since_ms = now_ms;

@@ -5,7 +5,7 @@ mod users;
 use std::sync::Arc;
 
 use crate::{
-    calendar::{self, Prepared, Span, Standing},
+    calendar::{self, CalendarStatus, Prepared, Span},
     domain::{
         Calendar, Name,
         calendar::{Window, WindowText},
@@ -50,7 +50,7 @@ pub struct CalendarView {
     /// The calendar.
     pub calendar: Calendar,
     /// Whether it is in a window; none when this machine does not know its zone.
-    pub standing: Option<Standing>,
+    pub standing: Option<CalendarStatus>,
     /// What uses it.
     pub users: CalendarUsers,
 }
@@ -207,7 +207,7 @@ impl Calendars {
         &self,
         mut draft: CalendarDraft,
         asked: Asked,
-    ) -> Result<(Expansion, Standing), Error> {
+    ) -> Result<(Expansion, CalendarStatus), Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {
             Some(name) => self.store.get::<Calendar>(name.as_str().into()).await?,

@@ -47,13 +47,13 @@ impl Target {
 /// The occurrences that targets mean, as read and as they will be.
 #[derive(Debug)]
 pub struct Edits {
-    rows: Vec<Row>,
+    rows: Vec<Edited>,
     /// By target, the row.
     places: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct Edited {
     stored: Stored<Occurrence>,
     next: Occurrence,
 }
@@ -75,7 +75,7 @@ impl Edits {
             let place = record.map(|stored| {
                 *known.entry(stored.value.key).or_insert_with(|| {
                     let next = stored.value.clone();
-                    edits.rows.push(Row { stored, next });
+                    edits.rows.push(Edited { stored, next });
                     edits.rows.len() - 1
                 })
             });
@@ -107,7 +107,7 @@ impl Edits {
             }
             if let Some(stored) = find::stored(store, id).await? {
                 let next = stored.value.clone();
-                self.rows.push(Row { stored, next });
+                self.rows.push(Edited { stored, next });
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Edits {
             }
             if newest
                 .as_ref()
-                .is_none_or(|it: &&mut Row| it.next.number < other.number)
+                .is_none_or(|it: &&mut Edited| it.next.number < other.number)
             {
                 newest = Some(row);
             }

@@ -21,7 +21,7 @@ use definitions::Definitions;
 use judge::{Judge, Subject};
 use sent::Pauses;
 pub use story::{Moment, story};
-use timeline::{Point, State};
+use timeline::{PastState, Point};
 
 use crate::{
     decide::{Snapshot, Tense},
@@ -278,7 +278,7 @@ pub async fn explain(
         states: points
             .map(|point| (point, timeline::state(occurrence, point)))
             .collect(),
-        now: (now, State::whole(occurrence.clone())),
+        now: (now, PastState::whole(occurrence.clone())),
         verdicts: HashMap::new(),
         definitions,
     };
@@ -323,8 +323,8 @@ fn one(
     deleted_ms: Option<i64>,
 ) -> Option<RuleExplanation> {
     let decided = subject.told.is_some() || !subject.sent.is_empty();
-    let is_told = subject.told.is_some_and(|it| !it.shadow);
-    let notified = is_told || subject.sent.iter().any(|it| !it.is_shadow());
+    let is_notified = subject.told.is_some_and(|it| !it.shadow);
+    let notified = is_notified || subject.sent.iter().any(|it| !it.is_shadow());
     let now = judge.now(subject);
     let decisions = judge.states.len();
     let mut others = Vec::new();
@@ -334,7 +334,7 @@ fn one(
             if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
                 others.push(judge.decision(subject, 0));
             }
-            let told = told_so_far(subject.sent);
+            let told = notified_so_far(subject.sent);
             opening.reason.push_str(&told);
             Some(opening)
         }
@@ -413,7 +413,7 @@ impl RuleExplanation {
 fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(told.last_ms);
-    let so_far = told_so_far(&deliveries);
+    let so_far = notified_so_far(&deliveries);
     RuleExplanation {
         rule_name: told.rule_name.clone(),
         deleted: true,
@@ -442,7 +442,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
 }
 
 /// How many messages there are, and how they fare.
-fn told_so_far(sent: &[SentDelivery]) -> String {
+fn notified_so_far(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();

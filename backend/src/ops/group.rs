@@ -1,7 +1,7 @@
 //! Groups: the occurrences that one rule tells of in one message.
 
 pub mod list;
-pub mod tell;
+pub mod notify;
 
 use crate::{
     domain::Group,

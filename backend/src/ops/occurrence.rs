@@ -6,7 +6,7 @@ use crate::{
     config::LifetimeConfig,
     decide::Transition,
     domain::{
-        Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastTold, Name, Occurrence,
+        Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
         RecordId, Severity, Status, TraceContext,
     },
     limits::HISTORY_MAX,
@@ -232,7 +232,7 @@ pub fn alter(
 ) -> Transition {
     let mut transition = Transition {
         from: Some(occurrence.status),
-        before: Some(LastTold {
+        before: Some(LastNotified {
             severity: occurrence.severity,
             acknowledged: occurrence.acknowledged,
         }),

@@ -242,7 +242,7 @@ impl World {
         let mut pages = store.pages::<Occurrence>(Range::under(&[]));
         while let Some(page) = pages.next().await? {
             for occurrence in page.into_iter().map(|it| it.value) {
-                if let Some(at_ms) = first_told_ms(&occurrence) {
+                if let Some(at_ms) = first_notified_ms(&occurrence) {
                     replayed.told.insert(Opening::of(&occurrence), at_ms);
                 }
             }
@@ -252,7 +252,7 @@ impl World {
 }
 
 /// When somebody was told of an occurrence first, in milliseconds since 1970.
-fn first_told_ms(occurrence: &Occurrence) -> Option<i64> {
+fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     let told = occurrence.notified.iter().filter(|it| !it.shadow);
     let opened = told.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));
     opened.min()

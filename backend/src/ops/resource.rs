@@ -11,8 +11,8 @@ use crate::{
     clock::Clock,
     destination::Guard,
     domain::{
-        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Rule, SavedView, Silence,
-        Trigger, Was,
+        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Revised, Rule, SavedView,
+        Silence, Trigger,
     },
     error::Error,
     ops::{
@@ -50,7 +50,7 @@ pub trait Resource: Record {
     /// When it was edited last, in milliseconds since 1970.
     fn update_ms(&self) -> i64;
     /// It as it is now, for a kind whose earlier revisions are kept.
-    fn was(&self) -> Option<Was>;
+    fn was(&self) -> Option<Revised>;
 }
 
 macro_rules! resource {
@@ -78,22 +78,22 @@ macro_rules! resource {
             fn update_ms(&self) -> i64 {
                 self.update_ms
             }
-            fn was(&self) -> Option<Was> {
-                let was: fn(Self) -> Option<Was> = $was;
+            fn was(&self) -> Option<Revised> {
+                let was: fn(Self) -> Option<Revised> = $was;
                 was(self.clone())
             }
         }
     };
 }
 
-resource!(Trigger, "trigger", |was| Some(Was::Trigger(was)));
+resource!(Trigger, "trigger", |was| Some(Revised::Trigger(was)));
 resource!(Destination, "destination", |_| None);
-resource!(Rule, "rule", |was| Some(Was::Rule(was)));
+resource!(Rule, "rule", |was| Some(Revised::Rule(was)));
 resource!(Calendar, "calendar", |_| None);
 resource!(Inhibition, "inhibition", |_| None);
 resource!(IntakeMapping, "mapping", |_| None);
 resource!(SavedView, "view", |_| None);
-resource!(Silence, "silence", |was| Some(Was::Silence(was)));
+resource!(Silence, "silence", |was| Some(Revised::Silence(was)));
 
 /// Reads a resource by name.
 ///

@@ -291,9 +291,9 @@ fn told_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) 
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();
     let loaded = all.find(|it| it.silence.name.as_str() == name)?;
-    let is_told = event_of(&loaded.silence.name) == occurrence.event;
+    let is_about = event_of(&loaded.silence.name) == occurrence.event;
     let ends_ms = loaded.ends_ms(now_ms).unwrap_or(NEVER_MS);
-    is_told.then_some(ends_ms)
+    is_about.then_some(ends_ms)
 }
 
 fn millis(duration: Duration) -> i64 {

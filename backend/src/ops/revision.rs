@@ -3,7 +3,7 @@
 
 use crate::{
     decide::{Past, Snapshot, Wanted},
-    domain::{Name, Occurrence, RecordId, Revision, RevisionOf, Was},
+    domain::{Name, Occurrence, RecordId, Revised, Revision, RevisionOf},
     error::Error,
     limits::{EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP},
     ops::commit::commit,
@@ -21,7 +21,7 @@ use crate::{
 /// Those of the store.
 pub async fn keep(
     store: &Store,
-    was: Was,
+    was: Revised,
     until_ms: i64,
     deleted: bool,
     changes: &mut Changes,

@@ -25,7 +25,9 @@ use crate::{
         resource::{Drafted, Origin, Resources},
         validate::Faults,
     },
-    store::{Changes, EngineError, Index, Standing, Store, engine::Range, record::bytes::Key},
+    store::{
+        Changes, EngineError, Index, SilenceStanding, Store, engine::Range, record::bytes::Key,
+    },
 };
 
 pub use act::{Extension, SilenceFilter, Silencing};
@@ -205,9 +207,9 @@ impl Drafted for Silence {
                 it.ends_ms(first_ms)
             }),
             begins_ms: loaded.and_then(|it| it.begins_ms(now_ms)),
-            covered: count(Standing::Covered).await?,
-            pending: count(Standing::Pending).await?,
-            spared: count(Standing::Spared).await?,
+            covered: count(SilenceStanding::Covered).await?,
+            pending: count(SilenceStanding::Pending).await?,
+            spared: count(SilenceStanding::Spared).await?,
             warnings: Vec::new(),
             silence,
         };
@@ -243,7 +245,7 @@ async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Err
 /// How many occurrences stand so to a silence.
 async fn counted(
     store: &Store,
-    standing: Standing,
+    standing: SilenceStanding,
     silence: &Silence,
 ) -> Result<usize, EngineError> {
     let prefix = Key::new().byte(standing as u8).id(silence.id).build();

@@ -1,7 +1,7 @@
 //! The rules that use a trigger or a destination.
 
 use crate::{
-    domain::{Name, Rule, Silence, Stage, Was},
+    domain::{Name, Revised, Rule, Silence, Stage},
     error::Error,
     limits::PAGE_SIZE_MAX,
     ops::revision,
@@ -105,7 +105,7 @@ pub(super) async fn release(
             }
             rule.revision += 1;
             rule.update_ms = now_ms;
-            let was = Was::Rule(stored.value.clone());
+            let was = Revised::Rule(stored.value.clone());
             revision::keep(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &rule);
         }
@@ -146,7 +146,7 @@ pub(super) async fn release_rule(
             }
             silence.revision += 1;
             silence.update_ms = now_ms;
-            let was = Was::Silence(stored.value.clone());
+            let was = Revised::Silence(stored.value.clone());
             revision::keep(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &silence);
         }

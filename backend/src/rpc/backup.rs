@@ -43,7 +43,7 @@ impl Backups {
 }
 
 /// A backup on its way to a caller.
-struct Reading {
+struct BackupStream {
     reader: Reader,
     bytes_per_second: u64,
     row_count: u64,
@@ -51,7 +51,7 @@ struct Reading {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Reading {
+impl BackupStream {
     /// The next step, not before the rate allows for it.
     async fn next(&mut self) -> Result<Option<ReadBackupResponse>, BackupError> {
         let begun = Instant::now();
@@ -90,7 +90,7 @@ impl BackupService for Backups {
         let at = Some(&request.place[..]).filter(|place| !place.is_empty());
         let reader = Reader::begin(self.store.clone(), at).await;
         let reader = reader.map_err(Error::from)?;
-        let reading = Reading {
+        let reading = BackupStream {
             row_count: reader.row_count().await.map_err(Error::from)?,
             reader,
             bytes_per_second: match request.bytes_per_second {

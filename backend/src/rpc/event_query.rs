@@ -68,12 +68,12 @@ impl EventQueries {
         let unknown = self.fields.unknown(&names, &[]).await?;
         let faults = named.iter().zip(unknown).filter_map(|((_, at), unknown)| {
             let unknown = unknown?;
-            let is_told = unknown.is_certain || unknown.nearest.is_some();
+            let is_reported = unknown.is_certain || unknown.nearest.is_some();
             let fault = Fault {
                 at: *at,
                 message: unknown.describe(),
             };
-            is_told.then(|| Violation::new(input::FILTER_PATH, fault.to_string()))
+            is_reported.then(|| Violation::new(input::FILTER_PATH, fault.to_string()))
         });
         let faults: Vec<_> = faults.collect();
         if faults.is_empty() {

@@ -91,13 +91,13 @@ pub struct Seen {
 
 /// What befell a record.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct AuditedChange {
     kind: Kind,
     before: Option<Seen>,
     after: Option<Seen>,
 }
 
-impl Told {
+impl AuditedChange {
     /// Says it, where the log says anything of such records.
     pub(super) fn of(kind: Kind, before: Option<Seen>, after: Option<Seen>) -> Option<Self> {
         (before.is_some() || after.is_some()).then_some(Self {
@@ -136,7 +136,7 @@ impl Told {
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<AuditedChange>,
 }
 
 impl Audited {
@@ -145,7 +145,7 @@ impl Audited {
     /// # Errors
     /// [`EngineError::Forbidden`], naming the first thing that it may not change.
     pub(super) fn check_scope(&self) -> Result<(), EngineError> {
-        let is_outside = |told: &&Told| !told.tags().all(|tags| self.by.may_change(tags));
+        let is_outside = |told: &&AuditedChange| !told.tags().all(|tags| self.by.may_change(tags));
         let Some(told) = self.told.iter().find(is_outside) else {
             return Ok(());
         };
@@ -167,7 +167,8 @@ impl Audited {
 
     /// An entry for each thing that people define, and one for what else was done to each kind.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
-        let (defined, counted): (Vec<_>, Vec<_>) = self.told.into_iter().partition(Told::has_state);
+        let (defined, counted): (Vec<_>, Vec<_>) =
+            self.told.into_iter().partition(AuditedChange::has_state);
         let mut entries: Vec<AuditEntry> = Vec::new();
         for told in defined {
             let (action, name) = (told.action(), told.name().to_owned());
@@ -208,10 +209,10 @@ impl Audited {
 }
 
 /// What was told of changes that are kept back, each record once.
-pub(super) fn merged(told: Vec<Told>) -> Vec<Told> {
-    let mut merged: Vec<Told> = Vec::new();
+pub(super) fn merged(told: Vec<AuditedChange>) -> Vec<AuditedChange> {
+    let mut merged: Vec<AuditedChange> = Vec::new();
     for next in told {
-        let is_same = |it: &&mut Told| it.kind == next.kind && it.name() == next.name();
+        let is_same = |it: &&mut AuditedChange| it.kind == next.kind && it.name() == next.name();
         match merged.iter_mut().find(is_same) {
             Some(earlier) => earlier.after = next.after,
             None => merged.push(next),

@@ -28,7 +28,7 @@ use self::{change::sum, log::DELTA_STEPS_MAX};
 pub use self::{
     change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, numbers},
     fault::{EngineError, RecordName},
-    index::{Index, Membership, Standing},
+    index::{Index, Membership, SilenceStanding},
     kind::Kind,
     log::{Changed, Delta, Logged},
     read::{Direction, Found, Lead, Range, Row},

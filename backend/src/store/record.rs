@@ -20,7 +20,7 @@ use crate::{
     domain::counter::Counted,
     metrics::{CommitStep, Metrics},
     store::{
-        audit::{self, Audited, Seen, Told},
+        audit::{self, Audited, AuditedChange, Seen},
         engine::{
             Action, Applied, Change, Direction, Engine, EngineError, Entry, Expect, Found, Index,
             Kind, Lane, Range, Row, Set, memory::MemoryEngine, staged::StagedEngine,
@@ -116,7 +116,7 @@ pub struct Store {
     metrics: Metrics,
     chain: Arc<Chain>,
     /// Where it keeps changes back: what they do.
-    staged: Option<Arc<Mutex<Vec<Told>>>>,
+    staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
     /// Whether it is that of work that only who leads does.
     leads: bool,
 }
@@ -389,7 +389,7 @@ impl Store {
 pub struct StagedStore {
     store: Store,
     engine: Arc<StagedEngine>,
-    told: Arc<Mutex<Vec<Told>>>,
+    told: Arc<Mutex<Vec<AuditedChange>>>,
 }
 
 impl StagedStore {
@@ -453,7 +453,9 @@ impl Changes {
     fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
         if let Some(audited) = &mut self.audited {
             let (before, after) = (before.and_then(T::seen), after.and_then(T::seen));
-            audited.told.extend(Told::of(T::KIND, before, after));
+            audited
+                .told
+                .extend(AuditedChange::of(T::KIND, before, after));
         }
     }
 

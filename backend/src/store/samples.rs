@@ -16,11 +16,11 @@ use crate::domain::{
     DeliverySettings, DeliveryState, Destination, DestinationKind, Dialect, DigestContent,
     DigestItem, DigestRow, Earlier, EqualFields, Evaluation, EventId, Field, Flapping,
     FlappingLimits, Flexible, Folding, Group, GroupContent, Grouping, Health, HealthState, Held,
-    HeldBy, HistoryEntry, HoldChange, HoldKind, Inhibition, IntakeMapping, KeyScope, LastTold,
+    HeldBy, HistoryEntry, HoldChange, HoldKind, Inhibition, IntakeMapping, KeyScope, LastNotified,
     Literal, MappedEvent, MappedSeverity, MemberChange, Name, Notified, Occurrence, Opening,
-    Outcome, Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revision, Role, Rule,
-    SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage, Status, ThreadOf,
-    TraceContext, Transcript, Trigger, Value, Was, WebhookSignature,
+    Outcome, Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revised, Revision, Role,
+    Rule, SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage, Status,
+    ThreadOf, TraceContext, Transcript, Trigger, Value, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Request, Response, RuleContent},
     destination::{
@@ -515,7 +515,10 @@ pub(crate) fn receipt() -> Receipt {
 
 /// A trigger and a rule as they were.
 pub(crate) fn revisions() -> [Revision; 2] {
-    let was = [Was::Trigger(trigger("disk")), Was::Rule(rule("page"))];
+    let was = [
+        Revised::Trigger(trigger("disk")),
+        Revised::Rule(rule("page")),
+    ];
     was.map(|was| Revision {
         was,
         until_ms: AT_MS + 9,

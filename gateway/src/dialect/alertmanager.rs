@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated, alert,
     draft::Draft,
-    json::{self, Object, Place},
+    json::{self, JsonPath, Object},
     plain_fault,
 };
 
@@ -48,7 +48,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     })?;
     let mut events = Vec::with_capacity(alerts.len() + 1);
     for (at, alert) in alerts.iter().enumerate() {
-        let alert = Object::of(alert, Place::Element("alerts", at))?;
+        let alert = Object::of(alert, JsonPath::Element("alerts", at))?;
         let (settings, now_ms) = (incoming.settings, incoming.now_ms);
         events.push(alert::event(&alert, Some(&message), settings, now_ms)?);
     }

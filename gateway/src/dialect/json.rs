@@ -31,31 +31,31 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
 pub(super) struct Object<'a> {
     /// Its members.
     pub(super) members: &'a ObjectAsVec<'a>,
-    place: Place,
+    place: JsonPath,
 }
 
 /// Where an object stands: put into words only when something is wrong.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum JsonPath {
     /// Its path; empty for the outermost.
     At(String),
     /// An element of the list of that path.
     Element(&'static str, usize),
 }
 
-impl From<&str> for Place {
+impl From<&str> for JsonPath {
     fn from(path: &str) -> Self {
         Self::At(path.to_owned())
     }
 }
 
-impl From<String> for Place {
+impl From<String> for JsonPath {
     fn from(path: String) -> Self {
         Self::At(path)
     }
 }
 
-impl Place {
+impl JsonPath {
     fn path(&self) -> String {
         match self {
             Self::At(path) => path.clone(),
@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// When it is none.
-    pub(super) fn of(value: &'a Value<'a>, place: impl Into<Place>) -> Result<Self, Fault> {
+    pub(super) fn of(value: &'a Value<'a>, place: impl Into<JsonPath>) -> Result<Self, Fault> {
         let place = place.into();
         match value {
             Value::Object(members) => Ok(Self { members, place }),

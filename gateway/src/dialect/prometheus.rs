@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
-    json::{self, Object, Place, Value},
+    json::{self, JsonPath, Object, Value},
 };
 
 /// The dialect.
@@ -42,7 +42,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     };
     let mut events = Vec::with_capacity(alerts.len());
     for (at, alert) in alerts.iter().enumerate() {
-        let alert = Object::of(alert, Place::Element("", at))?;
+        let alert = Object::of(alert, JsonPath::Element("", at))?;
         events.push(alert::event(
             &alert,
             None,

@@ -16,7 +16,7 @@ use super::{
     conditional, headers,
 };
 use crate::{
-    binding::{self, Parts},
+    binding::{self, RequestParts},
     intake::LeftOut,
     limits,
     operation::{BodyRule, Operation},
@@ -67,7 +67,7 @@ impl Handler {
             Err(problem) => return self.problem(&problem),
         };
         *permit = Some(place);
-        let parts = Parts {
+        let parts = RequestParts {
             captures,
             query: head.uri.query().unwrap_or_default(),
             headers: &head.headers,

@@ -27,7 +27,7 @@ use crate::{limits, linked::Entry, problem::Problem};
 
 /// A step of signing in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SignInStep {
     /// The browser is sent to the provider.
     Start,
     /// It comes back.
@@ -45,7 +45,7 @@ struct Away {
     to: String,
 }
 
-impl Step {
+impl SignInStep {
     /// The step of a path.
     pub(super) fn find(path: &str) -> Option<Self> {
         let steps = [Self::Start, Self::Finish, Self::End];
@@ -113,7 +113,7 @@ impl Handler {
     /// Answers a step of signing in or out.
     pub(super) async fn sign_in(
         &self,
-        step: Step,
+        step: SignInStep,
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
         permit: &mut Option<Place<Holder>>,
@@ -123,13 +123,13 @@ impl Handler {
             return self.problem(&Problem::unknown_path());
         }
         let taken = match step {
-            Step::End => return leave(&page),
-            Step::Start | Step::Finish => self.admit(Holder::at(exchange.peer)),
+            SignInStep::End => return leave(&page),
+            SignInStep::Start | SignInStep::Finish => self.admit(Holder::at(exchange.peer)),
         };
         let query = request.uri().query().unwrap_or_default();
         let stepping = async {
             *permit = Some(taken?);
-            if step == Step::Start {
+            if step == SignInStep::Start {
                 self.start(&page, query, exchange).await
             } else {
                 self.finish(&page, query, request.headers(), exchange).await

@@ -23,7 +23,7 @@ pub struct Keymap {
 
 /// What keys that were pressed mean.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Meaning {
     Act(&'static Entry),
     /// They are the beginning of something.
     Wait,
@@ -118,19 +118,23 @@ impl Keymap {
     }
 
     /// What these keys mean on a screen; what belongs to the most particular place goes first.
-    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[Place]) -> Step {
+    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[Place]) -> Meaning {
         let mut begun = false;
         for place in places {
             for entry in available(&[*place]) {
                 for keys in self.keys(entry, places) {
                     if keys == pressed {
-                        return Step::Act(entry);
+                        return Meaning::Act(entry);
                     }
                     begun |= keys.starts_with(pressed);
                 }
             }
         }
-        if begun { Step::Wait } else { Step::Nothing }
+        if begun {
+            Meaning::Wait
+        } else {
+            Meaning::Nothing
+        }
     }
 
     /// How what was begun can go on: the keys that are missing, and the action.

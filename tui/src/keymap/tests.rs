@@ -24,8 +24,8 @@ fn problems(settings: &[KeySetting]) -> String {
 fn action(keymap: &Keymap, keys: &str, place: Place) -> Option<Action> {
     let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normal).collect();
     match keymap.step(&keys, &place.around()) {
-        Step::Act(entry) => Some(entry.action),
-        Step::Wait | Step::Nothing => None,
+        Meaning::Act(entry) => Some(entry.action),
+        Meaning::Wait | Meaning::Nothing => None,
     }
 }
 

@@ -289,9 +289,9 @@ impl Form {
     /// What is told of a field that is wrong: nothing while nobody has come to it.
     pub(crate) fn error(&self, index: usize) -> Option<&str> {
         let is_typed = self.focus == index && !self.inputs[index].is_blank();
-        let is_told = self.is_tried || is_typed || self.left.contains(&index);
+        let is_shown = self.is_tried || is_typed || self.left.contains(&index);
         let error = self.errors.get(self.specs[index].path);
-        error.map(String::as_str).filter(|_| is_told)
+        error.map(String::as_str).filter(|_| is_shown)
     }
 
     /// How many errors are told of fields.

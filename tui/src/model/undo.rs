@@ -89,7 +89,7 @@ impl Back {
 }
 
 /// How an occurrence stands.
-pub(crate) struct Standing {
+pub(crate) struct OccurrenceStatus {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
     /// Empty is nobody.
@@ -98,16 +98,16 @@ pub(crate) struct Standing {
 
 impl Model {
     /// How an occurrence stands, if that is known here.
-    pub(crate) fn standing_of(&self, id: &str) -> Option<Standing> {
+    pub(crate) fn standing_of(&self, id: &str) -> Option<OccurrenceStatus> {
         if let Some(row) = self.store.events.find(id) {
-            return Some(Standing {
+            return Some(OccurrenceStatus {
                 status: row.status,
                 acknowledged: row.acknowledged,
                 assignee: row.assignee.to_string(),
             });
         }
         let occurrence = self.shown_occurrence().filter(|it| it.id == id)?;
-        Some(Standing {
+        Some(OccurrenceStatus {
             status: occurrence.status(),
             acknowledged: occurrence.acknowledged.unwrap_or_default(),
             assignee: occurrence.assignee.clone(),

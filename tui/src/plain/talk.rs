@@ -45,7 +45,7 @@ pub(super) struct Talk {
     link: String,
     progress_ms: i64,
     heard: Heard,
-    changed_told: bool,
+    change_announced: bool,
 }
 
 impl Talk {
@@ -149,7 +149,7 @@ impl Talk {
         self.links.clear();
         self.document.clear();
         self.told = 0;
-        self.changed_told = false;
+        self.change_announced = false;
         self.heard.forget();
         if let Some(form) = model.page.form() {
             self.lines.extend(say::form(model, form));
@@ -378,7 +378,7 @@ impl Talk {
             return !held && self.heard.has_news(model, &self.numbered);
         }
         let is_watched = matches!(model.page.route, Route::Event(_) | Route::Delivery(_));
-        is_watched && !self.changed_told && say::document(model).0 != self.document
+        is_watched && !self.change_announced && say::document(model).0 != self.document
     }
 
     /// Tells what has changed.
@@ -390,7 +390,7 @@ impl Talk {
             let lines = self.heard.changes(model, &self.numbered);
             self.lines.extend(lines);
         } else {
-            self.changed_told = true;
+            self.change_announced = true;
             self.say("changed: this page; `refresh` reads it again");
         }
     }

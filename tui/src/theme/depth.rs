@@ -34,7 +34,7 @@ const FULL_TERMS: [&str; 6] = [
 impl Depth {
     /// What `COLORTERM` and `TERM` say.
     #[must_use]
-    pub fn told_by(colorterm: Option<&str>, term: Option<&str>) -> Self {
+    pub fn from_environment(colorterm: Option<&str>, term: Option<&str>) -> Self {
         let colorterm = colorterm.unwrap_or_default();
         let term = term.unwrap_or_default();
         let full = FULL_TERMS.iter().any(|name| term.contains(name));
@@ -52,7 +52,7 @@ impl Background {
     /// What `COLORFGBG` says: the numbers of two of the sixteen colours, such as `15;0`, with the
     /// background at the end.
     #[must_use]
-    pub fn told_by(colorfgbg: &str) -> Option<Self> {
+    pub fn from_environment(colorfgbg: &str) -> Option<Self> {
         match colorfgbg.rsplit(';').next()?.parse().ok()? {
             0_u8..=6 | 8 => Some(Self::Dark),
             7 | 9..=15 => Some(Self::Light),
@@ -108,7 +108,7 @@ mod tests {
         ];
         for (colorterm, term, depth) in cases {
             assert_eq!(
-                Depth::told_by(colorterm, term),
+                Depth::from_environment(colorterm, term),
                 depth,
                 "{colorterm:?} {term:?}"
             );
@@ -128,7 +128,7 @@ mod tests {
             ("0;99", None),
         ];
         for (told, background) in variables {
-            assert_eq!(Background::told_by(told), background, "{told}");
+            assert_eq!(Background::from_environment(told), background, "{told}");
         }
         let answers = [
             ("rgb:0000/0000/0000", Some(Dark)),

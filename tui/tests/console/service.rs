@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub(crate) refused: Vec<String>,
     pub(crate) refuse_key: bool,
     /// Tries of triggers that go on until the console ends them.
-    pub(crate) tries: Vec<trial::Teller>,
+    pub(crate) tries: Vec<trial::ProgressSender>,
     watchers: Vec<Watcher>,
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     config::LifetimeConfig,
     decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
-    domain::{CloseReason, IncomingEvent, Revision, Rule, Severity, Was},
+    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity},
     limits::CHAIN_MAX,
     matching::compile,
     ops::{
@@ -37,9 +37,9 @@ struct Life {
 }
 
 /// A notification as tests compare it: rule, destination, clear.
-type Told = (String, String, bool);
+type Sent = (String, String, bool);
 
-fn told(rule: &str, destination: &str, clear: bool) -> Told {
+fn told(rule: &str, destination: &str, clear: bool) -> Sent {
     (rule.into(), destination.into(), clear)
 }
 
@@ -80,7 +80,7 @@ impl Life {
         snapshot.with_silences(Arc::new(Silences::new(self.silences.clone())))
     }
 
-    fn event(&mut self, change: impl FnOnce(&mut IncomingEvent)) -> Vec<Told> {
+    fn event(&mut self, change: impl FnOnce(&mut IncomingEvent)) -> Vec<Sent> {
         self.event_after(&[], change)
     }
 
@@ -88,7 +88,7 @@ impl Life {
         &mut self,
         chain: &[RecordId],
         change: impl FnOnce(&mut IncomingEvent),
-    ) -> Vec<Told> {
+    ) -> Vec<Sent> {
         let mut event = samples::event("a");
         event.timestamp_ms = self.now_ms;
         change(&mut event);
@@ -116,7 +116,7 @@ impl Life {
         self.step(StepKind::Event, occurrence, transition)
     }
 
-    fn alter(&mut self, change: &StateChange) -> Vec<Told> {
+    fn alter(&mut self, change: &StateChange) -> Vec<Sent> {
         let mut occurrence = self.occurrence.take().unwrap();
         let before = occurrence.clone();
         let cause = Cause {
@@ -132,7 +132,7 @@ impl Life {
         self.step(StepKind::Change, occurrence, transition)
     }
 
-    fn status(&mut self, status: Status) -> Vec<Told> {
+    fn status(&mut self, status: Status) -> Vec<Sent> {
         self.alter(&StateChange {
             status: Some(status),
             ..StateChange::default()
@@ -140,7 +140,7 @@ impl Life {
     }
 
     /// Decides what waits anew.
-    fn look(&mut self) -> Vec<Told> {
+    fn look(&mut self) -> Vec<Sent> {
         let Some(occurrence) = self.occurrence.take() else {
             return Vec::new();
         };
@@ -152,7 +152,7 @@ impl Life {
         kind: StepKind,
         mut occurrence: Occurrence,
         transition: Transition,
-    ) -> Vec<Told> {
+    ) -> Vec<Sent> {
         let snapshot = self.snapshot();
         let matches = snapshot.matches(&occurrence);
         let step = Step {
@@ -288,7 +288,7 @@ fn a_closing_is_owed_by_what_the_rule_says_when_it_is_due() {
     life.wait(1);
     life.event(|_| {});
     life.past.add(Revision {
-        was: Was::Rule(Rule {
+        was: Revised::Rule(Rule {
             send_updates: false,
             ..life.rules.remove(0)
         }),
@@ -397,7 +397,7 @@ fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
     let mut trigger = samples::trigger("everything");
     trigger.revision = 3;
     trigger.description = "as it was".into();
-    for was in [Was::Rule(rule), Was::Trigger(trigger.clone())] {
+    for was in [Revised::Rule(rule), Revised::Trigger(trigger.clone())] {
         life.past.add(Revision {
             was,
             until_ms: START_MS,

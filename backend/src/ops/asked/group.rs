@@ -45,18 +45,18 @@ pub async fn at(store: &Store, ask: GroupAsk) -> Result<Option<GroupAt>, EngineE
     let Some(group) = found.map(|it| it.value) else {
         return Ok(None);
     };
-    let is_told_open = any(store, Membership::Open, group.id).await?;
+    let is_notified_open = any(store, Membership::Open, group.id).await?;
     if matches!(ask, GroupAsk::Key(_))
-        && !is_told_open
+        && !is_notified_open
         && !any(store, Membership::News, group.id).await?
     {
         // Nothing of it is open, and nobody is to hear of that: it is over.
         return Ok(None);
     }
     let joins = group.takes_members();
-    let is_open = is_told_open || joins && any(store, Membership::Joining, group.key).await?;
+    let is_open = is_notified_open || joins && any(store, Membership::Joining, group.key).await?;
     Ok(Some(GroupAt {
-        told_ms: group.told_ms,
+        notified_ms: group.notified_ms,
         next_ms: group.last_ms.saturating_add(group.interval_ms),
         is_open,
         is_over: group.end_ms.is_some(),

@@ -133,7 +133,7 @@ async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
 /// The difference between two replays of a timeline, as far as both came.
 fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
-    let is_told = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
+    let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ Replayed| {
         let told = all.told.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
         told.map(|(opening, _)| *opening).collect::<Vec<_>>()
@@ -170,14 +170,19 @@ fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64
         .untold
         .sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
     impact.untold.truncate(IMPACT_SHOWN_MAX);
-    let messages = |all: &'_ Replayed| all.messages.iter().filter(|it| is_told(it.at_ms)).count();
+    let messages = |all: &'_ Replayed| {
+        all.messages
+            .iter()
+            .filter(|it| is_notified(it.at_ms))
+            .count()
+    };
     (impact.messages_before, impact.messages) = (messages(before), messages(after));
     let counted = |name: fn(&Message) -> &str| {
         let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for message in before.messages.iter().filter(|it| is_told(it.at_ms)) {
+        for message in before.messages.iter().filter(|it| is_notified(it.at_ms)) {
             counts.entry(name(message)).or_default().0 += 1;
         }
-        for message in after.messages.iter().filter(|it| is_told(it.at_ms)) {
+        for message in after.messages.iter().filter(|it| is_notified(it.at_ms)) {
             counts.entry(name(message)).or_default().1 += 1;
         }
         let counts = counts.into_iter().filter(|(name, _)| !name.is_empty());

@@ -75,13 +75,13 @@ pub enum Skip {
 
 /// What was decided in one step.
 #[derive(Default)]
-struct Step {
+struct BulkStep {
     tally: BulkTally,
     /// The last delivery that was looked at.
     last: Option<RecordId>,
 }
 
-impl Step {
+impl BulkStep {
     fn skip(&mut self, why: Skip) {
         *self.tally.skipped.entry(why).or_default() += 1;
     }
@@ -198,7 +198,7 @@ impl Deliveries {
         filter: Option<&Filter>,
         limit: usize,
         dry_run: bool,
-    ) -> Result<Step, Error> {
+    ) -> Result<BulkStep, Error> {
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| id.to_bytes().into()).collect();
         let decide = || async {
             let found = self.store.get_many::<Delivery>(keys.clone()).await?;
@@ -207,7 +207,7 @@ impl Deliveries {
                 changes: self.store.changes(),
                 now_ms: self.clock.now_ms(),
                 dry_run,
-                step: Step::default(),
+                step: BulkStep::default(),
             };
             for (id, old) in ids.iter().zip(found) {
                 if batch.step.tally.count == limit {
@@ -235,7 +235,7 @@ struct Batch<'a> {
     changes: Changes,
     now_ms: i64,
     dry_run: bool,
-    step: Step,
+    step: BulkStep,
 }
 
 impl Batch<'_> {

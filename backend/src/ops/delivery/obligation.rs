@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::Deliveries;
 use crate::{
     domain::{
-        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, RevisionOf, Rule,
-        Severity, Status, Was,
+        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, Revised,
+        RevisionOf, Rule, Severity, Status,
     },
     error::Error,
     limits::OBLIGATIONS_SCANNED_MAX,
@@ -56,19 +56,19 @@ pub struct Obligation {
     pub notify_ms: i64,
     /// The group that it was told of with; none for one on its own.
     pub group: Option<RecordId>,
-    place: Place,
+    place: ObligationKey,
 }
 
 /// Where an obligation stands in the list: newest occurrences first, then by rule and destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ObligationKey {
     occurrence: RecordId,
     number: u32,
     rule: RecordId,
     destination: RecordId,
 }
 
-impl Place {
+impl ObligationKey {
     fn key(self) -> Vec<u8> {
         Key::new()
             .id(self.occurrence)
@@ -135,7 +135,7 @@ impl Deliveries {
         let limit = page.limit()?;
         let scope = filter.scope();
         let key = scope.last_key(&page.token)?;
-        let mut place = key.and_then(|key| Place::from_key(&key));
+        let mut place = key.and_then(|key| ObligationKey::from_key(&key));
         let (mut known, mut rules) = (HashMap::new(), HashMap::new());
         let mut items: Vec<Obligation> = Vec::new();
         let mut looked_at = 0;
@@ -151,7 +151,7 @@ impl Deliveries {
                         items.push(item);
                     }
                 }
-                place = Some(Place::after(&occurrence));
+                place = Some(ObligationKey::after(&occurrence));
                 if items.len() > limit {
                     items.truncate(limit);
                     let last = items.last().map(|item| item.place.key());
@@ -172,7 +172,7 @@ impl Deliveries {
     async fn occurrences(
         &self,
         event: Option<EventId>,
-        from: Option<Place>,
+        from: Option<ObligationKey>,
         limit: usize,
     ) -> Result<Vec<Occurrence>, Error> {
         let descending = Direction::Descending;
@@ -228,7 +228,7 @@ impl Deliveries {
         }
         let last = revision::last(&self.store, RevisionOf::Rule, name, entry.rule).await?;
         Ok(match last.map(|it| it.was) {
-            Some(Was::Rule(rule)) => rule.send_updates,
+            Some(Revised::Rule(rule)) => rule.send_updates,
             _ => entry.send_updates,
         })
     }
@@ -253,7 +253,7 @@ fn owed(
     occurrence: &Occurrence,
     entries: &[&Notified],
     filter: &ObligationFilter,
-    after: Option<Place>,
+    after: Option<ObligationKey>,
 ) -> Vec<Obligation> {
     let mut owed = Vec::new();
     for entry in entries.iter().copied() {
@@ -275,7 +275,7 @@ fn owed(
         destination_name: name.clone(),
         notify_ms: entry.last_ms,
         group: entry.group,
-        place: Place {
+        place: ObligationKey {
             occurrence: occurrence.key,
             number: occurrence.number,
             rule: entry.rule,

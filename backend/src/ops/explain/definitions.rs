@@ -8,7 +8,7 @@ use std::{
 use super::{Definition, timeline::Point};
 use crate::{
     decide::{LoadedTrigger, Snapshot},
-    domain::{Name, RecordId, Revision, RevisionId, Rule, Was},
+    domain::{Name, RecordId, Revised, Revision, RevisionId, Rule},
     matching::{self, CompiledQuery},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
@@ -93,14 +93,14 @@ impl Definitions {
     fn add(&mut self, revision: Revision) {
         let until_ms = Some(revision.until_ms);
         match revision.was {
-            Was::Trigger(trigger) => {
+            Revised::Trigger(trigger) => {
                 // It is made ready when it is looked at.
                 let query = None;
                 let loaded = Arc::new(LoadedTrigger { trigger, query });
                 self.add_trigger(loaded, until_ms, revision.deleted);
             }
-            Was::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
-            Was::Silence(_) => {}
+            Revised::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
+            Revised::Silence(_) => {}
         }
     }
 

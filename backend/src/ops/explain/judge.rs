@@ -8,7 +8,7 @@ use super::{
     gates::{destination_paused, gates},
     held,
     sent::Pauses,
-    timeline::{Point, State},
+    timeline::{PastState, Point},
 };
 use crate::{
     decide::{Case, LoadedTrigger, Sending, Snapshot, Tense, Verdict, condition::moment},
@@ -40,9 +40,9 @@ pub(super) struct Judge<'a> {
     pub(super) definitions: Definitions,
     pub(super) pauses: Pauses,
     /// The decisions, newest first, and the occurrence at each.
-    pub(super) states: Vec<(Point, State)>,
+    pub(super) states: Vec<(Point, PastState)>,
     /// The occurrence as it stands.
-    pub(super) now: (Point, State),
+    pub(super) now: (Point, PastState),
     /// What triggers say at decisions: true, false or not known.
     pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
 }
@@ -128,7 +128,7 @@ impl Judge<'_> {
         &mut self,
         subject: &Subject<'_>,
         (rule, definition): (&Rule, Definition),
-        (point, state): (Point, &State),
+        (point, state): (Point, &PastState),
         basis: Basis,
     ) -> Judgement {
         let names = &rule.trigger_names;
@@ -209,7 +209,7 @@ impl Judge<'_> {
         &self,
         subject: &Subject<'_>,
         rule: &Rule,
-        (point, state): (Point, &State),
+        (point, state): (Point, &PastState),
         now: bool,
     ) -> Vec<HeldBy> {
         let occurrence = &state.occurrence;
@@ -246,7 +246,7 @@ impl Judge<'_> {
         &mut self,
         name: &Name,
         point: Point,
-        state: &State,
+        state: &PastState,
     ) -> TriggerExplanation {
         match self.definitions.trigger(name, point) {
             Then::InForce(loaded, definition) => self.explained(&loaded, Some(definition), state),
@@ -262,7 +262,7 @@ impl Judge<'_> {
         &mut self,
         loaded: &LoadedTrigger,
         definition: Option<Definition>,
-        state: &State,
+        state: &PastState,
     ) -> TriggerExplanation {
         TriggerExplanation {
             trigger_name: loaded.trigger.name.clone(),
@@ -277,7 +277,7 @@ impl Judge<'_> {
 fn query(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
-    state: &State,
+    state: &PastState,
 ) -> Option<Explained> {
     let query = definitions.query(loaded)?;
     let known = |field: &_| state.knows(field);
@@ -285,7 +285,11 @@ fn query(
 }
 
 /// Whether a query is true of an occurrence that is closed, and says nothing of the status.
-fn is_for_open_only(definitions: &mut Definitions, loaded: &LoadedTrigger, state: &State) -> bool {
+fn is_for_open_only(
+    definitions: &mut Definitions,
+    loaded: &LoadedTrigger,
+    state: &PastState,
+) -> bool {
     let is_closed = state.occurrence.status == Status::Closed;
     let query = definitions.query(loaded).filter(|_| is_closed);
     query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))

@@ -7,7 +7,7 @@ use super::{
     definitions::Then,
     gates::{destination_paused, gates},
     judge::{Judge, Subject},
-    timeline::{Point, State, state},
+    timeline::{PastState, Point, state},
 };
 use crate::{
     decide::{Case, LoadedTrigger, Tense},
@@ -28,7 +28,7 @@ impl Judge<'_> {
         let own = self.now.1.occurrence.id();
         let told = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
         let state = match told {
-            Some(told) => State::whole(told.clone()),
+            Some(told) => PastState::whole(told.clone()),
             None => state(&self.now.1.occurrence, point),
         };
         let found = self.rule_then(subject, &opening, point);
@@ -110,7 +110,7 @@ impl Judge<'_> {
         name: &Name,
         opening: &Opening,
         sent: Option<&Delivery>,
-        (point, state): (Point, &State),
+        (point, state): (Point, &PastState),
     ) -> TriggerExplanation {
         if *name == opening.trigger.name {
             let exact = self.definitions.trigger_revision(&opening.trigger);

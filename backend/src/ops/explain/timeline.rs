@@ -18,7 +18,7 @@ pub(super) struct Point {
 
 /// An occurrence as it was at a decision, as far as that is known.
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct PastState {
     pub(super) occurrence: Occurrence,
     /// Whether type, summary, body and metadata are those of that time.
     content_known: bool,
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) by_event: bool,
 }
 
-impl State {
+impl PastState {
     /// An occurrence as it stands, all of it known.
     pub(super) fn whole(occurrence: Occurrence) -> Self {
         Self {
@@ -84,7 +84,7 @@ pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
 }
 
 /// An occurrence as it was after a decision.
-pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
+pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
     let mut then = occurrence.clone();
     for entry in occurrence.history.iter().rev() {
         let is_opening = entry.from.is_empty() && entry.field != Field::Assignee;
@@ -105,7 +105,7 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> State {
     }
     let known_since_ms = occurrence.content_ms;
     let once = occurrence.count == 1;
-    State {
+    PastState {
         content_known: point.last || once || known_since_ms.is_some_and(|it| it <= point.at_ms),
         count_known: point.last || once,
         by_event: !point.last || occurrence.evaluation.is_none_or(|it| it.by_event),

@@ -340,8 +340,8 @@ fn updated<'a>(
             || event
                 .acknowledged
                 .is_some_and(|it| it != stored.acknowledged);
-        let is_told = changes && !stored.notified.is_empty();
-        (is_told || !stored.pending.is_empty()).then_some(stored)
+        let is_notified = changes && !stored.notified.is_empty();
+        (is_notified || !stored.pending.is_empty()).then_some(stored)
     })
 }
 

@@ -18,7 +18,7 @@ use crate::{
         silence::keeper,
     },
     store::{
-        Direction, Index, Lane, Record as _, Standing,
+        Direction, Index, Lane, Record as _, SilenceStanding,
         engine::Range,
         record::bytes::{Key, id_at, moment_at},
     },
@@ -133,7 +133,7 @@ impl Looks {
     /// Decides anew what silences hold or cover that are not in force.
     async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
-        for standing in [Standing::Covered, Standing::Pending] {
+        for standing in [SilenceStanding::Covered, SilenceStanding::Pending] {
             let mut range = Range::under(&[standing as u8]);
             loop {
                 let engine = self.deciding.store.engine();

@@ -37,7 +37,7 @@ impl Opening {
 #[derive(Debug, Default)]
 pub struct Timeline {
     /// What happened, in the order of time.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ReplayStep>,
     /// The occurrences that it is about.
     pub occurrences: HashMap<Opening, Occurrence>,
     /// All that happened since then is in it, in milliseconds since 1970.
@@ -48,7 +48,7 @@ pub struct Timeline {
 
 /// Something that happened.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ReplayStep {
     pub(super) at_ms: i64,
     pub(super) happening: Happening,
 }
@@ -173,14 +173,14 @@ fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
     }
 }
 
-fn sent(occurrence: &Occurrence, event: IncomingEvent) -> Step {
-    Step {
+fn sent(occurrence: &Occurrence, event: IncomingEvent) -> ReplayStep {
+    ReplayStep {
         at_ms: event.timestamp_ms,
         happening: Happening::Event(Box::new(event), occurrence.chain.clone()),
     }
 }
 
-fn opening(occurrence: &Occurrence, at_ms: i64) -> Step {
+fn opening(occurrence: &Occurrence, at_ms: i64) -> ReplayStep {
     let severity = at_first(occurrence, Field::Severity).and_then(Severity::from_word);
     let acknowledged = at_first(occurrence, Field::Acknowledged).map(|it| it == "true");
     let mut event = event(occurrence, at_ms);
@@ -191,7 +191,7 @@ fn opening(occurrence: &Occurrence, at_ms: i64) -> Step {
 }
 
 /// A change, as it would come again: what a sender says as an event.
-fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<Step> {
+fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<ReplayStep> {
     let at_ms = entry.at_ms.max(from_ms);
     let by_sender = occurrence
         .close
@@ -217,7 +217,7 @@ fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option
         .author
         .clone()
         .or_else(|| Name::parse("bellwether").ok())?;
-    Some(Step {
+    Some(ReplayStep {
         at_ms,
         happening: Happening::Change(Target::Newest(occurrence.event), change, author),
     })
@@ -230,7 +230,7 @@ fn repeated(
     opened_ms: i64,
     repeats: u64,
     repeat: Option<Duration>,
-) -> impl Iterator<Item = Step> {
+) -> impl Iterator<Item = ReplayStep> {
     let seen_ms = occurrence.order_ms();
     let end_ms = occurrence.close.map_or(seen_ms, |it| it.at_ms.min(seen_ms));
     let span_ms = end_ms.saturating_sub(opened_ms).max(0);

@@ -118,11 +118,11 @@ where
 
 /// How many resources are read at once: few until it is known how large they are.
 #[derive(Default)]
-struct Step {
+struct PageSize {
     largest_bytes: Option<usize>,
 }
 
-impl Step {
+impl PageSize {
     fn size(&self) -> usize {
         match self.largest_bytes {
             None => LIST_STEP_FIRST,
@@ -151,7 +151,7 @@ struct Collect<'a, T> {
 impl<T: Resource> Collect<'_, T> {
     /// Takes every resource that the filter does not rule out by its name.
     async fn everything(&mut self, store: &Store) -> Result<(), Error> {
-        let mut step = Step::default();
+        let mut step = PageSize::default();
         if self.filter.names.is_empty() {
             let mut start = Vec::new();
             loop {

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     decide::LoadedSilence,
     domain::{
-        Clause, Comment, EventId, Literal, Name, Occurrence, Progress, Query, RecordId, Silence,
-        SilenceState, Was,
+        Clause, Comment, EventId, Literal, Name, Occurrence, Progress, Query, RecordId, Revised,
+        Silence, SilenceState,
     },
     error::Error,
     limits::{SILENCE_COMMENTS_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_MAX},
@@ -300,7 +300,7 @@ impl Silencing {
             next.revision += 1;
             next.update_ms = now_ms;
             let mut changes = store.changes();
-            let was = Was::Silence(stored.value.clone());
+            let was = Revised::Silence(stored.value.clone());
             revision::keep(store, was, now_ms, false, &mut changes).await?;
             changes.update(&stored, &next);
             Ok((changes, next))

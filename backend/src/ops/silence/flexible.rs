@@ -6,7 +6,9 @@ use crate::{
     error::Error,
     limits::SILENCE_LENGTH_MAX,
     ops::{commit::commit, deciding::Deciding, validate::Faults},
-    store::{Direction, Index, Lane, Record as _, Standing, engine::Range, record::bytes::Key},
+    store::{
+        Direction, Index, Lane, Record as _, SilenceStanding, engine::Range, record::bytes::Key,
+    },
 };
 
 /// Occurrences that are looked at for when it began.
@@ -120,7 +122,11 @@ pub async fn begin(deciding: &Deciding) -> Result<(), Error> {
 /// When it first covered something open, as far as that is noted; none when it did not.
 async fn first_ms(deciding: &Deciding, silence: &Silence) -> Result<Option<i64>, Error> {
     let mut first_ms = None;
-    for standing in [Standing::Covered, Standing::Pending, Standing::Spared] {
+    for standing in [
+        SilenceStanding::Covered,
+        SilenceStanding::Pending,
+        SilenceStanding::Spared,
+    ] {
         let prefix = Key::new().byte(standing as u8).id(silence.id).build();
         let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);
         let found = deciding.store.page_by::<Occurrence>(

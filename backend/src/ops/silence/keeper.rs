@@ -10,7 +10,7 @@ use crate::{
     },
     error::Error,
     ops::{commit::commit, deciding::Deciding, find, intake::Intake},
-    store::{Direction, Index, Lane, Record, Standing, engine::Range, record::bytes::Key},
+    store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
 /// Silences read at once.
@@ -106,7 +106,9 @@ pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
 }
 
 async fn covers_anything(deciding: &Deciding, silence: &Silence) -> Result<bool, Error> {
-    let prefix = Key::new().byte(Standing::Covered as u8).id(silence.id);
+    let prefix = Key::new()
+        .byte(SilenceStanding::Covered as u8)
+        .id(silence.id);
     let range = Range::under(&prefix.build());
     let engine = deciding.store.engine();
     let found = engine.entries(Index::OccurrenceBySilence, range, Direction::Ascending, 1);
@@ -222,9 +224,9 @@ pub(super) async fn say_over(
         return Ok(());
     }
     let count = async |standing| counted(&deciding.store, standing, silence).await;
-    let covered = count(Standing::Covered).await?;
-    let pending = count(Standing::Pending).await?;
-    let spared = count(Standing::Spared).await?;
+    let covered = count(SilenceStanding::Covered).await?;
+    let pending = count(SilenceStanding::Pending).await?;
+    let spared = count(SilenceStanding::Spared).await?;
     let summary = format!(
         "silence `{}` is over, {why}: it covers {covered} open events, of {pending} something \
          waits and is decided now, of {spared} something was spared",

@@ -14,12 +14,12 @@ const NUMBER_BITS: u32 = 64;
 /// Walks the outermost fields of a gRPC message.
 #[derive(Debug)]
 pub(super) struct Entries {
-    state: State,
+    state: ParseState,
     count: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum ParseState {
     /// So many bytes do not matter.
     Skip(u64),
     /// In the number of a field.
@@ -53,7 +53,7 @@ impl Number {
 impl Default for Entries {
     fn default() -> Self {
         Self {
-            state: State::Skip(PREFIX_BYTES as u64),
+            state: ParseState::Skip(PREFIX_BYTES as u64),
             count: 0,
         }
     }
@@ -63,7 +63,7 @@ impl Entries {
     /// Of a message without anything before it.
     pub(super) fn of_message() -> Self {
         Self {
-            state: State::Skip(0),
+            state: ParseState::Skip(0),
             count: 0,
         }
     }
@@ -75,42 +75,42 @@ impl Entries {
     pub(super) fn look_at(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while let Some((&byte, rest)) = bytes.split_first() {
             match &mut self.state {
-                State::Lost => return Ok(()),
-                State::Skip(0) => self.state = State::Tag(Number::default()),
-                State::Skip(left) => {
+                ParseState::Lost => return Ok(()),
+                ParseState::Skip(0) => self.state = ParseState::Tag(Number::default()),
+                ParseState::Skip(left) => {
                     let skipped =
                         usize::try_from(*left).map_or(bytes.len(), |it| it.min(bytes.len()));
                     *left -= skipped as u64;
                     bytes = &bytes[skipped..];
                 }
-                State::Value => {
+                ParseState::Value => {
                     if byte & 0x80 == 0 {
-                        self.state = State::Tag(Number::default());
+                        self.state = ParseState::Tag(Number::default());
                     }
                     bytes = rest;
                 }
-                State::Tag(number) => {
+                ParseState::Tag(number) => {
                     self.state = match number.add(byte) {
-                        None => State::Lost,
-                        Some(false) => State::Tag(*number),
+                        None => ParseState::Lost,
+                        Some(false) => ParseState::Tag(*number),
                         Some(true) => {
                             self.count += 1;
                             match number.value & 7 {
-                                0 => State::Value,
-                                1 => State::Skip(8),
-                                2 => State::Length(Number::default()),
-                                5 => State::Skip(4),
-                                _ => State::Lost,
+                                0 => ParseState::Value,
+                                1 => ParseState::Skip(8),
+                                2 => ParseState::Length(Number::default()),
+                                5 => ParseState::Skip(4),
+                                _ => ParseState::Lost,
                             }
                         }
                     };
                     bytes = rest;
                 }
-                State::Length(number) => {
+                ParseState::Length(number) => {
                     self.state = match number.add(byte) {
-                        None => State::Lost,
-                        Some(false) => State::Length(*number),
-                        Some(true) => State::Skip(number.value),
+                        None => ParseState::Lost,
+                        Some(false) => ParseState::Length(*number),
+                        Some(true) => ParseState::Skip(number.value),
                     };
                     bytes = rest;
                 }

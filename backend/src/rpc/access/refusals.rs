@@ -13,13 +13,13 @@ use bellwether_proto::listen::network_of;
 
 use crate::{
     domain::{IncomingEvent, Severity},
-    limits::{REFUSALS_TOLD_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_TOLD_MAX},
+    limits::{REFUSALS_REPORTED_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_TOLD_MAX},
     metrics::Metrics,
 };
 
 const MINUTE_MS: i64 = 60_000;
 /// How often one subject is told of.
-const TOLD_INTERVAL_MS: i64 = 10 * MINUTE_MS;
+const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// How long a subject that was told of counts against the limit of those.
 const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
 /// At what pace calls of one address with no key, or a wrong one, are answered once so many came at
@@ -83,10 +83,10 @@ struct Subject {
     /// Refused calls within it.
     count: u32,
     /// When the first of those was refused that nobody was told of.
-    untold_since_ms: i64,
+    unreported_since_ms: i64,
     /// How many those are.
-    untold: u64,
-    told_ms: Option<i64>,
+    unreported: u64,
+    reported_ms: Option<i64>,
     /// When the last of them is due, at the pace they are answered at.
     due_ms: i64,
 }
@@ -101,9 +101,9 @@ impl Subject {
     }
 
     fn is_over(&self, now_ms: i64) -> bool {
-        let told_ms = self.told_ms.unwrap_or(i64::MIN);
+        let reported_ms = self.reported_ms.unwrap_or(i64::MIN);
         now_ms.saturating_sub(self.since_ms) >= MINUTE_MS
-            && now_ms.saturating_sub(told_ms) >= TOLD_INTERVAL_MS
+            && now_ms.saturating_sub(reported_ms) >= REPORT_INTERVAL_MS
     }
 }
 
@@ -172,33 +172,33 @@ impl Counted {
         let subject = self.subjects.entry(key.clone()).or_insert(Subject {
             since_ms: now_ms,
             count: 0,
-            untold_since_ms: now_ms,
-            untold: 0,
-            told_ms: None,
+            unreported_since_ms: now_ms,
+            unreported: 0,
+            reported_ms: None,
             due_ms: i64::MIN,
         });
         if now_ms.saturating_sub(subject.since_ms) >= MINUTE_MS {
             (subject.since_ms, subject.count) = (now_ms, 0);
         }
-        if subject.told_ms.is_none() && subject.count == 0 {
+        if subject.reported_ms.is_none() && subject.count == 0 {
             // What was too little to be told is past.
-            subject.untold = 0;
+            subject.unreported = 0;
         }
-        if subject.untold == 0 {
-            subject.untold_since_ms = now_ms;
+        if subject.unreported == 0 {
+            subject.unreported_since_ms = now_ms;
         }
         subject.count = subject.count.saturating_add(1);
-        subject.untold += 1;
+        subject.unreported += 1;
         let wait_ms = subject.wait_ms(now_ms);
-        let told_lately = subject
-            .told_ms
-            .is_some_and(|at_ms| now_ms.saturating_sub(at_ms) < TOLD_INTERVAL_MS);
-        if subject.count < REFUSALS_TOLD_FROM || told_lately {
+        let reported_lately = subject
+            .reported_ms
+            .is_some_and(|at_ms| now_ms.saturating_sub(at_ms) < REPORT_INTERVAL_MS);
+        if subject.count < REFUSALS_REPORTED_FROM || reported_lately {
             return (wait_ms, None);
         }
-        subject.told_ms = Some(now_ms);
-        let count = std::mem::take(&mut subject.untold);
-        let since_ms = subject.untold_since_ms;
+        subject.reported_ms = Some(now_ms);
+        let count = std::mem::take(&mut subject.unreported);
+        let since_ms = subject.unreported_since_ms;
         self.told
             .retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < TOLD_WINDOW_MS);
         if !self.told.contains_key(&key) && self.told.len() >= REFUSED_SUBJECTS_TOLD_MAX {
@@ -262,7 +262,7 @@ mod tests {
     fn many_refusals_of_one_address_are_told_once_in_a_while() {
         let (refusals, told) = refusals();
         let address = Some(IpAddr::from([192, 0, 2, 7]));
-        for at in 0..i64::from(REFUSALS_TOLD_FROM) - 1 {
+        for at in 0..i64::from(REFUSALS_REPORTED_FROM) - 1 {
             refusals.address(address, at);
         }
         // A minute later the count begins again.
@@ -283,7 +283,7 @@ mod tests {
     fn who_tries_many_keys_waits_for_each_answer_and_all_of_them_are_told() {
         let (refusals, told) = refusals();
         let [bad, good] = [7, 8].map(|last| Some(IpAddr::from([192, 0, 2, last])));
-        for at in 0..i64::from(REFUSALS_TOLD_FROM) {
+        for at in 0..i64::from(REFUSALS_REPORTED_FROM) {
             assert_eq!(refusals.address(bad, at), Duration::ZERO);
         }
         assert_eq!(refusals.address(bad, 20), Duration::from_millis(80));

@@ -31,7 +31,7 @@ const START_MS: i64 = 1_800_000_000_000;
 /// What a call was answered: its code and words, the details behind them, what its headers say of
 /// rates and earlier answers, and the message.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Answered {
     code: i32,
     message: String,
     details: Bytes,
@@ -39,7 +39,7 @@ struct Told {
     answer: Option<EventStatusResult>,
 }
 
-impl Told {
+impl Answered {
     fn new(result: Result<(HeaderMap, Bytes), Status>) -> Self {
         let (status, headers, answer) = match result {
             Ok((headers, answer)) => (Status::ok(""), headers, Some(answer)),
@@ -130,18 +130,18 @@ impl World {
         headers
     }
 
-    async fn past_http(&self, headers: HeaderMap, message: Bytes) -> Told {
+    async fn past_http(&self, headers: HeaderMap, message: Bytes) -> Answered {
         let answer = self
             .direct
             .call(MetadataMap::from_headers(headers), message);
-        Told::new(
+        Answered::new(
             answer
                 .await
                 .map(|(metadata, answer)| (metadata.into_headers(), answer)),
         )
     }
 
-    async fn over_http(&self, headers: HeaderMap, message: Bytes) -> Told {
+    async fn over_http(&self, headers: HeaderMap, message: Bytes) -> Answered {
         let mut framed = BytesMut::with_capacity(message.len() + 5);
         framed.put_u8(0);
         framed.put_u32(u32::try_from(message.len()).unwrap());
@@ -151,12 +151,12 @@ impl World {
         let (head, body) = response.await.unwrap().into_parts();
         if let Some(status) = Status::from_header_map(&head.headers) {
             assert_ne!(i32::from(status.code()), 0);
-            return Told::new(Err(status));
+            return Answered::new(Err(status));
         }
         let body = body.collect().await.unwrap();
         let status = Status::from_header_map(body.trailers().unwrap()).unwrap();
         assert_eq!(i32::from(status.code()), 0, "{status}");
-        Told::new(Ok((head.headers, body.to_bytes().slice(5..))))
+        Answered::new(Ok((head.headers, body.to_bytes().slice(5..))))
     }
 
     /// Calls both ways; the clock goes on between them, so that rates are whole for each.
@@ -165,7 +165,7 @@ impl World {
         client: &str,
         more: &[(&'static str, String)],
         message: &[u8],
-    ) -> [Told; 2] {
+    ) -> [Answered; 2] {
         let message = Bytes::copy_from_slice(message);
         let past = self
             .past_http(self.headers(client, more), message.clone())

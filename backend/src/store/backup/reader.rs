@@ -30,14 +30,14 @@ fn walked() -> impl Iterator<Item = Kind> {
 #[derive(Debug)]
 pub struct Reader {
     store: Store,
-    place: Place,
+    place: ReadPosition,
     /// Records of the next page: as many as make a step of the size that is meant.
     page_records: usize,
 }
 
 /// Where a reading is.
 #[derive(Clone, PartialEq, Message)]
-struct Place {
+struct ReadPosition {
     /// Tells the store from others.
     #[prost(bytes = "vec", tag = "1")]
     identity: Vec<u8>,
@@ -70,13 +70,14 @@ impl Reader {
     pub async fn begin(store: Store, place: Option<&[u8]>) -> Result<Self, BackupError> {
         let identity = identity(&store).await?;
         let place = match place {
-            None => Place {
+            None => ReadPosition {
                 identity,
                 cursor: store.engine().log_head().await?,
-                ..Place::default()
+                ..ReadPosition::default()
             },
             Some(bytes) => {
-                let mut place = Place::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
+                let mut place =
+                    ReadPosition::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
                 if place.identity != identity {
                     return Err(BackupError::Foreign);
                 }

@@ -41,7 +41,7 @@ pub enum Index {
     RevisionByEnd = 16,
     /// When to look again in ms (8 bytes), occurrence. Only where something waits.
     OccurrenceByDue = 17,
-    /// How it stands to the silence or the cause (1 byte, see [`Standing`]), its id, occurrence.
+    /// How it stands to the silence or the cause (1 byte, see [`SilenceStanding`]), its id, occurrence.
     OccurrenceBySilence = 18,
     /// Status (1 byte), severity (1 byte), tie (20 bytes), occurrence.
     OccurrenceBySeverity = 19,
@@ -70,7 +70,7 @@ pub enum Index {
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum SilenceStanding {
     /// It is covered.
     Covered = 1,
     /// Something of it is held by the silence.

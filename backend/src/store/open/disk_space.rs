@@ -27,18 +27,18 @@ const READING_AGE_MAX: Duration = Duration::from_millis(100);
 pub(super) struct DiskSpace {
     folder: PathBuf,
     floor_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<SpaceState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    last: Option<Reading>,
+struct SpaceState {
+    last: Option<SpaceReading>,
     /// Whether the reserve was given up, and there was not room enough for another one since.
     is_spent: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct SpaceReading {
     at: Instant,
     is_short: bool,
 }
@@ -92,7 +92,7 @@ impl DiskSpace {
             tracing::warn!(free_bytes, floor_bytes, is_short, "space on the disk");
         }
         let at = Instant::now();
-        state.last = Some(Reading { at, is_short });
+        state.last = Some(SpaceReading { at, is_short });
         is_short
     }
 
@@ -102,14 +102,14 @@ impl DiskSpace {
         let is_released = fs::remove_file(self.reserve_path()).is_ok();
         // What was released is for what is under way, so nothing is added until there is more.
         state.is_spent |= is_released;
-        state.last = Some(Reading {
+        state.last = Some(SpaceReading {
             at: Instant::now(),
             is_short: true,
         });
         is_released
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,7 +6,7 @@ use std::{fmt::Write, sync::LazyLock};
 
 use super::{Record, kinds::is_proven, proven_since};
 use crate::{
-    domain::{DeliveryState, Revision, Was},
+    domain::{DeliveryState, Revised, Revision},
     store::{Index, Sealer, samples},
 };
 
@@ -137,7 +137,7 @@ fn silences(differences: &mut Differences) {
     let flexible = samples::flexible_silence();
     differences.record("flexible silence", &flexible, false);
     let was = Revision {
-        was: Was::Silence(samples::silence("db patch")),
+        was: Revised::Silence(samples::silence("db patch")),
         until_ms: 9,
         deleted: false,
     };

@@ -214,11 +214,11 @@ async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
         let bytes = fs::read(&piece).unwrap();
         fs::write(&piece, &bytes[..bytes.len() - cut]).unwrap();
         let unfinished = room.restore(None).await.unwrap_err();
-        let is_told = matches!(
+        let is_reported = matches!(
             unfinished,
             RestoreError::NoKey | RestoreError::Backup(BackupError::Unfinished(_))
         );
-        assert!(is_told, "{unfinished}");
+        assert!(is_reported, "{unfinished}");
     }
     back_up(&old, &room, Keys::Of(&room.keys())).await;
     room.restore(None).await.unwrap();

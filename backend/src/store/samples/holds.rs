@@ -35,7 +35,7 @@ pub(crate) fn held_occurrence() -> Occurrence {
             is_opening: false,
             since_ms: AT_MS + 4,
             repeat_due: true,
-            last_told: Some(LastTold {
+            last_notified: Some(LastNotified {
                 severity: Severity::Warning,
                 acknowledged: true,
             }),
@@ -182,7 +182,7 @@ pub(crate) fn group() -> Group {
         is_full: false,
         create_ms: AT_MS + 1,
         last_ms: AT_MS + 3,
-        told_ms: AT_MS + 2,
+        notified_ms: AT_MS + 2,
         end_ms: Some(AT_MS + 3),
         shadow: false,
     }
@@ -207,7 +207,7 @@ pub(crate) fn grouped_occurrence() -> Occurrence {
     occurrence.notified[0].group = Some(id(83));
     for (at, pending) in occurrence.pending.iter_mut().enumerate() {
         pending.is_opening = at == 0;
-        pending.last_told = (at > 0).then_some(LastTold {
+        pending.last_notified = (at > 0).then_some(LastNotified {
             severity: Severity::Warning,
             acknowledged: false,
         });
@@ -279,7 +279,7 @@ pub(crate) fn flapping_occurrence() -> Occurrence {
         is_opening: false,
         since_ms: AT_MS + 20,
         repeat_due: false,
-        last_told: None,
+        last_notified: None,
         held_by: vec![HeldBy {
             kind: HoldKind::Flapping,
             id: id(31),

@@ -124,8 +124,8 @@ async fn what_does_not_belong_together_is_told() {
             (verify_in_use(&store, &|_| {}).await, in_use),
         ] {
             assert!(findings.faults > 0);
-            let is_told = findings.told.iter().any(|fault| fault.contains(expected));
-            assert!(is_told, "{expected}: {:?}", findings.told);
+            let is_reported = findings.told.iter().any(|fault| fault.contains(expected));
+            assert!(is_reported, "{expected}: {:?}", findings.told);
         }
     }
 }
@@ -218,7 +218,7 @@ async fn what_refers_to_nothing_is_told() {
         "attempt 1 belongs to delivery",
         "is there, and only 1 were begun",
     ] {
-        let is_told = findings.told.iter().any(|fault| fault.contains(expected));
-        assert!(is_told, "{expected}: {:?}", findings.told);
+        let is_reported = findings.told.iter().any(|fault| fault.contains(expected));
+        assert!(is_reported, "{expected}: {:?}", findings.told);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    model::Told,
+    model::Sent,
     outside::{ASKED_WAIT_SECONDS, Mood, Seen},
     scenario::{BUDGET, BUDGETED, Scenario, event_of, groups, is_shadow},
 };
@@ -25,7 +25,7 @@ impl Scenario {
         if self.gathers {
             self.check_gathered(&deliveries);
         } else {
-            self.check_told(&deliveries);
+            self.check_sent(&deliveries);
         }
         self.check_occurrences().await;
         self.check_ends(&deliveries).await;
@@ -40,10 +40,10 @@ impl Scenario {
     }
 
     /// Exactly those messages were decided that the model knows of, each as often.
-    fn check_told(&self, deliveries: &[Delivery]) {
+    fn check_sent(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
-        let mut told: BTreeMap<Told, usize> = BTreeMap::new();
+        let mut told: BTreeMap<Sent, usize> = BTreeMap::new();
         for delivery in deliveries.iter().filter(|it| !is_digest(it)) {
             let occurrence = &delivery.content.occurrence;
             let of = (

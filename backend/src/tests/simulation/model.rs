@@ -69,7 +69,7 @@ struct Note {
 }
 
 /// A message: rule, destination, host, number of the occurrence, and whether it is an update.
-pub(super) type Told = (usize, usize, usize, usize, bool);
+pub(super) type Sent = (usize, usize, usize, usize, bool);
 
 /// Everything that matters.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ pub(super) struct Model {
     /// Occurrences by host, oldest first.
     pub(super) lines: BTreeMap<usize, Vec<Occurrence>>,
     /// The messages, and how many of each.
-    pub(super) told: BTreeMap<Told, usize>,
+    pub(super) told: BTreeMap<Sent, usize>,
     pub(super) gone: BTreeSet<usize>,
     /// The places that a silence covers.
     pub(super) silenced: BTreeSet<usize>,

@@ -274,8 +274,9 @@ impl Settings {
         // Such a terminal cannot move its cursor.
         self.plain = told("TERM").is_some_and(|term| term == "dumb");
         let (colorterm, term) = (told("COLORTERM"), told("TERM"));
-        self.depth = Depth::told_by(colorterm.map(String::as_str), term.map(String::as_str));
-        self.background = told("COLORFGBG").and_then(|told| Background::told_by(told));
+        self.depth =
+            Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
+        self.background = told("COLORFGBG").and_then(|told| Background::from_environment(told));
         if let Some(editor) = told("VISUAL").or_else(|| told("EDITOR")) {
             self.editor.clone_from(editor);
         }

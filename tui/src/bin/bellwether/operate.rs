@@ -6,7 +6,7 @@ mod sending;
 
 use std::io::{self, IsTerminal};
 
-use bellwether_tui::{Depth, Key, Options, Standing, Step, Unlisted};
+use bellwether_tui::{Depth, Key, Options, ServiceStatus, Step, Unlisted};
 
 use crate::{
     cli::Size,
@@ -116,7 +116,7 @@ async fn open(
             if io::stdin().is_terminal() {
                 return Ok(None);
             }
-            told_by(standing)?;
+            outcome(standing)?;
         }
         None => return bellwether_tui::run(options).await.map_err(failed),
         Some(frame) if frame.json => list(options, &frame.screen).await?,
@@ -146,7 +146,7 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     } else {
         &drawn.frame
     })?;
-    told_by(drawn.standing)
+    outcome(drawn.standing)
 }
 
 /// Writes what a screen lists, as one line of JSON.
@@ -163,10 +163,10 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
 }
 
 /// The exit code that says whether what was told is what the service holds.
-fn told_by(standing: Standing) -> Result<(), Failure> {
+fn outcome(standing: ServiceStatus) -> Result<(), Failure> {
     match standing {
-        Standing::Up => Ok(()),
-        Standing::Away(sentence) => Err(Failure::away(sentence)),
-        Standing::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
+        ServiceStatus::Up => Ok(()),
+        ServiceStatus::Away(sentence) => Err(Failure::away(sentence)),
+        ServiceStatus::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
     }
 }

@@ -209,8 +209,8 @@ fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
 fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     into.blank();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
-    let is_told = rule.notified == Some(true);
-    let (token, mark) = verdict(Some(is_told));
+    let is_notified = rule.notified == Some(true);
+    let (token, mark) = verdict(Some(is_notified));
     let mut head = vec![span(Token::Text, "  event ")];
     if let Some(trigger) = trigger {
         head.push(span(Token::Good, "──▶ "));

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
-    keymap::{self, Step},
+    keymap::{self, Meaning},
     limits,
     model::Model,
     theme::Token,
@@ -19,16 +19,16 @@ impl Model {
         }
         keys.push(keymap::normal(key));
         match self.keymap.step(&keys, &self.page.route.places()) {
-            Step::Act(entry) => self.follow.push_back(entry.action),
-            Step::Wait => {
+            Meaning::Act(entry) => self.follow.push_back(entry.action),
+            Meaning::Wait => {
                 self.begun = keys;
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
             }
-            Step::Nothing if keys.len() > 1 => {
+            Meaning::Nothing if keys.len() > 1 => {
                 let keys = keymap::shown(&keys);
                 self.say(Token::Info, format!("{keys} means nothing here"));
             }
-            Step::Nothing => return false,
+            Meaning::Nothing => return false,
         }
         true
     }

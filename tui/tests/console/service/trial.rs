@@ -9,12 +9,12 @@ use super::State;
 
 type Message = Result<v1::TestTriggerWithProgressResponse, Status>;
 /// Closed as soon as the console does not listen any more.
-pub(crate) type Teller = mpsc::Sender<Message>;
+pub(crate) type ProgressSender = mpsc::Sender<Message>;
 pub(super) type Told = ReceiverStream<Message>;
 
 pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) -> Response<Told> {
     let span = request.into_inner().time_range;
-    let (teller, told) = mpsc::channel(4);
+    let (progress_sender, told) = mpsc::channel(4);
     let progress = v1::TestTriggerWithProgressResponse {
         matched: Some(12),
         matched_by_saved: Some(3),
@@ -23,9 +23,9 @@ pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) 
         time_range: span,
         result: None,
     };
-    teller.try_send(Ok(progress.clone())).unwrap();
+    progress_sender.try_send(Ok(progress.clone())).unwrap();
     if span.is_some() {
-        state.tries.push(teller);
+        state.tries.push(progress_sender);
         return Response::new(ReceiverStream::new(told));
     }
     let result = v1::TestTriggerResponse {
@@ -39,6 +39,6 @@ pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) 
         result: Some(result),
         ..progress
     };
-    teller.try_send(Ok(last)).unwrap();
+    progress_sender.try_send(Ok(last)).unwrap();
     Response::new(ReceiverStream::new(told))
 }

@@ -12,7 +12,7 @@ fn patient() -> Rule {
     }
 }
 
-fn opening() -> Vec<Told> {
+fn opening() -> Vec<Sent> {
     vec![told("page", "hook", false)]
 }
 

@@ -21,7 +21,7 @@ impl Life {
         all.map(|it| {
             (
                 it.known_as().number,
-                it.occurrence.is_told_flapping(),
+                it.occurrence.is_notified_flapping(),
                 it.clear,
             )
         })
@@ -81,7 +81,7 @@ fn twenty_changes_then_open_are_one_word_that_it_has_settled_and_is_open() {
     assert_eq!(life.settled(900), [(5, false, true)]);
     let told = &life.sent[0].content.occurrence;
     assert_eq!((told.status, told.number), (Status::Open, 10));
-    assert!(told.is_told_settled());
+    assert!(told.is_notified_settled());
     life.wait(60);
     assert!(life.look().is_empty(), "once");
     assert!(life.event(|_| {}).is_empty());

@@ -121,7 +121,7 @@ fn rule_of(repeat: Option<u32>, send_updates: bool) -> Rule {
     }
 }
 
-fn carry_out(life: &mut Life, act: Act) -> Vec<Told> {
+fn carry_out(life: &mut Life, act: Act) -> Vec<Sent> {
     match act {
         Act::Event(severity, status) => life.event(|event| {
             event.severity = severity;

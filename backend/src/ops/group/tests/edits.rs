@@ -34,7 +34,7 @@ async fn the_closing_comes_when_the_rule_is_gone() {
         .await
         .unwrap()
         .unwrap();
-    let was = crate::domain::Was::Rule(stored.value.clone());
+    let was = crate::domain::Revised::Rule(stored.value.clone());
     let now_ms = world.clock.now_ms();
     crate::ops::revision::keep(&world.store, was, now_ms, true, &mut changes)
         .await

@@ -22,13 +22,13 @@ use crate::{
         asked::settled,
         commit::commit,
         deciding::{Deciding, new_id},
-        group::tell::{self, Due},
+        group::notify::{self, Due},
         intake::Intake,
         loop_guard::Reports,
         revision,
     },
     store::{
-        Changes, Direction, EngineError, Index, Lane, Record as _, Standing, Stored,
+        Changes, Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Stored,
         engine::Range,
         record::bytes::{Key, id_at},
     },
@@ -78,7 +78,9 @@ impl<'a> Batch<'a> {
         let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let over = found.iter().map(|it| &it.value);
         for cause in over.filter(|it| it.causes.iter().any(is_over)) {
-            let prefix = Key::new().byte(Standing::Inhibited as u8).id(cause.key);
+            let prefix = Key::new()
+                .byte(SilenceStanding::Inhibited as u8)
+                .id(cause.key);
             let mut range = Range::under(&prefix.build());
             let over: Vec<_> = cause.causes.iter().filter(|it| is_over(it)).collect();
             let is_freed = |it: &HeldBy| {
@@ -145,7 +147,7 @@ impl<'a> Batch<'a> {
 
     async fn tell_some(&self, due: &[Due]) -> Result<Vec<RecordId>, Error> {
         let deciding = (self.deciding, self.intake);
-        let tell::Outcome { rest, mut told, .. } = tell::tell(deciding, due).await?;
+        let notify::Outcome { rest, mut told, .. } = notify::notify_group(deciding, due).await?;
         told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
         for keys in rest.chunks(LOOK_BATCH) {
             let found = self.read(keys.to_vec()).await?;

@@ -106,7 +106,7 @@ async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
     let groups = samples::all::<crate::domain::Group>(&world.store).await;
     assert_eq!(groups.len(), 3);
     assert!(groups[2].end_ms.is_none(), "it is not over");
-    let flaps = |it: &Delivery| it.content.occurrence.is_told_flapping();
+    let flaps = |it: &Delivery| it.content.occurrence.is_notified_flapping();
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.create_ms);
     assert!(all.last().is_some_and(flaps));

@@ -14,7 +14,7 @@ fn rule_of(delay_ms: i64) -> Rule {
     }
 }
 
-fn told_of_all(delay_ms: i64) -> Rule {
+fn notified_of_all(delay_ms: i64) -> Rule {
     Rule {
         send_updates: true,
         ..rule_of(delay_ms)
@@ -81,7 +81,7 @@ async fn sent(world: &World) -> Vec<String> {
 
 #[tokio::test]
 async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_while_longer() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     assert_eq!(saved(&world).await.counted_revision, 1);
     world.event("a", down).await;
@@ -108,7 +108,7 @@ async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_w
 
 #[tokio::test]
 async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
     world.event("a", |_| {}).await;
@@ -136,7 +136,7 @@ async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
 
 #[tokio::test]
 async fn a_cause_that_comes_after_its_effect_holds_it_where_the_rule_has_a_delay() {
-    let world = World::under(&[told_of_all(MINUTE_MS)]).await;
+    let world = World::under(&[notified_of_all(MINUTE_MS)]).await;
     save(&world, &inhibition()).await;
     world.event("a", |_| {}).await;
     world.wait(20).await;
@@ -151,7 +151,7 @@ async fn a_cause_that_comes_after_its_effect_holds_it_where_the_rule_has_a_delay
 
 #[tokio::test]
 async fn what_was_sent_before_its_cause_came_is_closed_at_once_and_nothing_is_sent_twice() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", |_| {}).await;
     world.wait(1).await;
@@ -169,7 +169,7 @@ async fn what_was_sent_before_its_cause_came_is_closed_at_once_and_nothing_is_se
 
 #[tokio::test]
 async fn a_cause_that_is_suppressed_or_silenced_holds_and_one_that_returns_in_time_holds_on() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.silence("quiet", "name=host-down", 600).await;
     world.event("a", down).await;
@@ -190,7 +190,7 @@ async fn a_cause_that_is_suppressed_or_silenced_holds_and_one_that_returns_in_ti
 
 #[tokio::test]
 async fn an_edit_frees_and_binds_at_once_and_what_is_stored_already_counts() {
-    let world = World::under(&[told_of_all(MINUTE_MS)]).await;
+    let world = World::under(&[notified_of_all(MINUTE_MS)]).await;
     world.event("a", down).await;
     world.wait(60).await;
     world.event("a", |_| {}).await;
@@ -216,7 +216,7 @@ async fn an_edit_frees_and_binds_at_once_and_what_is_stored_already_counts() {
 
 #[tokio::test]
 async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
     world.event("a", |_| {}).await;
@@ -232,7 +232,7 @@ async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start
 
 #[tokio::test]
 async fn causes_and_effects_that_come_in_one_batch_are_seen_in_their_order() {
-    let world = World::under(&[told_of_all(0)]).await;
+    let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     let mut events = Vec::new();
     for host in ["a", "b"] {

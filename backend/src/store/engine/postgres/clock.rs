@@ -21,13 +21,13 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// A clock that never runs back, unless the database's is set back by a step.
 #[derive(Debug)]
 pub(super) struct DatabaseClock {
-    readings: Mutex<VecDeque<Reading>>,
+    readings: Mutex<VecDeque<ClockSample>>,
     offset_ms: AtomicI64,
     shown_ms: AtomicI64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ClockSample {
     took: Duration,
     offset_ms: i64,
 }
@@ -60,7 +60,7 @@ impl DatabaseClock {
             readings.clear();
             self.shown_ms.store(i64::MIN, Ordering::Release);
         }
-        readings.push_back(Reading { took, offset_ms });
+        readings.push_back(ClockSample { took, offset_ms });
         if readings.len() > READINGS {
             readings.pop_front();
         }

@@ -8,7 +8,7 @@ use crate::store::engine::{Index, Kind};
 
 /// Where the entries of an index lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum IndexPlace {
     /// In a column of the table of the records that they lead to.
     Column(&'static str),
     /// In a table of their own.
@@ -44,8 +44,8 @@ pub(super) fn table(kind: Kind) -> &'static str {
 }
 
 /// Where an index lies.
-pub(super) fn place(index: Index) -> Place {
-    use Place::{Column, Table};
+pub(super) fn place(index: Index) -> IndexPlace {
+    use IndexPlace::{Column, Table};
     match index {
         Index::OccurrenceByEvent => Column("by_event"),
         Index::OccurrenceByStart => Column("by_start"),
@@ -83,14 +83,14 @@ pub(super) fn place(index: Index) -> Place {
 pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     let of_kind = Index::ALL.into_iter().filter(move |it| it.kind() == kind);
     of_kind.filter_map(|index| match place(index) {
-        Place::Column(name) => Some((index, name)),
-        Place::Table(_) => None,
+        IndexPlace::Column(name) => Some((index, name)),
+        IndexPlace::Table(_) => None,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, place, table};
+    use super::{IndexPlace, place, table};
     use crate::store::engine::Index;
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
         let mut places = std::collections::HashSet::new();
         for index in Index::ALL {
             let table = match place(index) {
-                Place::Column(name) => (table(index.kind()), name),
-                Place::Table(name) => (name, ""),
+                IndexPlace::Column(name) => (table(index.kind()), name),
+                IndexPlace::Table(name) => (name, ""),
             };
             assert!(places.insert(table), "{index:?}");
         }

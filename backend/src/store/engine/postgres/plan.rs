@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_postgres::types::ToSql;
 
-use super::{known, layout, layout::Place, query::Query, set::Set};
+use super::{known, layout, layout::IndexPlace, query::Query, set::Set};
 use crate::store::engine::{Action, Change, Entry, Expect, Index, Kind, add_to};
 
 /// A statement with its parameters.
@@ -184,7 +184,7 @@ fn entries<'a>(
     let mut lying: BTreeMap<Index, Vec<Entered<'a>>> = BTreeMap::new();
     for change in changes {
         for entry in of(change) {
-            if matches!(layout::place(entry.index), Place::Table(_)) {
+            if matches!(layout::place(entry.index), IndexPlace::Table(_)) {
                 let lead = (&*entry.key, &*change.key);
                 lying.entry(entry.index).or_default().push(lead);
             }
@@ -237,7 +237,7 @@ fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
     ));
     let mut names = Vec::new();
     for change in group.iter().flat_map(|set| &set.changes) {
-        if is_told(change) {
+        if is_logged(change) {
             known::name(&mut names, change.kind, &change.key);
         }
     }
@@ -252,7 +252,7 @@ fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
 }
 
 /// Whether the change log names the record of a change.
-pub(super) fn is_told(change: &Change) -> bool {
+pub(super) fn is_logged(change: &Change) -> bool {
     change.is_logged && change.action != Action::Check
 }
 

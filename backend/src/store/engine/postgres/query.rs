@@ -1,6 +1,6 @@
 //! The statements, each written once for every kind of record or index, from the layout.
 
-use super::layout::{self, Place};
+use super::layout::{self, IndexPlace};
 use crate::store::engine::{Direction, Index, Kind};
 
 /// A statement. Each is prepared once in a session.
@@ -343,11 +343,11 @@ const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// The table of an index, the column of its entries, and that of the records they lead to.
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     match layout::place(index) {
-        Place::Column(name) => {
+        IndexPlace::Column(name) => {
             let table = layout::table(index.kind());
             (format!("{schema}.{table}"), name, "key")
         }
-        Place::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
+        IndexPlace::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
 }
 
@@ -440,11 +440,11 @@ fn last(index: Index, schema: &str, records: &str) -> String {
          ORDER BY t.{entry} DESC LIMIT 1"
     );
     match layout::place(index) {
-        Place::Column(_) => format!(
+        IndexPlace::Column(_) => format!(
             "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
         ),
-        Place::Table(_) => format!(
+        IndexPlace::Table(_) => format!(
             "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
              LEFT JOIN {records} AS v ON v.key = r.r"

@@ -354,7 +354,7 @@ mod layout {
 
     use super::{
         super::{
-            layout::{self, Place},
+            layout::{self, IndexPlace},
             migration,
         },
         fresh, open,
@@ -414,8 +414,8 @@ mod layout {
         }
         for index in Index::ALL {
             match layout::place(index) {
-                Place::Column(name) => add(layout::table(index.kind()), &[name]),
-                Place::Table(name) => add(name, &["entry", "record"]),
+                IndexPlace::Column(name) => add(layout::table(index.kind()), &[name]),
+                IndexPlace::Table(name) => add(name, &["entry", "record"]),
             }
         }
         assert_eq!(found, listed);

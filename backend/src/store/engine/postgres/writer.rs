@@ -341,7 +341,7 @@ impl Writer {
     ) -> VecDeque<Waiting> {
         self.settled = applied.place;
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
-        let told = changes().filter(|change| plan::is_told(change));
+        let told = changes().filter(|change| plan::is_logged(change));
         let step = Logged {
             sequence: applied.place,
             changed: told.map(|it| (it.kind, it.key.clone())).collect(),

@@ -30,12 +30,12 @@ pub(super) enum Errand {
 /// Errands of one mover.
 #[derive(Debug, Default)]
 pub(super) struct Errands {
-    state: Mutex<State>,
+    state: Mutex<ErrandState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ErrandState {
     reopen: bool,
     /// How often the file was opened again, or failed to be.
     reopenings: u64,
@@ -70,20 +70,20 @@ struct Stuck {
 }
 
 impl Errands {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ErrandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ErrandState)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
 
     fn wait<'a>(
         &self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, ErrandState>,
         until: Option<Instant>,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, ErrandState> {
         match until {
             None => self
                 .changed

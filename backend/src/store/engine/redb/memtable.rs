@@ -18,7 +18,7 @@ pub(super) type Slot<'a> = Option<&'a [u8]>;
 
 /// Where a row lies, the head of its key, and whether nothing below has a row under that.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ArenaSpan {
     head: [u64; 2],
     buffer: u32,
     at: u32,
@@ -26,26 +26,26 @@ pub(super) struct Place {
 }
 
 impl Keys for Arena {
-    type Item = Place;
+    type Item = ArenaSpan;
 
-    fn head(&self, place: Place) -> u128 {
+    fn head(&self, place: ArenaSpan) -> u128 {
         let [high, low] = place.head;
         (u128::from(high) << 64) | u128::from(low)
     }
 
-    fn key(&self, place: Place) -> &[u8] {
+    fn key(&self, place: ArenaSpan) -> &[u8] {
         row(self, place).map_or(&[], |row| row.key)
     }
 }
 
-fn row(arena: &Arena, place: Place) -> Option<BatchRow<'_>> {
+fn row(arena: &Arena, place: ArenaSpan) -> Option<BatchRow<'_>> {
     batch::row_at(arena.get(place.buffer), place.at as usize)
 }
 
 /// Rows in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memtable {
-    places: Ordered<Place>,
+    places: Ordered<ArenaSpan>,
     arena: Arc<Arena>,
     bytes: usize,
     rows: usize,
@@ -67,18 +67,19 @@ impl Memtable {
             let head = ordered::head(row.key).to_be_bytes();
             let head = head.as_chunks::<8>().0;
             let head = [head[0], head[1]].map(u64::from_be_bytes);
-            self.places.put(&*arena, row.key, |found: Option<Place>| {
-                let is_new = found.map_or(row.is_new, |found| found.is_new);
-                if row.cell.is_none() && found.is_some() && is_new {
-                    return Put::Nothing;
-                }
-                Put::Item(Place {
-                    head,
-                    buffer,
-                    at,
-                    is_new,
-                })
-            });
+            self.places
+                .put(&*arena, row.key, |found: Option<ArenaSpan>| {
+                    let is_new = found.map_or(row.is_new, |found| found.is_new);
+                    if row.cell.is_none() && found.is_some() && is_new {
+                        return Put::Nothing;
+                    }
+                    Put::Item(ArenaSpan {
+                        head,
+                        buffer,
+                        at,
+                        is_new,
+                    })
+                });
         }
     }
 
@@ -124,7 +125,7 @@ impl Memtable {
 /// A walk over rows in order.
 #[derive(Debug, Clone)]
 pub(super) struct Walk<'a> {
-    places: ordered::Walk<'a, Place>,
+    places: ordered::Walk<'a, ArenaSpan>,
     arena: &'a Arena,
     range: std::ops::Range<&'a [u8]>,
 }

@@ -17,14 +17,14 @@ use crate::{
     metrics::CommitStep,
     store::{
         audit::Seen,
-        engine::{EngineError, Entry, Index, Kind, Membership, Standing},
+        engine::{EngineError, Entry, Index, Kind, Membership, SilenceStanding},
         seal::Sealer,
     },
 };
 
 /// What leads to an occurrence that silences cover or that is a cause, and to what of it waits.
 fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
-    let standing = |standing: Standing, silence| {
+    let standing = |standing: SilenceStanding, silence| {
         let key = Key::new().byte(standing as u8).id(silence);
         entry(Index::OccurrenceBySilence, key.id(occurrence.key))
     };
@@ -43,10 +43,10 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let spared = spared.filter(|it| it.what.spared_reason().is_some());
     let mut spared = spared.flat_map(|it| by_silence(&it.held_by));
     for (how, silences) in [
-        (Standing::Covered, distinct(&mut covered)),
-        (Standing::Pending, distinct(&mut held)),
-        (Standing::Spared, distinct(&mut spared)),
-        (Standing::Inhibited, distinct(&mut inhibited)),
+        (SilenceStanding::Covered, distinct(&mut covered)),
+        (SilenceStanding::Pending, distinct(&mut held)),
+        (SilenceStanding::Spared, distinct(&mut spared)),
+        (SilenceStanding::Inhibited, distinct(&mut inhibited)),
     ] {
         entries.extend(silences.into_iter().map(|silence| standing(how, silence)));
     }

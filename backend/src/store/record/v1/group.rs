@@ -33,7 +33,7 @@ pub(crate) struct GroupV1 {
     #[prost(int64, tag = "12")]
     last_ms: i64,
     #[prost(int64, tag = "13")]
-    told_ms: i64,
+    notified_ms: i64,
     #[prost(int64, optional, tag = "14")]
     end_ms: Option<i64>,
     #[prost(bool, tag = "15")]
@@ -67,7 +67,7 @@ impl From<&Group> for GroupV1 {
             is_full: group.is_full,
             create_ms: group.create_ms,
             last_ms: group.last_ms,
-            told_ms: group.told_ms,
+            notified_ms: group.notified_ms,
             end_ms: group.end_ms,
             shadow: group.shadow,
         }
@@ -93,7 +93,7 @@ impl GroupV1 {
             is_full: self.is_full,
             create_ms: self.create_ms,
             last_ms: self.last_ms,
-            told_ms: self.told_ms,
+            notified_ms: self.notified_ms,
             end_ms: self.end_ms,
             shadow: self.shadow,
         })

@@ -1,7 +1,7 @@
 //! What waits, how it came to wait, and what holds others back.
 
 use crate::domain::{
-    CauseMark, Held, HeldBy, HoldChange, HoldKind, LastTold, Name, Pending, RecordId, Severity,
+    CauseMark, Held, HeldBy, HoldChange, HoldKind, LastNotified, Name, Pending, RecordId, Severity,
     hold::SharedValue,
 };
 
@@ -18,13 +18,13 @@ pub(crate) struct PendingV1 {
     #[prost(bool, tag = "5")]
     repeat_due: bool,
     #[prost(message, optional, tag = "6")]
-    last_told: Option<LastToldV1>,
+    last_notified: Option<LastNotifiedV1>,
     #[prost(message, repeated, tag = "7")]
     held_by: Vec<HeldByV1>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
-struct LastToldV1 {
+struct LastNotifiedV1 {
     #[prost(int32, tag = "1")]
     severity: i32,
     #[prost(bool, tag = "2")]
@@ -75,7 +75,7 @@ impl From<&Pending> for PendingV1 {
             is_opening: pending.is_opening,
             since_ms: pending.since_ms,
             repeat_due: pending.repeat_due,
-            last_told: pending.last_told.map(|told| LastToldV1 {
+            last_notified: pending.last_notified.map(|told| LastNotifiedV1 {
                 severity: told.severity as i32,
                 acknowledged: told.acknowledged,
             }),
@@ -86,9 +86,9 @@ impl From<&Pending> for PendingV1 {
 
 impl PendingV1 {
     pub(crate) fn into_pending(self) -> Option<Pending> {
-        let last_told = match self.last_told {
+        let last_notified = match self.last_notified {
             None => None,
-            Some(told) => Some(LastTold {
+            Some(told) => Some(LastNotified {
                 severity: Severity::from_number(told.severity)?,
                 acknowledged: told.acknowledged,
             }),
@@ -99,7 +99,7 @@ impl PendingV1 {
             is_opening: self.is_opening,
             since_ms: self.since_ms,
             repeat_due: self.repeat_due,
-            last_told,
+            last_notified,
             held_by: held_by(self.held_by)?,
         })
     }

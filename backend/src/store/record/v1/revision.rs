@@ -1,7 +1,7 @@
 //! Triggers, rules and silences as they were before they were edited or deleted.
 
 use super::{rule::RuleV1, silence::SilenceV1, trigger::TriggerV1};
-use crate::domain::{Revision, Was};
+use crate::domain::{Revised, Revision};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct RevisionV1 {
@@ -21,9 +21,9 @@ pub(crate) struct RevisionV1 {
 impl From<&Revision> for RevisionV1 {
     fn from(revision: &Revision) -> Self {
         let (trigger, rule, silence) = match &revision.was {
-            Was::Trigger(trigger) => (Some(trigger.into()), None, None),
-            Was::Rule(rule) => (None, Some(rule.into()), None),
-            Was::Silence(silence) => (None, None, Some(silence.into())),
+            Revised::Trigger(trigger) => (Some(trigger.into()), None, None),
+            Revised::Rule(rule) => (None, Some(rule.into()), None),
+            Revised::Silence(silence) => (None, None, Some(silence.into())),
         };
         Self {
             trigger,
@@ -38,9 +38,9 @@ impl From<&Revision> for RevisionV1 {
 impl RevisionV1 {
     pub(crate) fn into_revision(self) -> Option<Revision> {
         let was = match (self.trigger, self.rule, self.silence) {
-            (Some(trigger), None, None) => Was::Trigger(trigger.into_trigger()?),
-            (None, Some(rule), None) => Was::Rule(rule.into_rule()?),
-            (None, None, Some(silence)) => Was::Silence(silence.into_silence()?),
+            (Some(trigger), None, None) => Revised::Trigger(trigger.into_trigger()?),
+            (None, Some(rule), None) => Revised::Rule(rule.into_rule()?),
+            (None, None, Some(silence)) => Revised::Silence(silence.into_silence()?),
             _ => return None,
         };
         Some(Revision {

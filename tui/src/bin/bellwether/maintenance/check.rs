@@ -189,9 +189,9 @@ fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std
     for fault in &findings.told {
         writeln!(out, "fault: {fault}")?;
     }
-    let untold = findings.faults - findings.told.len() as u64;
-    if untold > 0 {
-        writeln!(out, "and {untold} more faults")?;
+    let unlisted = findings.faults - findings.told.len() as u64;
+    if unlisted > 0 {
+        writeln!(out, "and {unlisted} more faults")?;
     }
     let records: u64 = findings.records.values().sum();
     writeln!(

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     decide::{
-        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_told, group_key, notify,
-        of_update, sending_state, told_flapping, trigger_of_update, would_pass_again,
+        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key,
+        notify, of_update, sending_state, told_flapping, trigger_of_update, would_pass_again,
     },
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, MemberChange, Name,
@@ -82,7 +82,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Those of the store: some may not have been told of then.
-pub async fn tell(
+pub async fn notify_group(
     (deciding, intake): (&Deciding, &Intake),
     mut dues: &[Due],
 ) -> Result<Outcome, Error> {
@@ -323,7 +323,7 @@ impl Making<'_> {
         }
         let mut next = stored.value.clone();
         let step = Step {
-            kind: StepKind::Tell {
+            kind: StepKind::NotifyGroup {
                 rule: due.rule,
                 group: self.id,
             },
@@ -418,7 +418,7 @@ impl Making<'_> {
         let joined_count = self.count(MemberChange::Joined);
         // What is left over is told of with the message after.
         let is_over = open.is_empty() && !found.is_more;
-        let is_told = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
+        let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
         let mut next = match stored {
             Some(group) => group.clone(),
             None => self.made(rule?),
@@ -427,8 +427,8 @@ impl Making<'_> {
         next.member_count = next.member_count.saturating_add(joined_count);
         next.is_full = next.member_count >= GROUP_MEMBERS_MAX;
         next.last_ms = self.now_ms;
-        if is_told {
-            next.told_ms = self.now_ms;
+        if is_notified {
+            next.notified_ms = self.now_ms;
         }
         if let Some(grouping) = rule.and_then(|it| it.group.as_ref()) {
             next.interval_ms = grouping.interval_ms;
@@ -456,7 +456,7 @@ impl Making<'_> {
                 break;
             }
             room_bytes = room_bytes.saturating_sub(bytes);
-            shown.push((change, self.as_told(member)));
+            shown.push((change, self.as_notified(member)));
         }
         let content = GroupContent {
             id: self.id,
@@ -490,18 +490,18 @@ impl Making<'_> {
             is_full: false,
             create_ms: self.now_ms,
             last_ms: self.now_ms,
-            told_ms: self.now_ms,
+            notified_ms: self.now_ms,
             end_ms: None,
             shadow: rule.shadow,
         }
     }
 
     /// A member as the message carries it: whether it flaps as well.
-    fn as_told(&self, member: &Occurrence) -> Occurrence {
+    fn as_notified(&self, member: &Occurrence) -> Occurrence {
         let rule = self.snapshot.rule(self.due.rule);
         Occurrence {
             flapping: told_flapping(member, rule, self.now_ms),
-            ..as_told(member)
+            ..as_notified(member)
         }
     }
 
@@ -542,7 +542,7 @@ impl Making<'_> {
         rule: Option<&Rule>,
         outcome: &mut Outcome,
     ) -> (Vec<Delivery>, Vec<(RecordId, Name)>) {
-        let is_told = self
+        let is_notified = self
             .told
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Joined | MemberChange::Repeated));
@@ -553,7 +553,7 @@ impl Making<'_> {
         let mut receivers: Vec<&Destination> = Vec::new();
         // A rule that became a shadow tells nobody anew of a group that knows of it.
         let sends = rule.filter(|it| it.shadow == group.shadow);
-        if is_told && let Some(rule) = sends {
+        if is_notified && let Some(rule) = sends {
             let names = rule.destination_names.iter();
             receivers.extend(names.filter_map(|name| self.snapshot.destination_named(name)));
         }
@@ -582,8 +582,8 @@ impl Making<'_> {
                 }
                 continue;
             };
-            deliveries.push(self.delivery((main, content), group, rule, destination, !is_told));
-            if is_told && !told.iter().any(|(id, _)| *id == destination.id) {
+            deliveries.push(self.delivery((main, content), group, rule, destination, !is_notified));
+            if is_notified && !told.iter().any(|(id, _)| *id == destination.id) {
                 told.push((destination.id, destination.name.clone()));
             }
         }
@@ -614,7 +614,7 @@ impl Making<'_> {
         });
         let matches = self.snapshot.matches(main);
         let in_force = (self.snapshot, self.past);
-        let mut occurrence = self.as_told(main);
+        let mut occurrence = self.as_notified(main);
         // What an event is made of that stands for all of them.
         let mut chain: Vec<RecordId> = Vec::new();
         let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
